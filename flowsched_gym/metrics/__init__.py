@@ -1,0 +1,23 @@
+"""Measures what a schedule achieved: pure functions from records to numbers, named as in the literature."""
+
+from flowsched_gym.metrics.completion import goodput, makespan, percentile, utilisation
+from flowsched_gym.metrics.deadlines import DeadlineCount, count_deadlines, deadline_hit_ratio
+from flowsched_gym.metrics.fairness import jain_index
+from flowsched_gym.metrics.summary import METRIC_NAMES, Metrics, summary
+from flowsched_gym.metrics.tasks import TaskTimes, task_completion_times
+
+__all__ = [
+    "METRIC_NAMES",
+    "DeadlineCount",
+    "Metrics",
+    "TaskTimes",
+    "count_deadlines",
+    "deadline_hit_ratio",
+    "goodput",
+    "jain_index",
+    "makespan",
+    "percentile",
+    "summary",
+    "task_completion_times",
+    "utilisation",
+]

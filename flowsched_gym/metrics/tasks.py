@@ -1,0 +1,41 @@
+"""Measures tasks, groups of flows that are of use only together.
+
+The task completion time is the last flow's completion minus the task's arrival, the arrival of its first flow.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.records import Records
+
+__all__ = ["TaskTimes", "task_completion_times"]
+
+
+class TaskTimes(NamedTuple):
+    """Lists the tasks with their completion times.
+
+    Attributes:
+        task_id: Tasks, (num_tasks,) int64, increasing.
+        tct: Task completion times in s, (num_tasks,) float64; NaN where a flow of the task had not finished.
+    """
+
+    task_id: npt.NDArray[np.int64]
+    tct: npt.NDArray[np.float64]
+
+
+def task_completion_times(records: Records) -> TaskTimes:
+    """Returns the completion time of every task; flows that belong to none are left out."""
+    task_id, arrival, completion = records.task_id, records.arrival_time, records.completion_time
+    if task_id.size and task_id.min() < 0:
+        inside = task_id >= 0
+        task_id, arrival, completion = task_id[inside], arrival[inside], completion[inside]
+    if not len(task_id):
+        return TaskTimes(task_id=np.empty(0, dtype=np.int64), tct=np.empty(0))
+    if (task_id[1:] < task_id[:-1]).any():
+        order = np.argsort(task_id, kind="stable")
+        task_id, arrival, completion = task_id[order], arrival[order], completion[order]
+    first = np.concatenate([[0], np.flatnonzero(task_id[1:] != task_id[:-1]) + 1])
+    tct = np.maximum.reduceat(completion, first) - np.minimum.reduceat(arrival, first)
+    return TaskTimes(task_id=task_id[first], tct=tct)
