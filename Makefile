@@ -1,0 +1,86 @@
+# Every target works in a fresh clone: it creates .venv, installs what it needs with pinned versions, and runs.
+# Options: PYTHON=python3.12 (interpreter), VENV=.venv (where), WORKERS=2 (test processes), PIP_OPTIONS=... (for pip install).
+
+VENV ?= .venv
+WORKERS ?= 2
+PYTHON ?=
+PIP_OPTIONS ?=
+
+BIN := $(abspath $(VENV))/bin
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3 python)
+SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+# Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
+TREE := build/tree
+
+# One thread per process: numerical libraries that spin on two busy cores are several times slower.
+export OMP_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format-check spelling notebooks-stripped types-and-imports check bench paper format clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristics, draw the result
+	$(BIN)/python -m flowsched_gym.baselines.demo
+
+test: $(VENV)/.dev  ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
+
+check: lint test  ## what CI runs: lint and test
+
+bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
+	$(BIN)/python benchmarks/speed/run.py
+
+paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
+	$(BIN)/python benchmarks/paper/run.py
+
+format: $(VENV)/.dev  ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what was built and cached, but not the environment
+	rm -rf build dist flowsched_gym.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find flowsched_gym baselines configs tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+format-check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+spelling: $(VENV)/.dev
+	$(BIN)/codespell
+
+notebooks-stripped: $(VENV)/.dev
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+# The import package as a wheel lays it out: the checkers see baselines/ and configs/ where users import them.
+types-and-imports: $(VENV)/.dev
+	@rm -rf $(TREE) && mkdir -p $(TREE)/flowsched_gym
+	@ln -s $(CURDIR)/flowsched_gym/* $(CURDIR)/baselines $(CURDIR)/configs $(TREE)/flowsched_gym/
+	@ln -s $(CURDIR)/tests $(CURDIR)/benchmarks $(TREE)/
+	cd $(TREE) && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache \
+		-p flowsched_gym -p tests -p benchmarks
+	cd $(TREE) && $(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache
+
+$(VENV)/.created:
+	@for candidate in $(CANDIDATES); do \
+		if $$candidate -c '$(SUITABLE)' > /dev/null 2>&1; then \
+			echo "Creating $(VENV) with $$candidate"; \
+			$$candidate -m venv $(VENV) && touch $@; \
+			exit; \
+		fi; \
+	done; \
+	echo "flowsched-gym needs Python 3.11, 3.12 or 3.13 with the venv module; tried: $(CANDIDATES)." >&2; \
+	echo "Install one of them, or name one: make PYTHON=/path/to/python3.12 ..." >&2; \
+	exit 1
+
+$(VENV)/.train: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) -e '.[train]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) -e '.[dev]'
+	@touch $(VENV)/.train $@
