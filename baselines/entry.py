@@ -1,0 +1,44 @@
+"""Starts the training commands, or says which pip command brings what they need.
+
+``flowsched-train``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the light core as well, where
+Hydra and torch may be absent: nothing here imports them before it has looked for them.
+"""
+
+import importlib
+import importlib.util
+import sys
+from typing import Final
+
+from flowsched_gym.errors import MissingDependencyError
+
+__all__ = ["evaluate", "heuristics", "train"]
+
+REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
+"""Import names that every training command needs, in the order in which they are reported; the extra `train` has them."""
+
+EXIT_STATUS_OF_BAD_USAGE: Final = 2
+
+
+def train() -> int:
+    """Runs ``flowsched-train`` and returns its exit status."""
+    return _run("flowsched_gym.baselines.train", purpose="train a policy with flowsched-train")
+
+
+def evaluate() -> int:
+    """Runs ``flowsched-evaluate`` and returns its exit status."""
+    return _run("flowsched_gym.baselines.evaluate", purpose="evaluate policies with flowsched-evaluate")
+
+
+def heuristics() -> int:
+    """Runs ``flowsched-heuristics`` and returns its exit status."""
+    return _run("flowsched_gym.baselines.run_heuristics", purpose="compare policies with flowsched-heuristics")
+
+
+def _run(module: str, *, purpose: str) -> int:
+    """Calls the module's ``main``, or reports the first missing package on standard error."""
+    for package in REQUIRED:
+        if importlib.util.find_spec(package) is None:
+            print(MissingDependencyError(package, extra="train", purpose=purpose), file=sys.stderr)
+            return EXIT_STATUS_OF_BAD_USAGE
+    importlib.import_module(module).main()
+    return 0
