@@ -1,0 +1,25 @@
+"""Scheduling disciplines that act inside the simulation at every event."""
+
+from flowsched_gym.disciplines.base import BaseDiscipline
+from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
+from flowsched_gym.disciplines.registry import DISCIPLINES, make_discipline
+from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq, Within
+
+__all__ = [
+    "DISCIPLINES",
+    "BaseDiscipline",
+    "Edf",
+    "Fifo",
+    "Las",
+    "Lsdf",
+    "Mlfq",
+    "Ps",
+    "Psjf",
+    "Qsjf",
+    "Sjf",
+    "Srpt",
+    "Ssdf",
+    "Wfq",
+    "Within",
+    "make_discipline",
+]

@@ -1,0 +1,51 @@
+"""Makes disciplines by name."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
+from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.discipline import Discipline
+
+__all__ = ["DISCIPLINES", "make_discipline"]
+
+DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
+    "fifo": Fifo,
+    "ps": Ps,
+    "srpt": Srpt,
+    "sjf": Sjf,
+    "psjf": Psjf,
+    "las": Las,
+    "edf": Edf,
+    "ssdf": Ssdf,
+    "lsdf": Lsdf,
+    "mlfq": Mlfq,
+    "qsjf": Qsjf,
+    "wfq": Wfq,
+}
+"""Classes of the disciplines by name."""
+
+
+def make_discipline(name: str, parameters: Mapping[str, object] | None = None) -> Discipline:
+    """Makes a discipline.
+
+    Args:
+        name: One of ``DISCIPLINES``.
+        parameters: Keyword arguments of its class.
+
+    Raises:
+        ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
+    """
+    if name not in DISCIPLINES:
+        raise ConfigError(f"discipline is {name!r}: it must be one of {', '.join(DISCIPLINES)}")
+    parameters = dict(parameters or {})
+    allowed = [] if DISCIPLINES[name].__init__ is object.__init__ else list(inspect.signature(DISCIPLINES[name]).parameters)
+    unknown = sorted(set(parameters) - set(allowed))
+    if unknown:
+        raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {', '.join(allowed) or 'none'}")
+    try:
+        return DISCIPLINES[name](**parameters)
+    except TypeError as error:
+        raise ConfigError(f"discipline {name} takes {', '.join(allowed)}: {error}") from None

@@ -1,0 +1,178 @@
+"""Shares links among flows: equally, by attained service, in feedback queues, or by queue weight."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.feedback import (
+    catch_up_time,
+    head_of_each_level,
+    level_by_attained,
+    level_by_size,
+    share_least_attained,
+    weigh_queues,
+)
+from flowsched_gym.model.state import FlowState
+
+__all__ = ["Las", "Mlfq", "Ps", "Qsjf", "Wfq", "Within"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Within(StrEnum):
+    """Says how the flows of one queue are served."""
+
+    PS = "ps"
+    FIFO = "fifo"
+
+
+class Ps(BaseDiscipline):
+    """Processor sharing; on a network, max-min fairness."""
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Changes nothing: all flows are equal from the start."""
+
+
+class Las(BaseDiscipline):
+    """Least attained service first; equals share.
+
+    On a network the levels are found anew at each arrival, completion and catch-up; flows of one level whose paths
+    differ may drift apart in between.
+    """
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Makes a level of each group of flows that have attained the same."""
+        share_least_attained(live, count, self.state.attained, self.controls.priority)
+
+    def review_time(self, now: float, live: IntArray, count: int) -> float:
+        """Returns when one level catches up with the next."""
+        return catch_up_time(now, live, count, self.state.attained, self.controls.priority, self.state.rate)
+
+
+class Mlfq(BaseDiscipline):
+    """Multi-level feedback queues: a flow is demoted when it has attained a threshold; queue 0 is the highest.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of entry.
+
+    Raises:
+        ConfigError: The thresholds are not finite, positive and increasing.
+    """
+
+    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
+        """Checks the thresholds."""
+        self._thresholds = _limits(thresholds)
+        self._share = _within(within) is Within.PS
+
+    def begin(self, state: FlowState, controls: Controls) -> None:
+        """Puts all flows into the highest queue."""
+        super().begin(state, controls)
+        self._level = np.zeros(len(state.size), dtype=np.int64)
+        self._entered = state.arrival_time.copy()
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Demotes, and ranks by queue."""
+        state, controls = self.state, self.controls
+        level_by_attained(
+            now, live, count, state.attained, self._thresholds, self._level, self._entered, controls.review_at
+        )
+        head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
+
+
+class Qsjf(BaseDiscipline):
+    """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
+
+    Args:
+        thresholds: Largest size of each queue but the last in B, increasing, (num_queues - 1,).
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+
+    Raises:
+        ConfigError: The thresholds are not finite, positive and increasing.
+    """
+
+    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
+        """Checks the thresholds."""
+        self._thresholds = _limits(thresholds)
+        self._share = _within(within) is Within.PS
+
+    def begin(self, state: FlowState, controls: Controls) -> None:
+        """Finds each flow's queue."""
+        super().begin(state, controls)
+        self._level = np.zeros(len(state.size), dtype=np.int64)
+        level_by_size(state.size, self._thresholds, self._level)
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Ranks by queue."""
+        head_of_each_level(
+            live, count, self._level, self.state.arrival_time, self.controls.priority, self._share
+        )
+
+
+class Wfq(BaseDiscipline):
+    """Weighted fair queueing among the queues that hold flows, as a fluid.
+
+    Args:
+        queue: Queue of each flow, (num_flows,) integers from 0, in the order of the workload.
+        weights: Weight of each queue, (num_queues,), > 0.
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+
+    Raises:
+        ConfigError: A queue does not exist, or a weight is not finite and > 0.
+    """
+
+    def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
+        """Checks queues and weights."""
+        self._queue = np.array(queue, dtype=np.int64)
+        self._weights = np.array(weights, dtype=np.float64)
+        if not len(self._weights) or not (np.isfinite(self._weights) & (self._weights > 0)).all():
+            raise ConfigError(f"weights is {list(weights)}: each must be finite and > 0, at least one")
+        if len(self._queue) and not ((self._queue >= 0) & (self._queue < len(self._weights))).all():
+            raise ConfigError(f"queue holds {self._queue.max()}: each must be 0 to {len(self._weights) - 1}")
+        self._share = _within(within) is Within.PS
+
+    def begin(self, state: FlowState, controls: Controls) -> None:
+        """Checks that each flow has a queue."""
+        super().begin(state, controls)
+        if len(self._queue) != len(state.size):
+            raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {len(state.size)} flows")
+        self._occupancy = np.zeros(len(self._weights), dtype=np.int64)
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Weighs the flows."""
+        weigh_queues(
+            live,
+            count,
+            self._queue,
+            self._weights,
+            self.state.arrival_time,
+            self._share,
+            self.controls.admitted,
+            self.controls.weight,
+            self._occupancy,
+        )
+
+
+def _limits(thresholds: Sequence[float]) -> FloatArray:
+    """Checks thresholds."""
+    try:
+        limits = np.array(thresholds, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError(f"thresholds is {thresholds!r}: it must be a list of numbers") from None
+    if limits.ndim != 1 or not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
+        raise ConfigError(f"thresholds is {list(np.atleast_1d(limits))}: they must be finite, > 0 B and increasing")
+    return limits
+
+
+def _within(name: str) -> Within:
+    """Finds how a queue is served."""
+    try:
+        return Within(name)
+    except ValueError:
+        raise ConfigError(f"within is {name!r}: it must be one of {', '.join(Within)}") from None

@@ -1,0 +1,66 @@
+"""Names every error that the package raises on purpose.
+
+The tree::
+
+    FlowSchedError
+    ├── ConfigError (ValueError)             an argument, option or name that is not allowed
+    │   └── SpaceMismatchError               a model or policy made for other spaces
+    ├── WorkloadError (ValueError)           flows that cannot be simulated
+    │   └── FlowFileError                    the same, found in a flow file
+    ├── InvalidAction (ValueError)           an action outside the action space
+    ├── SimulationError (RuntimeError)       a call that the simulation cannot serve in its state
+    └── MissingDependencyError (ImportError) an optional package that is not installed
+"""
+
+__all__ = [
+    "ConfigError",
+    "FlowFileError",
+    "FlowSchedError",
+    "InvalidAction",
+    "MissingDependencyError",
+    "SimulationError",
+    "SpaceMismatchError",
+    "WorkloadError",
+]
+
+
+class FlowSchedError(Exception):
+    """Is the root of every error that flowsched-gym raises on purpose."""
+
+
+class ConfigError(FlowSchedError, ValueError):
+    """Reports an argument, option or name that is not allowed."""
+
+
+class SpaceMismatchError(ConfigError):
+    """Reports a model or policy that was made for other spaces than the environment's."""
+
+
+class WorkloadError(FlowSchedError, ValueError):
+    """Reports flows that cannot be simulated."""
+
+
+class FlowFileError(WorkloadError):
+    """Reports a fault in a flow file, by file, line, column, value and what is allowed."""
+
+
+class InvalidAction(FlowSchedError, ValueError):  # noqa: N818 - the name is part of the public contract
+    """Reports an action outside the action space."""
+
+
+class SimulationError(FlowSchedError, RuntimeError):
+    """Reports a call that the simulation cannot serve in the state it is in."""
+
+
+class MissingDependencyError(FlowSchedError, ImportError):
+    """Reports an optional package that is not installed, and the pip command that brings it."""
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        """Names the missing package.
+
+        Args:
+            package: Import name of the missing package.
+            extra: Extra of flowsched-gym that installs it.
+            purpose: What it is needed for, as the end of the sentence "... is needed to".
+        """
+        super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")

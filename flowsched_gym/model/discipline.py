@@ -1,0 +1,48 @@
+"""Says what a scheduling discipline is: a rule from the state of the flows to their controls."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.state import FlowState
+
+__all__ = ["Discipline"]
+
+
+@runtime_checkable
+class Discipline(Protocol):
+    """Fills the controls of the live flows whenever the set of flows, or a level that they have attained, changes.
+
+    One object serves one simulation: it may keep state of its own, made in ``begin``.
+    """
+
+    def begin(self, state: FlowState, controls: Controls) -> None:
+        """Prepares for a simulation of these flows; called once, before time runs.
+
+        Args:
+            state: The flows, none of which has arrived.
+            controls: Their controls, all equal.
+        """
+        ...
+
+    def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
+        """Fills the controls of the live flows.
+
+        Args:
+            now: Time in s.
+            live: Rows of the live flows in its first ``count`` places; may be reordered, within these.
+            count: Number of live flows.
+        """
+        ...
+
+    def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
+        """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
+
+        Called after the links have been shared, so that the rates are known.
+
+        Returns:
+            Absolute time in s, > now; inf for never.
+        """
+        ...

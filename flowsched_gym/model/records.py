@@ -1,0 +1,59 @@
+"""Holds what a simulation leaves behind: one row per flow."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Records"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Records:
+    """Tells what became of each flow, in the order of the workload. Arrays are not writeable.
+
+    Attributes:
+        flow_id: Identifiers, (num_flows,) int64, increasing.
+        task_id: Task of each flow, (num_flows,) int64, -1 where it belongs to none.
+        source: Sending host, (num_flows,) int64.
+        destination: Receiving host, (num_flows,) int64.
+        size: Bytes to deliver, (num_flows,) float64, > 0.
+        arrival_time: Absolute arrival times in s, (num_flows,) float64.
+        deadline_span: Time allowed after arrival in s, (num_flows,) float64, inf where there is no deadline.
+        grant_time: Absolute times in s at which the flow was allowed to send, (num_flows,) float64; the arrival time
+            where no token is needed; NaN for a flow never granted.
+        completion_time: Absolute times in s at which the last byte reached the destination, (num_flows,) float64;
+            NaN for a flow that had not finished when the simulation stopped.
+        fct: Flow completion times in s, completion - arrival, (num_flows,) float64, NaN where not finished.
+        ideal_fct: Flow completion times in s alone on the empty network, (num_flows,) float64, > 0.
+        slowdown: ``fct / ideal_fct``, (num_flows,) float64, >= 1 up to rounding, NaN where not finished.
+        deadline_met: True where the flow finished by its deadline, (num_flows,) bool. A flow without deadline that
+            finished counts as met; metrics look only at flows that have one.
+    """
+
+    flow_id: IntArray
+    task_id: IntArray
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    deadline_span: FloatArray
+    grant_time: FloatArray
+    completion_time: FloatArray
+    fct: FloatArray
+    ideal_fct: FloatArray
+    slowdown: FloatArray
+    deadline_met: npt.NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        """Locks the arrays."""
+        for field in fields(self):
+            getattr(self, field.name).setflags(write=False)
+
+    @property
+    def num_flows(self) -> int:
+        """Number of flows."""
+        return len(self.flow_id)

@@ -1,0 +1,196 @@
+"""Sorts flows into levels: by the bytes they have attained (LAS, multi-level feedback) or by their size (QSJF)."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import rule
+
+__all__ = [
+    "LEVEL_TOLERANCE",
+    "catch_up_time",
+    "head_of_each_level",
+    "level_by_attained",
+    "level_by_size",
+    "share_least_attained",
+    "weigh_queues",
+]
+
+LEVEL_TOLERANCE: Final = 1e-10
+"""Flows whose attained bytes differ by less than this part count as equal; it absorbs rounding of event times."""
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@rule
+def share_least_attained(live: IntArray, count: int, attained: FloatArray, priority: IntArray) -> None:
+    """Serves the least attained bytes first; equals share (LAS). Equal means within ``LEVEL_TOLERANCE``."""
+    for place in range(1, count):
+        row = live[place]
+        hole = place
+        while hole > 0 and (
+            attained[live[hole - 1]] > attained[row] or (attained[live[hole - 1]] == attained[row] and live[hole - 1] > row)
+        ):
+            live[hole] = live[hole - 1]
+            hole -= 1
+        live[hole] = row
+    level = 0
+    for place in range(count):
+        if place > 0 and attained[live[place]] > attained[live[place - 1]] * (1.0 + LEVEL_TOLERANCE):
+            level += 1
+        priority[live[place]] = level
+
+
+@rule
+def catch_up_time(
+    now: float, live: IntArray, count: int, attained: FloatArray, priority: IntArray, rate: FloatArray
+) -> float:
+    """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never.
+
+    Args:
+        now: Time in s.
+        live: Rows of the live flows in its first ``count`` places, in the order of priority.
+        count: Number of live flows.
+        attained: Bytes sent.
+        priority: Levels, 0, 1, ...
+        rate: Rates in B/s.
+    """
+    soonest = np.inf
+    first = 0
+    while first < count:
+        last = first
+        fastest = 0.0
+        while last < count and priority[live[last]] == priority[live[first]]:
+            fastest = max(fastest, rate[live[last]])
+            last += 1
+        place = last
+        while place < count and priority[live[place]] == priority[live[first]] + 1:
+            gap = attained[live[place]] - attained[live[first]]
+            if fastest > rate[live[place]]:
+                soonest = min(soonest, gap / (fastest - rate[live[place]]))
+            place += 1
+        first = last
+    return now + soonest
+
+
+@rule
+def level_by_attained(
+    now: float,
+    live: IntArray,
+    count: int,
+    attained: FloatArray,
+    thresholds: FloatArray,
+    level: IntArray,
+    entered: FloatArray,
+    review_at: FloatArray,
+) -> None:
+    """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
+
+    Args:
+        now: Time in s.
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        attained: Bytes sent.
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+        level: Level of each flow; updated.
+        entered: Time in s at which the flow entered its level; updated.
+        review_at: Receives the next threshold, inf in the last level.
+    """
+    for place in range(count):
+        row = live[place]
+        new_level = 0
+        while new_level < len(thresholds) and attained[row] >= thresholds[new_level]:
+            new_level += 1
+        if new_level != level[row]:
+            level[row] = new_level
+            entered[row] = now
+        review_at[row] = thresholds[new_level] if new_level < len(thresholds) else np.inf
+
+
+@rule
+def level_by_size(size: FloatArray, limits: FloatArray, level: IntArray) -> None:
+    """Finds the level of each flow by its original size: 0 for size <= limits[0], 1 for size <= limits[1], ..."""
+    for row in range(len(size)):
+        level[row] = 0
+        while level[row] < len(limits) and size[row] > limits[level[row]]:
+            level[row] += 1
+
+
+@rule
+def head_of_each_level(
+    live: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
+) -> None:
+    """Turns levels into priorities: equals share inside a level, or they are served in the order of entry.
+
+    Args:
+        live: Rows of the live flows in its first ``count`` places; reordered by (level, entered, row).
+        count: Number of live flows.
+        level: Level of each flow, 0 is the highest.
+        entered: Time in s at which the flow entered its level.
+        priority: Receives the priorities.
+        share: True to share inside a level, False to serve in the order of entry.
+    """
+    for place in range(1, count):
+        row = live[place]
+        hole = place
+        while hole > 0:
+            other = live[hole - 1]
+            if level[other] != level[row]:
+                later = level[other] > level[row]
+            elif entered[other] != entered[row]:
+                later = entered[other] > entered[row]
+            else:
+                later = other > row
+            if not later:
+                break
+            live[hole] = other
+            hole -= 1
+        live[hole] = row
+    for place in range(count):
+        priority[live[place]] = level[live[place]] if share else place
+
+
+@rule
+def weigh_queues(
+    live: IntArray,
+    count: int,
+    queue: IntArray,
+    queue_weight: FloatArray,
+    entered: FloatArray,
+    share: bool,
+    admitted: BoolArray,
+    weight: FloatArray,
+    occupancy: IntArray,
+) -> None:
+    """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
+
+    Args:
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        queue: Queue of each flow.
+        queue_weight: Weights of the queues, > 0.
+        entered: Time in s at which each flow joined its queue.
+        share: True to share a queue's part among its flows, False to serve its oldest alone.
+        admitted: Receives who may send.
+        weight: Receives the weights.
+        occupancy: Scratch, (num_queues,) int64: flows per queue, or the row of its oldest.
+    """
+    occupancy[:] = 0 if share else -1
+    for place in range(count):
+        row = live[place]
+        if share:
+            occupancy[queue[row]] += 1
+            continue
+        head = occupancy[queue[row]]
+        if head == -1 or entered[row] < entered[head] or (entered[row] == entered[head] and row < head):
+            occupancy[queue[row]] = row
+    for place in range(count):
+        row = live[place]
+        if share:
+            weight[row] = queue_weight[queue[row]] / occupancy[queue[row]]
+        else:
+            weight[row] = queue_weight[queue[row]]
+            admitted[row] = occupancy[queue[row]] == row

@@ -1,0 +1,133 @@
+"""Puts live flows in the order in which a discipline serves them.
+
+Every ordered discipline is two keys per flow and one sort: smaller keys go first, ties go to the earlier arrival, then
+to the lower row. The place in that order becomes the flow's priority.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import rule
+
+__all__ = [
+    "order_by_arrival",
+    "order_by_deadline",
+    "order_by_ratio",
+    "order_by_remaining",
+    "order_by_size",
+    "order_without_preemption",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@rule
+def _rank(live: IntArray, count: int, first: FloatArray, second: FloatArray, arrival: FloatArray) -> None:
+    """Sorts the live flows by (first, second, arrival, row); quick where they are nearly in order."""
+    for place in range(1, count):
+        row = live[place]
+        hole = place
+        while hole > 0:
+            other = live[hole - 1]
+            if first[other] != first[row]:
+                later = first[other] > first[row]
+            elif second[other] != second[row]:
+                later = second[other] > second[row]
+            elif arrival[other] != arrival[row]:
+                later = arrival[other] > arrival[row]
+            else:
+                later = other > row
+            if not later:
+                break
+            live[hole] = other
+            hole -= 1
+        live[hole] = row
+
+
+@rule
+def _number(live: IntArray, count: int, priority: IntArray) -> None:
+    """Gives each live flow its place as priority."""
+    for place in range(count):
+        priority[live[place]] = place
+
+
+@rule
+def order_by_arrival(live: IntArray, count: int, arrival: FloatArray, priority: IntArray) -> None:
+    """Serves first in, first out (FIFO)."""
+    _rank(live, count, arrival, arrival, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def order_by_size(live: IntArray, count: int, size: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
+    """Serves the smallest original size first, preemptively (PSJF)."""
+    _rank(live, count, size, size, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def order_by_remaining(
+    live: IntArray, count: int, remaining: FloatArray, arrival: FloatArray, priority: IntArray
+) -> None:
+    """Serves the shortest remaining flow first (SRPT)."""
+    _rank(live, count, remaining, remaining, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def order_without_preemption(
+    live: IntArray,
+    count: int,
+    size: FloatArray,
+    attained: FloatArray,
+    arrival: FloatArray,
+    priority: IntArray,
+    first: FloatArray,
+    second: FloatArray,
+) -> None:
+    """Serves the smallest flow first, but never interrupts one that has begun (SJF); these keep their order."""
+    for place in range(count):
+        row = live[place]
+        if attained[row] > 0.0:
+            first[row], second[row] = -1.0, priority[row]
+        else:
+            first[row], second[row] = size[row], 0.0
+    _rank(live, count, first, second, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def order_by_deadline(
+    live: IntArray,
+    count: int,
+    deadline: FloatArray,
+    remaining: FloatArray,
+    arrival: FloatArray,
+    priority: IntArray,
+    second: FloatArray,
+) -> None:
+    """Serves the earliest absolute deadline first (EDF); flows without one come last, by remaining bytes."""
+    for place in range(count):
+        row = live[place]
+        second[row] = remaining[row] if deadline[row] == np.inf else 0.0
+    _rank(live, count, deadline, second, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def order_by_ratio(
+    live: IntArray,
+    count: int,
+    ratio: FloatArray,
+    remaining: FloatArray,
+    arrival: FloatArray,
+    priority: IntArray,
+    second: FloatArray,
+) -> None:
+    """Serves the smallest given ratio first (SSDF, LSDF); flows whose ratio is inf come last, by remaining bytes."""
+    for place in range(count):
+        row = live[place]
+        second[row] = remaining[row] if ratio[row] == np.inf else 0.0
+    _rank(live, count, ratio, second, arrival)
+    _number(live, count, priority)

@@ -1,0 +1,183 @@
+"""Shares the links among the admitted flows: strict priority, and weighted max-min fairness inside one priority.
+
+With distinct priorities this is the greedy rule (each flow in its turn takes the least residual capacity of its
+path); with one priority it is progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): the link
+that would give its flows least per unit of weight fixes their rates, is taken out with them, and so on.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import rule
+
+__all__ = ["share_links"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@rule
+def share_links(
+    live: IntArray,
+    count: int,
+    admitted: BoolArray,
+    priority: IntArray,
+    weight: FloatArray,
+    rate_cap: FloatArray,
+    path: IntArray,
+    capacity: FloatArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    rate: FloatArray,
+    residual: FloatArray,
+    load: FloatArray,
+    open_flows: IntArray,
+    links: IntArray,
+) -> None:
+    """Sets the rates of the live flows.
+
+    Args:
+        live: Rows of the live flows in its first ``count`` places; reordered by (priority, row).
+        count: Number of live flows.
+        admitted: Whether a flow may send.
+        priority: Smaller is served first.
+        weight: Share inside one priority, > 0.
+        rate_cap: Largest rate in B/s.
+        path: Path of each flow.
+        capacity: Capacities in B/s, (num_links,).
+        path_start: Where each path begins in ``path_links``.
+        path_links: Links of all paths.
+        rate: Receives the rates in B/s; 0 for flows that are not admitted.
+        residual: Scratch, (num_links,) float64.
+        load: Scratch, (num_links,) float64, all 0 before and after.
+        open_flows: Scratch, (num_links,) int64, all 0 before and after.
+        links: Scratch, (num_links,) int64.
+    """
+    _sort_by_priority(live, count, priority)
+    for place in range(count):
+        row = live[place]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            residual[path_links[step]] = capacity[path_links[step]]
+    first = 0
+    while first < count:
+        last = first + 1
+        while last < count and priority[live[last]] == priority[live[first]]:
+            last += 1
+        if last - first == 1:
+            _serve_alone(live[first], admitted, rate_cap, path, path_start, path_links, rate, residual)
+        else:
+            rows = live[first:last]
+            _fill_class(
+                rows,
+                admitted,
+                weight,
+                rate_cap,
+                path,
+                path_start,
+                path_links,
+                rate,
+                residual,
+                load,
+                open_flows,
+                links,
+            )
+        first = last
+
+
+@rule
+def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
+    """Sorts the live flows by (priority, row); quick where they are nearly in order."""
+    for place in range(1, count):
+        row = live[place]
+        hole = place
+        while hole > 0 and (
+            priority[live[hole - 1]] > priority[row]
+            or (priority[live[hole - 1]] == priority[row] and live[hole - 1] > row)
+        ):
+            live[hole] = live[hole - 1]
+            hole -= 1
+        live[hole] = row
+
+
+@rule
+def _serve_alone(
+    row: int,
+    admitted: BoolArray,
+    rate_cap: FloatArray,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    rate: FloatArray,
+    residual: FloatArray,
+) -> None:
+    """Gives a flow with a priority of its own what is left on its path."""
+    rate[row] = 0.0
+    if not admitted[row]:
+        return
+    least = rate_cap[row]
+    for step in range(path_start[path[row]], path_start[path[row] + 1]):
+        least = min(least, residual[path_links[step]])
+    rate[row] = least
+    for step in range(path_start[path[row]], path_start[path[row] + 1]):
+        residual[path_links[step]] -= least
+
+
+@rule
+def _fill_class(
+    rows: IntArray,
+    admitted: BoolArray,
+    weight: FloatArray,
+    rate_cap: FloatArray,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    rate: FloatArray,
+    residual: FloatArray,
+    load: FloatArray,
+    open_flows: IntArray,
+    links: IntArray,
+) -> None:
+    """Fills the flows of one priority progressively; a rate of -1 marks a flow that is not fixed yet."""
+    num_links = 0
+    num_open = 0
+    for row in rows:
+        rate[row] = 0.0
+        if not admitted[row]:
+            continue
+        rate[row] = -1.0
+        num_open += 1
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            link = path_links[step]
+            if open_flows[link] == 0:
+                links[num_links] = link
+                num_links += 1
+            open_flows[link] += 1
+            load[link] += weight[row]
+    while num_open > 0:
+        bottleneck, level = -1, np.inf
+        for place in range(num_links):
+            link = links[place]
+            if open_flows[link] > 0 and residual[link] / load[link] < level:
+                bottleneck, level = link, residual[link] / load[link]
+        capped = False
+        for row in rows:
+            capped = capped or (rate[row] == -1.0 and rate_cap[row] <= level * weight[row])
+        for row in rows:
+            if rate[row] != -1.0:
+                continue
+            if capped:
+                fix = rate_cap[row] <= level * weight[row]
+            else:
+                fix = False
+                for step in range(path_start[path[row]], path_start[path[row] + 1]):
+                    fix = fix or path_links[step] == bottleneck
+            if not fix:
+                continue
+            rate[row] = min(level * weight[row], rate_cap[row])
+            num_open -= 1
+            for step in range(path_start[path[row]], path_start[path[row] + 1]):
+                link = path_links[step]
+                residual[link] = max(residual[link] - rate[row], 0.0)
+                open_flows[link] -= 1
+                load[link] = load[link] - weight[row] if open_flows[link] > 0 else 0.0

@@ -1,0 +1,39 @@
+"""Keeps the queue of token requests at a destination (Artemis, section 3.4.1).
+
+The queue is a row of an array between ``head`` and ``tail``; the scheduler sees a window of its oldest requests.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import rule
+
+__all__ = ["send_to_back", "take_request"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@rule
+def take_request(requests: IntArray, head: int, slot: int) -> int:
+    """Takes the request in a slot out of the queue, whose new head is ``head + 1``; the others keep their order.
+
+    Args:
+        requests: Rows of the waiting flows, in the places head, head + 1, ...; updated.
+        head: Place of the oldest request.
+        slot: Which request, counted from the oldest.
+
+    Returns:
+        Row of the flow whose request was taken.
+    """
+    row = requests[head + slot]
+    for place in range(head + slot, head, -1):
+        requests[place] = requests[place - 1]
+    return row
+
+
+@rule
+def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
+    """Moves the request in a slot behind all others; the new queue is head + 1 to tail + 1. Returns its row."""
+    row = take_request(requests, head, slot)
+    requests[tail] = row
+    return row

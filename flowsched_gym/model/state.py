@@ -1,0 +1,65 @@
+"""Holds the flows of a running simulation as arrays: what the rules read and write.
+
+Rules address a flow by its row in the workload; rows are in the order of flow ids.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FlowState", "Network", "new_flow_state"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class FlowState(NamedTuple):
+    """Describes every flow of the workload, (num_flows,) each.
+
+    Attributes:
+        size: Bytes to deliver, > 0.
+        volume: Bytes on the wire that the size takes, headers included, >= size.
+        arrival_time: Absolute arrival times in s.
+        deadline: Absolute deadlines in s, inf where there is none.
+        attained: Bytes on the wire sent so far, 0 to volume.
+        remaining: Bytes on the wire left to send, volume - attained.
+        rate: Current rates in B/s on the wire, >= 0. Written by link sharing alone.
+    """
+
+    size: FloatArray
+    volume: FloatArray
+    arrival_time: FloatArray
+    deadline: FloatArray
+    attained: FloatArray
+    remaining: FloatArray
+    rate: FloatArray
+
+
+class Network(NamedTuple):
+    """Describes the links and the paths over them.
+
+    Attributes:
+        capacity: Capacities in B/s, (num_links,) float64, > 0.
+        path_start: Where each path begins in ``path_links``, (num_paths + 1,) int64.
+        path_links: Links of all paths, one path after the other, int64.
+    """
+
+    capacity: FloatArray
+    path_start: IntArray
+    path_links: IntArray
+
+
+def new_flow_state(
+    *, size: FloatArray, volume: FloatArray, arrival_time: FloatArray, deadline_span: FloatArray
+) -> FlowState:
+    """Builds the state in which no flow has sent anything."""
+    return FlowState(
+        size=size,
+        volume=volume,
+        arrival_time=arrival_time,
+        deadline=arrival_time + deadline_span,
+        attained=np.zeros(len(size)),
+        remaining=volume.copy(),
+        rate=np.zeros(len(size)),
+    )

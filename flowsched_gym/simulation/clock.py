@@ -1,0 +1,77 @@
+"""Schedules callbacks at absolute times on SimPy's event queue.
+
+SimPy's own timeouts are relative: ``now + (time - now)`` may differ from ``time`` in the last bit, and two engines would
+no longer agree. So events are put on the queue at their absolute time, with their kind as SimPy's priority.
+"""
+
+from collections.abc import Callable
+from heapq import heappush
+
+from simpy import Environment, Event
+
+from flowsched_gym.errors import SimulationError
+from flowsched_gym.model.events import EventKind
+
+__all__ = ["Clock", "RowSchedule"]
+
+
+class Clock(Environment):
+    """Is SimPy's environment, with callbacks at absolute times."""
+
+    def at(self, time: float, kind: EventKind, callback: Callable[[Event], None]) -> Event:
+        """Calls back at an absolute time.
+
+        Args:
+            time: Absolute time in s, >= now.
+            kind: Decides the order within the instant.
+            callback: Receives the event.
+
+        Returns:
+            The event on the queue.
+
+        Raises:
+            SimulationError: The time is in the past.
+        """
+        if time < self._now:
+            raise SimulationError(f"event {kind.name} at {time!r} s is in the past: it is {self._now!r} s")
+        event = Event(self)
+        event._ok = True
+        event._value = None
+        assert event.callbacks is not None
+        event.callbacks.append(callback)
+        heappush(self._queue, (time, kind, next(self._eid), event))
+        return event
+
+
+class RowSchedule:
+    """Gathers flows that are due at the same instant into one event.
+
+    Args:
+        clock: Clock of the simulation.
+        kind: Kind of the events.
+        callback: Receives the rows that are due, in increasing order.
+    """
+
+    __slots__ = ("_callback", "_clock", "_due", "_kind")
+
+    def __init__(self, clock: Clock, kind: EventKind, callback: Callable[[list[int]], None]) -> None:
+        """Starts with nothing due."""
+        self._clock = clock
+        self._kind = kind
+        self._callback = callback
+        self._due: dict[float, list[int]] = {}
+
+    def add(self, time: float, row: int) -> None:
+        """Makes a flow due at an absolute time in s."""
+        rows = self._due.get(time)
+        if rows is None:
+            self._due[time] = [row]
+            self._clock.at(time, self._kind, self._fire)
+        else:
+            rows.append(row)
+
+    def _fire(self, _: Event) -> None:
+        """Hands over the rows that are due now."""
+        rows = self._due.pop(self._clock._now)
+        rows.sort()
+        self._callback(rows)

@@ -1,0 +1,92 @@
+"""Models a receiving host of Artemis: the requests that wait for a token, and the tokens (section 3.4.1)."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.tokens import send_to_back, take_request
+
+__all__ = ["Destination"]
+
+
+class Destination:
+    """Queues token requests and counts tokens.
+
+    Args:
+        host: Number of the host.
+        num_tokens: Flows that may be active at once (k).
+        num_requests: Requests that will ever arrive.
+
+    Attributes:
+        host: Number of the host.
+        tokens: Free tokens.
+        expected: Requests that have not arrived yet.
+        requests: Rows of the flows that wait, oldest first, in the places ``head`` to ``tail - 1``.
+        head: Place of the oldest request.
+        tail: Place behind the youngest request.
+        active: Rows of the flows that hold a token, (num_tokens,), in its first ``num_active`` places.
+        num_active: Tokens held.
+        held: True while the scheduler waits for the next event.
+    """
+
+    __slots__ = ("active", "expected", "head", "held", "host", "num_active", "requests", "tail", "tokens")
+
+    def __init__(self, host: int, num_tokens: int, num_requests: int) -> None:
+        """Starts with all tokens free and nobody waiting."""
+        self.host = host
+        self.tokens = num_tokens
+        self.expected = num_requests
+        # Each request may go to the back once, which takes one more place.
+        self.requests: npt.NDArray[np.int64] = np.zeros(2 * num_requests, dtype=np.int64)
+        self.head = 0
+        self.tail = 0
+        self.active: npt.NDArray[np.int64] = np.zeros(num_tokens, dtype=np.int64)
+        self.num_active = 0
+        self.held = False
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests in the queue."""
+        return self.tail - self.head
+
+    @property
+    def asks(self) -> bool:
+        """Whether a decision is due: a token is free, a request waits, and the scheduler does not wait itself."""
+        return self.tokens > 0 and self.tail > self.head and not self.held
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether something will happen here if nothing is granted."""
+        return self.num_active > 0 or self.expected > 0
+
+    def enqueue(self, row: int) -> None:
+        """Takes in the request of a flow."""
+        self.requests[self.tail] = row
+        self.tail += 1
+        self.expected -= 1
+        self.held = False
+
+    def grant(self, slot: int) -> int:
+        """Gives a token to the request in a slot; returns its row."""
+        row = int(take_request(self.requests, self.head, slot))
+        self.head += 1
+        self.tokens -= 1
+        self.active[self.num_active] = row
+        self.num_active += 1
+        return row
+
+    def postpone(self, slot: int) -> int:
+        """Sends the request in a slot to the back of the queue; returns its row."""
+        row = int(send_to_back(self.requests, self.head, self.tail, slot))
+        self.head += 1
+        self.tail += 1
+        return row
+
+    def take_back(self, row: int) -> None:
+        """Takes back the token of a flow that has arrived completely."""
+        place = 0
+        while self.active[place] != row:
+            place += 1
+        self.num_active -= 1
+        self.active[place : self.num_active] = self.active[place + 1 : self.num_active + 1]
+        self.tokens += 1
+        self.held = False
