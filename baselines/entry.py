@@ -1,7 +1,7 @@
 """Starts the training commands, or says which pip command brings what they need.
 
-``flowsched-train``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the light core as well, where
-Hydra and torch may be absent: nothing here imports them before it has looked for them.
+``flowsched-train``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the light core as well,
+where Hydra and torch may be absent: nothing here imports them before it has looked for them.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from flowsched_gym.errors import MissingDependencyError
 __all__ = ["evaluate", "heuristics", "train"]
 
 REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
-"""Import names that every training command needs, in the order in which they are reported; the extra `train` has them."""
+"""Import names that the training commands need, in the order of the report; the extra `train` brings them."""
 
 EXIT_STATUS_OF_BAD_USAGE: Final = 2
 
