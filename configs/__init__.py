@@ -1,0 +1,1 @@
+"""Holds the Hydra configuration files of the training commands; imported as ``flowsched_gym.configs``."""
