@@ -1,0 +1,1 @@
+"""Tests of flowsched-gym; the folders mirror the package."""

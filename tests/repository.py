@@ -1,0 +1,48 @@
+"""Finds the sources of the package, for the tests that read them."""
+
+import ast
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+__all__ = ["ROOT", "SOURCES", "Source", "each_source"]
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+class Source(NamedTuple):
+    """A module of the package and where its source lies."""
+
+    module: str
+    path: Path
+
+    @property
+    def relative_path(self) -> str:
+        """Returns the path from the repository root, with forward slashes."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    def parse(self) -> ast.Module:
+        """Returns the syntax tree of the module."""
+        return ast.parse(self.path.read_text(encoding="utf-8"), filename=self.relative_path)
+
+
+def _sources() -> list[Source]:
+    """Returns every module of the wheel, by the import name that it has there."""
+    found = []
+    for folder, package in (
+        ("flowsched_gym", "flowsched_gym"),
+        ("baselines", "flowsched_gym.baselines"),
+        ("configs", "flowsched_gym.configs"),
+    ):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            if parts[-1] == "__init__":
+                parts = parts[:-1]
+            found.append(Source(".".join((package, *parts)), path))
+    return found
+
+
+SOURCES: Final = _sources()
+
+each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.relative_path)

@@ -1,0 +1,67 @@
+"""Holds the public names to `__all__`, and the import of the package to what a light core may load."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+
+import flowsched_gym
+from tests.repository import Source, each_source
+
+HEAVY = (
+    "hydra",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "PIL",
+    "pyarrow",
+    "scipy",
+    "simpy",
+    "stable_baselines3",
+    "torch",
+    "wandb",
+)
+"""Packages that `import flowsched_gym` must leave alone, by import name."""
+
+
+def names_exported_by(source: Source) -> set[str]:
+    """Returns the names that an `__init__` imports from the package in order to hand them on."""
+    return {
+        alias.asname or alias.name
+        for statement in source.parse().body
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("flowsched_gym")
+        for alias in statement.names
+    }
+
+
+@each_source
+def test_every_public_function_and_class_stands_in_the_all_of_its_module(source: Source) -> None:
+    defined = {item.name for item in source.parse().body if isinstance(item, ast.FunctionDef | ast.ClassDef)}
+    handed_on = names_exported_by(source) if source.path.name == "__init__.py" else set()
+    public = {name for name in defined | handed_on if not name.startswith("_")}
+    declared = set(getattr(importlib.import_module(source.module), "__all__", ()))
+
+    assert public <= declared, f"{source.relative_path}: not in __all__: {sorted(public - declared)}"
+
+
+@each_source
+def test_every_name_in_all_can_be_imported(source: Source) -> None:
+    module = importlib.import_module(source.module)
+    declared = list(getattr(module, "__all__", ()))
+
+    assert len(declared) == len(set(declared))
+    assert [name for name in declared if not hasattr(module, name)] == []
+
+
+def test_dir_of_the_package_shows_every_public_name() -> None:
+    assert set(flowsched_gym.__all__) <= set(dir(flowsched_gym))
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    program = "import json, sys, flowsched_gym; print(json.dumps(sorted(sys.modules)))"
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(completed.stdout)}
+
+    assert "flowsched_gym" in loaded
+    assert loaded.isdisjoint(HEAVY), f"import flowsched_gym loads {sorted(loaded.intersection(HEAVY))}"
