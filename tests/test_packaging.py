@@ -1,0 +1,216 @@
+"""Compares the wheel with the tree, the imports with the declared dependencies, and these with the pinned versions."""
+
+import ast
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.repository import ROOT, SOURCES, Source
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+
+FOLDERS = {"flowsched_gym": "flowsched_gym", "baselines": "flowsched_gym/baselines", "configs": "flowsched_gym/configs"}
+"""Folders of the repository that go into the wheel, and where."""
+
+BLOCKED = (
+    "hydra",
+    "matplotlib",
+    "omegaconf",
+    "PIL",
+    "pyarrow",
+    "sb3_contrib",
+    "scipy",
+    "stable_baselines3",
+    "torch",
+    "wandb",
+)
+"""Packages that only an extra brings, by import name."""
+
+INSTALLED = importlib.metadata.packages_distributions()
+"""Distributions of this environment by import name."""
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yields the files below a folder, without what Python wrote there itself."""
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a wheel built from a copy of the tree, so that the tree itself stays as it is."""
+    copy, target = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(copy)]
+    completed = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return next(target.glob("*.whl"))
+
+
+def requirements(names: list[str]) -> Iterator[Requirement]:
+    """Yields requirements by other packages; an extra of our own stands for its requirements."""
+    for requirement in map(Requirement, names):
+        if requirement.name == "flowsched-gym":
+            yield from requirements([item for extra in sorted(requirement.extras) for item in EXTRAS[extra]])
+        else:
+            yield requirement
+
+
+def distributions(extras: list[str]) -> set[str]:
+    """Returns the names of the distributions that the core and these extras ask for."""
+    asked = PYPROJECT["project"]["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
+    return {canonicalize_name(requirement.name) for requirement in requirements(asked)}
+
+
+def imported_distributions(source: Source, *, at_import: bool) -> set[str]:
+    """Returns the distributions that a module imports, at its top level or inside its functions."""
+    tree = source.parse()
+    top_level = {id(statement) for statement in tree.body}
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and (id(node) in top_level) == at_import:
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            names |= {module.partition(".")[0] for module in modules}
+    third_party = names - set(sys.stdlib_module_names) - {"flowsched_gym"}
+    return {canonicalize_name(INSTALLED.get(name, [name])[0]) for name in third_party}
+
+
+def test_the_wheel_holds_exactly_the_files_of_the_tree(wheel: Path) -> None:
+    expected = {
+        f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
+        for folder, target in FOLDERS.items()
+        for path in files_below(ROOT / folder)
+        if path.name != "README.md"
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert packed == expected
+
+
+def test_the_wheel_carries_the_licence_and_the_commands(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name.partition(".dist-info/")[2] for name in archive.namelist() if ".dist-info/" in name]
+        metadata = next(name for name in archive.namelist() if name.endswith("/entry_points.txt"))
+        commands = archive.read(metadata).decode()
+
+    assert "licenses/LICENSE" in names
+    for command in ("flowsched", "flowsched-train", "flowsched-evaluate", "flowsched-heuristics"):
+        assert f"{command} = flowsched_gym." in commands
+
+
+@pytest.mark.parametrize("target", PYPROJECT["project"]["scripts"].values(), ids=PYPROJECT["project"]["scripts"].keys())
+def test_every_command_leads_to_a_function(target: str) -> None:
+    entry_point = importlib.metadata.EntryPoint(name="command", group="console_scripts", value=target)
+
+    assert callable(entry_point.load())
+
+
+def test_what_the_package_imports_at_import_is_a_dependency_of_the_core() -> None:
+    core = distributions([])
+    undeclared = {
+        source.relative_path: sorted(missing)
+        for source in SOURCES
+        if not source.module.startswith(("flowsched_gym.baselines", "flowsched_gym.integrations"))
+        and (missing := imported_distributions(source, at_import=True) - core)
+    }
+
+    assert undeclared == {}
+
+
+def test_whatever_is_imported_anywhere_is_declared_in_some_extra() -> None:
+    everything = distributions(["train", "cluster", "parquet", "notebook"])
+    undeclared = {
+        source.relative_path: sorted(missing)
+        for source in SOURCES
+        for at_import in (True, False)
+        if (missing := imported_distributions(source, at_import=at_import) - everything)
+    }
+
+    assert undeclared == {}
+
+
+def test_every_extra_that_an_error_message_names_exists() -> None:
+    named = {
+        keyword.value.value
+        for source in SOURCES
+        for node in ast.walk(source.parse())
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("MissingDependencyError")
+        for keyword in node.keywords
+        if keyword.arg == "extra" and isinstance(keyword.value, ast.Constant)
+    }
+
+    assert named
+    assert named <= set(EXTRAS)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "extras"),
+    [("constraints.txt", ["dev", "docs", "train"]), ("constraints-cluster.txt", ["train", "cluster"])],
+)
+def test_the_pinned_versions_satisfy_what_the_package_asks_for(constraints: str, extras: list[str]) -> None:
+    lines = (ROOT / constraints).read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    asked = PYPROJECT["project"]["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
+    problems = [
+        f"{requirement} is pinned to {pinned.get(canonicalize_name(requirement.name))}"
+        for requirement in requirements(asked)
+        if not requirement.specifier.contains(pinned.get(canonicalize_name(requirement.name), "0"), prereleases=True)
+    ]
+
+    assert problems == []
+
+
+def run_without_extras(program: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in which the packages of the extras cannot be imported."""
+    blocker = f"""
+import importlib.machinery, sys
+
+class Blocker(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in {BLOCKED!r} else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Blocker
+"""
+    return subprocess.run([sys.executable, "-c", blocker + program], capture_output=True, text=True, check=False)
+
+
+def test_artemis_runs_on_the_light_core_alone() -> None:
+    program = """
+import gymnasium
+
+env = gymnasium.make("flowsched_gym:flowsched/Artemis-v0")
+observation, info = env.reset(seed=1)
+for _ in range(20):
+    observation, reward, terminated, truncated, info = env.step(0)
+print(observation in env.observation_space)
+"""
+    completed = run_without_extras(program)
+
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == "True\n"
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "heuristics"])
+def test_a_training_command_without_its_extra_names_the_pip_command(command: str) -> None:
+    program = f"import sys; from flowsched_gym.baselines import entry; sys.exit(entry.{command}())"
+    completed = run_without_extras(program)
+
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert completed.stderr.count("\n") == 1
+    assert "pip install 'flowsched-gym[train]'" in completed.stderr
