@@ -1,0 +1,53 @@
+"""Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
+
+from flowsched_gym.workload.checks import UnstableLoadWarning
+from flowsched_gym.workload.columns import workload_from_columns
+from flowsched_gym.workload.distributions import (
+    Constant,
+    Discrete,
+    Distribution,
+    Exponential,
+    LogNormal,
+    Pareto,
+    Uniform,
+)
+from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.flow_file import read_flows, write_flows
+from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
+from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
+from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
+from flowsched_gym.workload.workload import NO_TASK, Workload
+
+__all__ = [
+    "ARTEMIS_A1",
+    "ARTEMIS_A2",
+    "CDF_NAMES",
+    "NO_TASK",
+    "WORKLOADS",
+    "Constant",
+    "Discrete",
+    "Distribution",
+    "Empirical",
+    "Exponential",
+    "FixedWorkload",
+    "GatherWorkload",
+    "LogNormal",
+    "Mix",
+    "NamedWorkload",
+    "Pareto",
+    "PoissonWorkload",
+    "Uniform",
+    "UnstableLoadWarning",
+    "Workload",
+    "WorkloadSource",
+    "draw_flows",
+    "first_flows",
+    "load_cdf",
+    "make_workload",
+    "read_cdf",
+    "read_flows",
+    "workload_from_columns",
+    "write_flows",
+]

@@ -1,0 +1,98 @@
+"""Checks the fields of workload configurations, and says by name what is wrong with them."""
+
+import math
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import TypeVar
+
+from flowsched_gym.errors import ConfigError
+
+__all__ = [
+    "UnstableLoadWarning",
+    "as_tuple",
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_one_of_two",
+    "warn_if_unstable",
+]
+
+
+Item = TypeVar("Item")
+
+
+class UnstableLoadWarning(UserWarning):
+    """Warns that a link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
+
+
+def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
+    """Makes a tuple of a list or another sequence.
+
+    Raises:
+        ConfigError: The values are not a sequence.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ConfigError(f"{name} is {values!r}: it must be a sequence")
+    return tuple(values)
+
+
+def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> None:
+    """Refuses what is not a finite number inside its bounds.
+
+    Args:
+        name: Name of the field, for the message.
+        value: Value to check.
+        above: Exclusive lower bound.
+        at_least: Inclusive lower bound.
+
+    Raises:
+        ConfigError: The value is of another type, NaN, infinite or out of bounds.
+    """
+    bound = "" if above is None else f" > {above:g}"
+    bound += "" if at_least is None else f" >= {at_least:g}"
+    allowed = f"it must be a finite number{bound}"
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ConfigError(f"{name} is {value!r}: {allowed}")
+    number = float(value)
+    if (above is not None and not number > above) or (at_least is not None and not number >= at_least):
+        raise ConfigError(f"{name} is {value!r}: {allowed}")
+
+
+def check_integer(name: str, value: object, *, at_least: int) -> None:
+    """Refuses what is not an integer of at least a bound.
+
+    Raises:
+        ConfigError: The value is of another type or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise ConfigError(f"{name} is {value!r}: it must be an integer >= {at_least}")
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuses what is not one of the allowed names.
+
+    Raises:
+        ConfigError: The value is not among the allowed ones.
+    """
+    if value not in allowed:
+        raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+
+
+def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:
+    """Refuses two fields of which not exactly one is given.
+
+    Raises:
+        ConfigError: Both or none of the two is given.
+    """
+    if (first_value is None) == (second_value is None):
+        state = "neither is" if first_value is None else f"both are ({first_value!r} and {second_value!r})"
+        raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
+
+
+def warn_if_unstable(load: float) -> None:
+    """Warns of a load from 1 on, on behalf of the caller of a configuration's constructor."""
+    if load >= 1:
+        message = f"load is {load:.4g}: from 1 on it is unstable, queues and completion times grow without bound"
+        # The levels between: this function, __post_init__, the generated __init__.
+        warnings.warn(message, UnstableLoadWarning, stacklevel=4)

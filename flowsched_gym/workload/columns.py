@@ -1,0 +1,279 @@
+"""Turns columns with the flow file's names into a workload, and says which value of which row is not allowed.
+
+The flow file (CSV or Parquet) and a mapping of sequences are the same contract; its columns are defined here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence, Sized
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import WorkloadError
+from flowsched_gym.workload.workload import NO_TASK, Workload
+
+__all__ = [
+    "COLUMNS",
+    "COLUMN_NAMES",
+    "MAX_EXACT_FLOAT",
+    "Column",
+    "ColumnLike",
+    "check_names",
+    "first_fault",
+    "make_workload_of",
+    "workload_from_columns",
+    "workload_from_columns_at",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+NumberArray = FloatArray | IntArray
+
+ColumnLike = Sequence[float | str | None] | npt.NDArray[np.generic]
+
+MAX_EXACT_FLOAT: Final = 2.0**53
+"""Largest magnitude up to which float64 holds every whole number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """Describes a column of the flow file.
+
+    Attributes:
+        name: Name in the header.
+        integral: Whether values are whole numbers.
+        positive: Whether 0 is refused; values below 0 always are.
+        required: Whether the column must be there, with a value in every row.
+        allowed: What is allowed, for messages.
+    """
+
+    name: str
+    integral: bool
+    positive: bool
+    required: bool
+    allowed: str
+
+    def empty(self, num_rows: int) -> NumberArray:
+        """Makes an array for the values, (num_rows,), not filled."""
+        return np.empty(num_rows, dtype=np.int64) if self.integral else np.empty(num_rows, dtype=np.float64)
+
+    def array(self, numbers: Sequence[float]) -> NumberArray:
+        """Makes an array of values, (num_rows,)."""
+        return np.array(numbers, dtype=np.int64) if self.integral else np.array(numbers, dtype=np.float64)
+
+    @property
+    def missing(self) -> float:
+        """Value of the workload's array where a cell is empty."""
+        return NO_TASK if self.integral else np.inf
+
+    def allows(self, values: NumberArray) -> BoolArray:
+        """Tells which values are allowed, (num_rows,) bool."""
+        above = values > 0 if self.positive else values >= 0
+        return above if self.integral else above & np.isfinite(values)
+
+
+COLUMNS: Final = (
+    Column(
+        name="flow_id",
+        integral=True,
+        positive=False,
+        required=True,
+        allowed="a whole number >= 0, larger than in the row before",
+    ),
+    Column(name="task_id", integral=True, positive=False, required=False, allowed="a whole number >= 0, or empty"),
+    Column(name="source", integral=True, positive=False, required=True, allowed="a host number >= 0"),
+    Column(
+        name="destination",
+        integral=True,
+        positive=False,
+        required=True,
+        allowed="a host number >= 0, other than the source",
+    ),
+    Column(name="size_bytes", integral=False, positive=True, required=True, allowed="a finite number of bytes > 0"),
+    Column(name="arrival_s", integral=False, positive=False, required=True, allowed="a finite time in s >= 0"),
+    Column(
+        name="deadline_s", integral=False, positive=True, required=False, allowed="a finite time in s > 0, or empty"
+    ),
+)
+"""Columns of the flow file, in the order in which they are written."""
+
+COLUMN_NAMES: Final = tuple(column.name for column in COLUMNS)
+
+
+def check_names(names: Sequence[str], place: str) -> None:
+    """Refuses unknown, repeated and missing column names.
+
+    Raises:
+        WorkloadError: The names are not those of a flow file.
+    """
+    unknown = [repr(name) for name in names if name not in COLUMN_NAMES]
+    if unknown:
+        plural = "s" if len(unknown) > 1 else ""
+        allowed = ", ".join(COLUMN_NAMES)
+        raise WorkloadError(f"{place}: unknown column{plural} {', '.join(unknown)}: the columns are {allowed}")
+    repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
+    if repeated:
+        raise WorkloadError(f"{place}: column {', '.join(repeated)} appears more than once")
+    missing = [column.name for column in COLUMNS if column.required and column.name not in names]
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        raise WorkloadError(
+            f"{place}: missing column{plural} {', '.join(missing)}: only task_id and deadline_s may be left out"
+        )
+
+
+def first_fault(
+    values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], previous_id: int
+) -> tuple[int, str] | None:
+    """Finds the first row with a value that is not allowed.
+
+    Args:
+        values: Values of each column, (num_rows,) each.
+        present: For optional columns, which cells are not empty, (num_rows,) each.
+        previous_id: Flow id of the row before the first one, -1 if there is none.
+
+    Returns:
+        The row and the name of the first faulty column in it, or None if all is allowed.
+    """
+    faults: list[tuple[int, int, str]] = []
+    for order, column in enumerate(COLUMNS):
+        if column.name not in values:
+            continue
+        array = values[column.name]
+        allowed = column.allows(array)
+        if column.name in present:
+            allowed |= ~present[column.name]
+        if column.name == "flow_id":
+            allowed &= array > np.concatenate([[previous_id], array[:-1]])
+        elif column.name == "destination":
+            allowed &= array != values["source"]
+        if not allowed.all():
+            faults.append((int(np.argmin(allowed)), order, column.name))
+    if not faults:
+        return None
+    row, _, name = min(faults)
+    return row, name
+
+
+def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray]) -> Workload:
+    """Builds the workload of checked columns; empty cells become "no task" and "no deadline"."""
+    filled = dict(values)
+    for column in COLUMNS:
+        if column.name in present and not present[column.name].all():
+            filled[column.name] = np.where(present[column.name], values[column.name], column.array([column.missing]))
+    integers = cast("Mapping[str, IntArray]", filled)
+    floats = cast("Mapping[str, FloatArray]", filled)
+    return Workload(
+        flow_id=integers["flow_id"],
+        task_id=integers.get("task_id"),
+        source=integers["source"],
+        destination=integers["destination"],
+        size=floats["size_bytes"],
+        arrival_time=floats["arrival_s"],
+        deadline_span=floats.get("deadline_s"),
+    )
+
+
+def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
+    """Makes a workload of a mapping of equally long sequences with the flow file's column names.
+
+    Args:
+        columns: ``flow_id``, ``source``, ``destination``, ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and
+            ``deadline_s`` (time allowed after arrival), in which None, NaN and ``""`` mean none.
+
+    Raises:
+        WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
+            row (from 0), column, value and what is allowed.
+    """
+    return workload_from_columns_at(columns, "mapping")
+
+
+def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> Workload:
+    """Does the work of ``workload_from_columns``; the place, such as a file name, begins each message."""
+    check_names([str(name) for name in columns], place)
+    values: dict[str, NumberArray] = {}
+    present: dict[str, BoolArray] = {}
+    for column in COLUMNS:
+        if column.name in columns:
+            array, filled = _numbers_of(columns[column.name], column, place)
+            values[column.name] = array
+            if not column.required:
+                present[column.name] = filled
+    num_rows = len(values["flow_id"])
+    for name, array in values.items():
+        if len(array) != num_rows:
+            raise WorkloadError(f"{place}: {name} has {len(array)} rows, flow_id has {num_rows}: lengths must agree")
+    if not num_rows:
+        raise WorkloadError(f"{place}: no flows: at least one row is needed")
+    fault = first_fault(values, present, previous_id=-1)
+    if fault is not None:
+        row, name = fault
+        raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, place)
+    return make_workload_of(values, present)
+
+
+def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[NumberArray, BoolArray]:
+    """Makes an array of a column's entries, and tells which are filled; required columns are filled throughout."""
+    if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
+        raise WorkloadError(f"{place}: {column.name} is {entries!r}: it must be a sequence of numbers")
+    try:
+        array = np.asarray(entries)
+    except ValueError:
+        raise WorkloadError(f"{place}: {column.name} is nested: it must be a sequence of numbers") from None
+    if array.ndim != 1:
+        raise WorkloadError(f"{place}: {column.name} has shape {array.shape}: it must have one dimension")
+    if array.dtype.kind not in "iuf":
+        return _numbers_of_objects(list(entries), column, place)
+    filled = np.ones(len(array), dtype=np.bool_)
+    if array.dtype.kind == "f" and not column.required:
+        filled = ~np.isnan(array)
+    return _convert(array, filled, column, place), filled
+
+
+def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tuple[NumberArray, BoolArray]:
+    """Makes an array of entries that are not all numbers: None, text and others."""
+    filled = np.ones(len(entries), dtype=np.bool_)
+    numbers: list[float] = []
+    for row, entry in enumerate(entries):
+        empty = entry is None or (isinstance(entry, str) and not entry)
+        if isinstance(entry, Real) and not isinstance(entry, (bool, np.bool_)):
+            empty = math.isnan(entry)
+        elif not empty:
+            raise _fault_of(entry, column, row, place)
+        if empty and column.required:
+            raise _fault_of(entry, column, row, place)
+        filled[row] = not empty
+        numbers.append(0 if empty else cast("float", entry))
+    integral = column.integral and all(isinstance(number, Integral) for number in numbers)
+    try:
+        array = np.array(numbers, dtype=np.int64 if integral else np.float64)
+    except OverflowError:
+        row = max(range(len(numbers)), key=lambda index: abs(numbers[index]))
+        raise _fault_of(entries[row], column, row, place) from None
+    return _convert(array, filled, column, place), filled
+
+
+def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, place: str) -> NumberArray:
+    """Brings numbers to the column's type without changing any of them."""
+    if not column.integral:
+        return array.astype(np.float64)
+    if array.dtype.kind == "i":
+        return array.astype(np.int64)
+    whole = np.where(filled, array, 0)
+    fits = whole <= np.iinfo(np.int64).max
+    if array.dtype.kind == "f":
+        fits = (np.floor(whole) == whole) & (np.abs(whole) <= MAX_EXACT_FLOAT)
+    if not fits.all():
+        row = int(np.argmin(fits))
+        raise _fault_of(array[row], column, row, place)
+    return whole.astype(np.int64)
+
+
+def _fault_of(value: object, column: Column, row: int, place: str) -> WorkloadError:
+    """Describes a value that is not allowed."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return WorkloadError(f"{place}, row {row}, column {column.name}: {plain!r}: it must be {column.allowed}")

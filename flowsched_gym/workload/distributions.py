@@ -1,0 +1,262 @@
+"""Draws flow sizes and deadlines from probability distributions.
+
+Every distribution here draws finite values above 0 (a size of 0 B or an allowed time of 0 s means nothing), knows its
+mean exactly, and consumes its generator value by value: the first n of n + m drawn values are the n values that a
+shorter draw gives. Distributions given by measured points live in ``empirical.py``.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Final, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload.checks import as_tuple, check_number
+
+__all__ = [
+    "Constant",
+    "Discrete",
+    "Distribution",
+    "Exponential",
+    "LogNormal",
+    "Pareto",
+    "Uniform",
+    "cumulative_weights",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+PROBABILITY_TOLERANCE: Final = 1e-9
+"""How far the sum of given probabilities may be from 1: room for decimal notation."""
+
+MAX_BISECTIONS: Final = 2_000
+"""Halvings that surely bring two float64 of any magnitude together."""
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """Draws positive values."""
+
+    @property
+    def mean(self) -> float:
+        """Mean of the distribution; inf where it has none."""
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64, > 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """Gives one value always.
+
+    Attributes:
+        value: The value, > 0.
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        """Checks the field."""
+        check_number("value", self.value, above=0)
+
+    @property
+    def mean(self) -> float:
+        """The value."""
+        return float(self.value)
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Repeats the value, (count,) float64; draws nothing."""
+        return np.full(count, self.value, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discrete:
+    """Picks one of a few values.
+
+    Attributes:
+        values: The values, each > 0.
+        probabilities: Their probabilities, each >= 0, with sum 1.
+    """
+
+    values: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    _cumulative: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        object.__setattr__(self, "values", as_tuple("values", self.values))
+        object.__setattr__(self, "probabilities", as_tuple("probabilities", self.probabilities))
+        if not self.values or len(self.values) != len(self.probabilities):
+            raise ConfigError(
+                f"values has {len(self.values)} entries and probabilities {len(self.probabilities)}: "
+                "they must be as many, and at least one"
+            )
+        for value, probability in zip(self.values, self.probabilities, strict=True):
+            check_number("values", value, above=0)
+            check_number("probabilities", probability, at_least=0)
+        total = math.fsum(self.probabilities)
+        if abs(total - 1.0) > PROBABILITY_TOLERANCE:
+            raise ConfigError(f"probabilities is {self.probabilities!r} with sum {total!r}: the sum must be 1")
+        object.__setattr__(self, "_cumulative", cumulative_weights(self.probabilities))
+
+    @property
+    def mean(self) -> float:
+        """Sum of values times probabilities."""
+        return math.fsum(v * p for v, p in zip(self.values, self.probabilities, strict=True))
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64."""
+        values = np.asarray(self.values, dtype=np.float64)
+        return values[np.searchsorted(self._cumulative, rng.random(count), side="right")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uniform:
+    """Spreads evenly over an interval.
+
+    Attributes:
+        low: Smallest value, > 0.
+        high: Upper end, > low.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        check_number("low", self.low, above=0)
+        check_number("high", self.high, above=self.low)
+
+    @property
+    def mean(self) -> float:
+        """Middle of the interval."""
+        return 0.5 * (self.low + self.high)
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64."""
+        return self.low + (self.high - self.low) * rng.random(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential:
+    """Has no memory.
+
+    Attributes:
+        mean: Mean, > 0.
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        """Checks the field."""
+        check_number("mean", self.mean, above=0)
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64."""
+        return rng.exponential(self.mean, count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogNormal:
+    """Has a normally distributed logarithm.
+
+    Attributes:
+        mean: Mean of the values (not of their logarithm), > 0.
+        sigma: Standard deviation of the logarithm, > 0.
+    """
+
+    mean: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        check_number("mean", self.mean, above=0)
+        check_number("sigma", self.sigma, above=0)
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64: ``exp(ln(mean) - sigma**2 / 2 + sigma * standard normal)``."""
+        location = math.log(self.mean) - 0.5 * self.sigma**2
+        return np.exp(location + self.sigma * rng.standard_normal(count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pareto:
+    """Has a power-law tail: ``P(X > x) = (scale / x)**shape`` for x above the scale.
+
+    With a maximum the distribution is the Pareto distribution on the condition that the value is not above it, and
+    ``mean`` is the mean on that condition: an offered load that is computed from the mean is exact.
+
+    Attributes:
+        shape: Exponent of the tail, > 0; > 1 without a maximum, as there is no finite mean otherwise. MERP's heavy
+            tail is read as 1.5, the ns-2 default.
+        mean: Mean of the values, > 0.
+        maximum: Largest value, > mean, or None for no bound.
+    """
+
+    shape: float
+    mean: float
+    maximum: float | None = None
+    _scale: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the fields and finds the scale that gives the mean."""
+        check_number("shape", self.shape, above=0)
+        check_number("mean", self.mean, above=0)
+        if self.maximum is None:
+            if self.shape <= 1:
+                raise ConfigError(f"shape is {self.shape!r}: without a maximum it must be > 1, for a finite mean")
+            scale = self.mean * (self.shape - 1) / self.shape
+        else:
+            check_number("maximum", self.maximum, above=self.mean)
+            scale = _truncated_pareto_scale(self.shape, self.mean, self.maximum)
+        object.__setattr__(self, "_scale", scale)
+
+    @property
+    def scale(self) -> float:
+        """Smallest value."""
+        return self._scale
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        uniform = rng.random(count)
+        if self.maximum is None:
+            return self._scale * (1.0 - uniform) ** (-1.0 / self.shape)
+        inside = -math.expm1(self.shape * math.log(self._scale / self.maximum))
+        values = self._scale * (1.0 - uniform * inside) ** (-1.0 / self.shape)
+        return np.minimum(values, self.maximum)
+
+
+def cumulative_weights(weights: tuple[float, ...]) -> FloatArray:
+    """Adds up weights to a cumulative distribution that ends at exactly 1, (num_weights,) float64."""
+    cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
+    cumulative /= cumulative[-1]
+    # Weights of zero at the end share the 1, so that no uniform draw below 1 can reach them.
+    last = max(index for index, weight in enumerate(weights) if weight > 0)
+    cumulative[last:] = 1.0
+    return cumulative
+
+
+def _truncated_pareto_mean(shape: float, scale: float, maximum: float) -> float:
+    """Gives the mean of a Pareto distribution on the condition of at most the maximum."""
+    log_ratio = math.log(maximum / scale)
+    inside = -math.expm1(-shape * log_ratio)
+    excess = shape - 1.0
+    # The integral of (maximum / scale)**-excess over its exponent; its limit at excess = 0 is the logarithm.
+    tail = log_ratio if excess == 0 else -math.expm1(-excess * log_ratio) / excess
+    return scale * shape * tail / inside
+
+
+def _truncated_pareto_scale(shape: float, mean: float, maximum: float) -> float:
+    """Finds by bisection the scale at which the truncated mean is the wanted one; the mean grows with the scale."""
+    low, high = 0.0, mean
+    for _ in range(MAX_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if _truncated_pareto_mean(shape, middle, maximum) < mean:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,187 @@
+"""Draws sizes from measured distributions, given as points of a cumulative distribution function (CDF).
+
+The packaged points (``data/``) are the public ones of the flow-scheduling literature; ``data/README.md`` names the
+source of each. The distribution is linear between two points, as in the traffic generators that use these files.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload.checks import as_tuple, check_number
+
+__all__ = ["CDF_NAMES", "CdfPoint", "Empirical", "load_cdf", "read_cdf"]
+
+FloatArray = npt.NDArray[np.float64]
+CdfPoint = tuple[float, float]
+
+PACKET_PAYLOAD: Final = 1460.0
+"""B of payload in a full Ethernet frame without TCP options."""
+
+MIN_CDF_POINTS: Final = 2
+
+PAIR: Final = 2
+
+CDF_HEADER: Final = "size_bytes,cdf"
+
+CDF_MINIMUM_SIZES: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "ali_storage_2019": 1.0,
+        "data_mining": 1.0,
+        "data_mining_ns2": 0.0,
+        "facebook_cache_follower": 0.0,
+        "facebook_web_server": 0.0,
+        "w1": 0.0,
+        "w2": 0.0,
+        "w3": 0.0,
+        "w4": 0.0,
+        "w5": 0.0,
+        "web_search": PACKET_PAYLOAD,
+        "web_search_ns2": 0.0,
+    }
+)
+"""Smallest size in B of each packaged distribution. Those that start at 0 B need one: web search counts packets, the
+other two count bytes."""
+
+CDF_NAMES: Final = tuple(CDF_MINIMUM_SIZES)
+"""Names that ``load_cdf`` knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Empirical:
+    """Interpolates linearly between the points of a cumulative distribution function.
+
+    A first point with a probability above 0 is an atom at its value; two points of equal value are an atom too.
+
+    Attributes:
+        points: Pairs (value, cumulative probability); both never fall from one point to the next, values are >= 0 and
+            the last probability is exactly 1.
+        minimum: Smaller values are raised to it. > 0 if the first point's value is 0.
+        mean: Mean of the values, the raising to the minimum included; computed.
+    """
+
+    points: tuple[CdfPoint, ...]
+    minimum: float = 0.0
+    mean: float = field(init=False, repr=False, compare=False)
+    _values: FloatArray = field(init=False, repr=False, compare=False)
+    _probabilities: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the points."""
+        check_number("minimum", self.minimum, at_least=0)
+        points = as_tuple("points", self.points)
+        if any(len(as_tuple("each of points", point)) != PAIR for point in points):
+            raise ConfigError(f"points is {points!r}: it must be pairs (value, cumulative probability)")
+        object.__setattr__(self, "points", tuple((value, probability) for value, probability in points))
+        if len(self.points) < MIN_CDF_POINTS:
+            raise ConfigError(f"points has {len(self.points)} entries: a CDF needs at least {MIN_CDF_POINTS}")
+        previous = (0.0, 0.0)
+        for row, (value, probability) in enumerate(self.points):
+            check_number(f"value of CDF point {row}", value, at_least=previous[0])
+            check_number(f"probability of CDF point {row}", probability, at_least=previous[1])
+            previous = (value, probability)
+        if previous[1] != 1:
+            raise ConfigError(f"the last CDF point has probability {previous[1]!r}: it must be 1")
+        if max(self.points[0][0], self.minimum) <= 0:
+            raise ConfigError(f"minimum is {self.minimum!r}: it must be > 0, as the first CDF point has value 0")
+        values, probabilities = np.array(self.points, dtype=np.float64).T
+        object.__setattr__(self, "_values", np.ascontiguousarray(values))
+        object.__setattr__(self, "_probabilities", np.ascontiguousarray(probabilities))
+        object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        values = np.interp(rng.random(count), self._probabilities, self._values)
+        return np.maximum(values, self.minimum)
+
+    def cdf(self, value: float) -> float:
+        """Gives the probability of a value at most this large, the raising to the minimum included."""
+        if value < max(self.minimum, self._values[0]):
+            return 0.0
+        right = int(np.searchsorted(self._values, value, side="right"))
+        if right == len(self._values):
+            return 1.0
+        low, high = self._values[right - 1], self._values[right]
+        below, above = self._probabilities[right - 1], self._probabilities[right]
+        return float(below + (above - below) * (value - low) / (high - low))
+
+
+def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
+    """Loads one of the packaged size distributions (``CDF_NAMES``).
+
+    Args:
+        name: Name of the distribution, such as ``"web_search"``.
+        minimum: Smallest size in B. Default: one packet of 1460 B for web search, 1 B for the others that start at 0.
+
+    Raises:
+        ConfigError: There is no such distribution, or the minimum is not allowed.
+    """
+    if name not in CDF_MINIMUM_SIZES:
+        raise ConfigError(f"size distribution {name!r} does not exist: there are {', '.join(CDF_NAMES)}")
+    if minimum is None:
+        minimum = CDF_MINIMUM_SIZES[name]
+    text = resources.files("flowsched_gym.workload").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
+    return _parse_cdf(text, f"{name}.csv", minimum)
+
+
+def read_cdf(path: str | Path, *, minimum: float = 0.0) -> Empirical:
+    """Reads a size distribution from a CSV file with the header ``size_bytes,cdf`` and one point in each row.
+
+    Args:
+        path: The file.
+        minimum: Smallest size in B.
+
+    Raises:
+        ConfigError: The file cannot be read, or is not such a file.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as a size distribution: {error}") from None
+    return _parse_cdf(text, str(path), minimum)
+
+
+def _parse_cdf(text: str, place: str, minimum: float) -> Empirical:
+    """Turns the text of a CDF file into a distribution."""
+    lines = text.splitlines()
+    if not lines or lines[0].replace(" ", "") != CDF_HEADER:
+        found = lines[0] if lines else ""
+        raise ConfigError(f"{place}, line 1 is {found!r}: the header must be {CDF_HEADER!r}")
+    points: list[CdfPoint] = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            value, probability = map(float, line.split(","))
+        except ValueError:
+            raise ConfigError(f"{place}, line {number} is {line!r}: it must be two numbers, size and CDF") from None
+        points.append((value, probability))
+    try:
+        return Empirical(points=tuple(points), minimum=minimum)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error}") from None
+
+
+def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:
+    """Gives the mean of the linear interpolation between points, raised to a minimum."""
+    first_value, first_probability = points[0]
+    terms = [first_probability * max(first_value, minimum)]
+    for (low, below), (high, above) in pairwise(points):
+        terms.append((above - below) * _mean_of_segment(low, high, minimum))
+    return math.fsum(terms)
+
+
+def _mean_of_segment(low: float, high: float, minimum: float) -> float:
+    """Gives the mean of a uniform variable on [low, high] that is raised to a minimum."""
+    if minimum <= low:
+        return 0.5 * (low + high)
+    if minimum >= high:
+        return minimum
+    return ((minimum - low) * minimum + 0.5 * (high - minimum) * (high + minimum)) / (high - low)

@@ -1,0 +1,272 @@
+"""Parses the CSV form of the flow file, in pieces.
+
+What is legal is defined by ``_parse_line``. Since that takes microseconds a cell, a piece of the file first goes to
+``_parse_fast``, which reads plain numbers column by column and gives up at anything else. Then the lines are gone
+through one by one, which either reads them or finds the fault. Both give the same numbers, bit by bit: Python converts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import FlowFileError, WorkloadError
+from flowsched_gym.workload.columns import (
+    COLUMN_NAMES,
+    COLUMNS,
+    MAX_EXACT_FLOAT,
+    Column,
+    check_names,
+    first_fault,
+    make_workload_of,
+)
+from flowsched_gym.workload.table_file import Progress
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["read_flow_csv"]
+
+BoolArray = npt.NDArray[np.bool_]
+NumberArray = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+
+CHUNK_BYTES: Final = 4_000_000
+"""Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""
+
+MAX_HEADER_BYTES: Final = 4_096
+"""A longer first line is no header of a flow file."""
+
+PLAIN_BYTES: Final = b"0123456789+-.eE,\n"
+"""All bytes of a file that needs no care."""
+
+COMMA: Final = 44
+LINE_FEED: Final = 10
+
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+WHOLE_NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
+
+SHOWN_CHARACTERS: Final = 60
+"""Characters of a line that a message repeats at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chunk:
+    """Holds the parsed rows of a piece of the file: values and filled cells by column, (num_rows,) each."""
+
+    values: Mapping[str, NumberArray]
+    present: Mapping[str, BoolArray]
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values["flow_id"])
+
+    @property
+    def last_id(self) -> int:
+        """Flow id of the last row."""
+        return int(self.values["flow_id"][-1])
+
+
+def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
+    """Reads the flows of a CSV file.
+
+    Args:
+        path: The file.
+        progress: Is told (bytes done, bytes in all) now and then.
+
+    Raises:
+        FlowFileError: Something in the file is not allowed.
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        total = path.stat().st_size
+        header = _read_header(file, str(path))
+        num_rows = _count_rows(file)
+        if not num_rows:
+            raise FlowFileError(f"{path}, line 2: no flows: at least one row must follow the header")
+        columns = [COLUMNS[COLUMN_NAMES.index(name)] for name in header]
+        values = {column.name: column.empty(num_rows) for column in columns}
+        present = {column.name: np.empty(num_rows, dtype=np.bool_) for column in columns if not column.required}
+        row, previous_id = 0, -1
+        for chunk_bytes in _chunks(file):
+            chunk = _parse_fast(chunk_bytes, columns, previous_id)
+            if chunk is None:
+                chunk = _parse_lines(chunk_bytes, columns, previous_id, str(path), first_line=row + 2)
+            rows = slice(row, row + chunk.num_rows)
+            for name, array in chunk.values.items():
+                values[name][rows] = array
+            for name, filled in chunk.present.items():
+                present[name][rows] = filled
+            row, previous_id = rows.stop, chunk.last_id
+            if progress is not None:
+                progress(file.tell(), total)
+    return make_workload_of(values, present)
+
+
+def _read_header(file: BinaryIO, place: str) -> list[str]:
+    """Reads the header and checks its names."""
+    line = file.readline(MAX_HEADER_BYTES)
+    expected = ",".join(COLUMN_NAMES)
+    if not line:
+        raise FlowFileError(f"{place}: the file is empty: its first line must be the header {expected}")
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FlowFileError(f"{place}, line 1: not UTF-8 text ({error.reason}): a CSV file is needed") from None
+    names = [_unquote(cell) for cell in text.rstrip("\r\n").split(",")]
+    if not any(name in COLUMN_NAMES for name in names):
+        shown = text.rstrip("\r\n")[:SHOWN_CHARACTERS]
+        raise FlowFileError(f"{place}, line 1: {shown!r}: it must be the header, with the columns {expected}")
+    try:
+        check_names(names, f"{place}, line 1")
+    except WorkloadError as error:
+        raise FlowFileError(str(error)) from None
+    return names
+
+
+def _count_rows(file: BinaryIO) -> int:
+    """Counts the lines from here to the end, a last one without line break included; stays where it is."""
+    start = file.tell()
+    count, last = 0, b"\n"
+    while block := file.read(CHUNK_BYTES):
+        count += block.count(b"\n")
+        last = block[-1:]
+    file.seek(start)
+    return count + (last != b"\n")
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Cuts the rest of the file into pieces of whole lines, with line feeds alone; the last may lack its line break."""
+    while block := file.read(CHUNK_BYTES):
+        yield (block + file.readline()).replace(b"\r\n", b"\n")
+
+
+def _parse_fast(chunk: bytes, columns: Sequence[Column], previous_id: int) -> _Chunk | None:
+    """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed."""
+    if chunk.translate(None, PLAIN_BYTES) or not chunk.endswith(b"\n"):
+        return None
+    characters = np.frombuffer(chunk, dtype=np.uint8)
+    separators = characters[(characters == COMMA) | (characters == LINE_FEED)]
+    num_columns = len(columns)
+    if len(separators) % num_columns:
+        return None
+    ends = separators.reshape(-1, num_columns) == LINE_FEED
+    if ends[:, :-1].any() or not ends[:, -1].all():
+        return None
+    cells = chunk.replace(b"\n", b",").split(b",")
+    # The last separator leaves an empty cell behind it.
+    cells.pop()
+    values: dict[str, NumberArray] = {}
+    present: dict[str, BoolArray] = {}
+    for position, column in enumerate(columns):
+        texts = cells[position::num_columns]
+        if not column.required:
+            present[column.name] = np.fromiter(map(bool, texts), dtype=np.bool_, count=len(texts))
+            texts = [text or b"0" for text in texts]
+        array = _convert_fast(texts, column)
+        if array is None:
+            return None
+        values[column.name] = array
+    if first_fault(values, present, previous_id) is not None:
+        return None
+    return _Chunk(values=values, present=present)
+
+
+def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
+    """Converts the texts of a column; None if one of them is no number of its kind."""
+    try:
+        if not column.integral:
+            return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
+        return np.fromiter(map(int, texts), dtype=np.int64, count=len(texts))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, place: str, first_line: int) -> _Chunk:
+    """Parses lines one by one, and raises for the first one that is not allowed."""
+    lines = chunk.split(b"\n")
+    complete = not lines[-1]
+    if complete:
+        lines.pop()
+    numbers: dict[str, list[float]] = {column.name: [] for column in columns}
+    filled: dict[str, list[bool]] = {column.name: [] for column in columns if not column.required}
+    for number, line in enumerate(lines, start=first_line):
+        where = f"{place}, line {number}"
+        row = _parse_line(line, columns, where, cut=not complete and number == first_line + len(lines) - 1)
+        for column, value in zip(columns, row, strict=True):
+            if not column.required:
+                filled[column.name].append(value is not None)
+            numbers[column.name].append(0 if value is None else value)
+        flow_id = numbers["flow_id"][-1]
+        if flow_id <= previous_id:
+            column = COLUMNS[0]
+            raise FlowFileError(f"{where}, column flow_id: {flow_id} after {previous_id}: it must be {column.allowed}")
+        previous_id = int(flow_id)
+        if numbers["source"][-1] == numbers["destination"][-1]:
+            column = COLUMNS[COLUMN_NAMES.index("destination")]
+            value = numbers["destination"][-1]
+            raise FlowFileError(f"{where}, column destination: {value}: it must be {column.allowed}")
+    return _Chunk(
+        values={column.name: column.array(numbers[column.name]) for column in columns},
+        present={name: np.array(cells, dtype=np.bool_) for name, cells in filled.items()},
+    )
+
+
+def _parse_line(line: bytes, columns: Sequence[Column], where: str, *, cut: bool) -> list[float | None]:
+    """Parses one row; None stands for an empty cell.
+
+    Args:
+        line: The line without its line break.
+        columns: Columns in the order of the file.
+        where: File and line, for messages.
+        cut: Whether the line lacks its line break: then a last cell that is empty counts as lost.
+
+    Raises:
+        FlowFileError: The row is not allowed.
+    """
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FlowFileError(f"{where}: not UTF-8 text ({error.reason})") from None
+    cells = [_unquote(cell) for cell in text.split(",")]
+    if len(cells) != len(columns):
+        shown = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+        hint = "; the file ends here without a line break and seems to be cut short" if cut else ""
+        plural = "s" if len(cells) > 1 else ""
+        raise FlowFileError(
+            f"{where}: {len(cells)} cell{plural} in {shown!r}: it must be {len(columns)}, as in the header{hint}"
+        )
+    if cut and not cells[-1]:
+        raise FlowFileError(
+            f"{where}, column {columns[-1].name}: the file ends after a comma, without a line break: it seems to be "
+            "cut short; a last row that is complete must end with a line break"
+        )
+    return [_parse_cell(cell, column, where) for cell, column in zip(cells, columns, strict=True)]
+
+
+def _parse_cell(cell: str, column: Column, where: str) -> float | None:
+    """Converts one cell; None if it is empty and may be so."""
+    if not cell and not column.required:
+        return None
+    value: float | None = None
+    if column.integral and WHOLE_NUMBER.fullmatch(cell):
+        value = int(cell)
+        if value > np.iinfo(np.int64).max:
+            value = None
+    elif NUMBER.fullmatch(cell):
+        value = float(cell)
+        if column.integral:
+            value = int(value) if value.is_integer() and abs(value) <= MAX_EXACT_FLOAT else None
+    if value is None or not column.allows(column.array([value]))[0]:
+        raise FlowFileError(f"{where}, column {column.name}: {cell!r}: it must be {column.allowed}")
+    return value
+
+
+def _unquote(cell: str) -> str:
+    """Strips spaces and one pair of double quotes."""
+    stripped = cell.strip(" \t")
+    if len(stripped) > 1 and stripped[0] == stripped[-1] == '"':
+        return stripped[1:-1].strip(" \t")
+    return stripped

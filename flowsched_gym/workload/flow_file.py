@@ -1,0 +1,116 @@
+"""Reads and writes the flow file: one row per flow, SI units in the column names.
+
+CSV with the header ``flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s`` in any order of columns, or
+Parquet with these columns where the extension is ``.parquet`` or ``.pq``. ``task_id`` and ``deadline_s`` (time allowed
+after arrival) may be empty, or missing altogether.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
+from flowsched_gym.workload.columns import ColumnLike, workload_from_columns_at
+from flowsched_gym.workload.flow_csv import read_flow_csv
+from flowsched_gym.workload.table_file import Progress, TableColumn, is_parquet, write_table
+from flowsched_gym.workload.workload import NO_TASK, Workload
+
+__all__ = ["flow_columns", "read_flows", "write_flows"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def read_flows(path: str | Path, *, progress: Progress | None = None) -> Workload:
+    """Reads a flow file.
+
+    Args:
+        path: The file.
+        progress: Is told (bytes done, bytes in all) now and then, for CSV.
+
+    Raises:
+        FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line (of a
+            Parquet file: row, from 0), column, value and what is allowed.
+        MissingDependencyError: The file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FlowFileError(f"{path} is a folder: a flow file is needed")
+    try:
+        return _read_parquet(path) if is_parquet(path) else read_flow_csv(path, progress)
+    except FileNotFoundError:
+        raise FlowFileError(f"{path} does not exist: a flow file is needed") from None
+    except OSError as error:
+        raise FlowFileError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def write_flows(workload: Workload, path: str | Path, *, progress: Progress | None = None) -> None:
+    """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit.
+
+    Args:
+        workload: The flows, at least one.
+        path: The file; an existing one is replaced, at once and only when all is written.
+        progress: Is told (rows done, rows in all) now and then, for CSV.
+
+    Raises:
+        WorkloadError: The workload has no flows.
+        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
+        OSError: The file cannot be written.
+    """
+    if not workload.num_flows:
+        raise WorkloadError(f"{path} is not written: the workload has no flows")
+    assert workload.task_id is not None
+    assert workload.deadline_span is not None
+    columns = flow_columns(
+        flow_id=workload.flow_id,
+        task_id=workload.task_id,
+        source=workload.source,
+        destination=workload.destination,
+        size=workload.size,
+        arrival_time=workload.arrival_time,
+        deadline_span=workload.deadline_span,
+    )
+    write_table(path, columns, progress=progress)
+
+
+def flow_columns(
+    *,
+    flow_id: IntArray,
+    task_id: IntArray,
+    source: IntArray,
+    destination: IntArray,
+    size: FloatArray,
+    arrival_time: FloatArray,
+    deadline_span: FloatArray,
+) -> dict[str, TableColumn]:
+    """Lays out the arrays of a workload, or of records, as the columns of a flow file, (num_flows,) each."""
+    return {
+        "flow_id": (flow_id, None),
+        "task_id": (task_id, task_id != NO_TASK),
+        "source": (source, None),
+        "destination": (destination, None),
+        "size_bytes": (size, None),
+        "arrival_s": (arrival_time, None),
+        "deadline_s": (deadline_span, np.isfinite(deadline_span)),
+    }
+
+
+def _read_parquet(path: Path) -> Workload:
+    """Reads the flows of a Parquet file."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("pyarrow", extra="parquet", purpose="read Parquet files") from None
+    try:
+        table = parquet.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise FlowFileError(f"{path} is not a Parquet file: {error}") from None
+    columns: dict[str, ColumnLike] = {
+        name: column.to_numpy() for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    try:
+        return workload_from_columns_at(columns, str(path))
+    except WorkloadError as error:
+        raise FlowFileError(str(error)) from None

@@ -1,0 +1,131 @@
+"""Draws single flows that arrive as a Poisson process: the traffic of queueing theory and of most flow schedulers."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.workload.arrivals import poisson_arrivals
+from flowsched_gym.workload.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_one_of_two,
+    warn_if_unstable,
+)
+from flowsched_gym.workload.distributions import Distribution
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["PoissonWorkload"]
+
+IntArray = npt.NDArray[np.int64]
+
+PATTERNS: Final = ("pair", "all-to-all")
+
+MIN_HOSTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonWorkload:
+    """Describes single flows with Poisson arrivals; ``draw`` draws them.
+
+    Attributes:
+        size: Distribution of sizes in B.
+        deadline: Distribution of the times in s allowed after arrival; None for no deadlines.
+        rate: Flows per s in all, > 0. Exactly one of rate and load is given.
+        load: Bytes per s offered to one link over its capacity, > 0: to the link of the one pair, or, with
+            ``"all-to-all"``, to each host's receiving link, which gets ``1 / num_hosts`` of all flows.
+            ``UnstableLoadWarning`` from 1 on, by whichever field the rate is given.
+        capacity: Capacity in B/s that the load refers to, > 0. Default: 1 Gbps.
+        num_flows: Flows of an episode, >= 1. Exactly one of num_flows and duration is given.
+        duration: Flows are those that arrive before this time in s, > 0; there may be none.
+        pattern: ``"pair"``: every flow goes from host 1 to host 0. ``"all-to-all"``: each goes from a random host to
+            another random host.
+        num_hosts: Number of hosts, >= 2.
+    """
+
+    size: Distribution
+    deadline: Distribution | None = None
+    rate: float | None = None
+    load: float | None = None
+    capacity: float = BYTES_PER_SECOND_PER_GBPS
+    num_flows: int | None = None
+    duration: float | None = None
+    pattern: str = "pair"
+    num_hosts: int = MIN_HOSTS
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        if not isinstance(self.size, Distribution):
+            raise ConfigError(f"size is {self.size!r}: it must be a distribution, with mean and sample")
+        if self.deadline is not None and not isinstance(self.deadline, Distribution):
+            raise ConfigError(f"deadline is {self.deadline!r}: it must be a distribution, with mean and sample")
+        check_one_of_two("rate", self.rate, "load", self.load)
+        for name in ("rate", "load", "duration"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), above=0)
+        check_number("capacity", self.capacity, above=0)
+        check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
+        if self.num_flows is not None:
+            check_integer("num_flows", self.num_flows, at_least=1)
+        check_choice("pattern", self.pattern, PATTERNS)
+        check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
+        warn_if_unstable(self.offered_load)
+
+    @property
+    def offered_load(self) -> float:
+        """Bytes per s offered to one link over its capacity, the link being that of the field ``load``."""
+        return self.flow_rate * self.size.mean / (self.capacity * self._num_loaded_links)
+
+    @property
+    def flow_rate(self) -> float:
+        """Flows per s in all."""
+        if self.rate is not None:
+            return self.rate
+        assert self.load is not None
+        return self.load * self.capacity * self._num_loaded_links / self.size.mean
+
+    @property
+    def _num_loaded_links(self) -> int:
+        """Number of receiving links that the flows spread over."""
+        return 1 if self.pattern == "pair" else self.num_hosts
+
+    def with_num_flows(self, num_flows: int) -> "PoissonWorkload":
+        """Changes the number of flows."""
+        return replace(self, num_flows=num_flows, duration=None)
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode: a pure function of the fields and the seed.
+
+        More flows or a longer duration with the same seed begin with the same flows, bit by bit.
+
+        Args:
+            seed: Seed of the episode, an integer >= 0.
+        """
+        streams = SeedStreams(seed)
+        arrival_time = poisson_arrivals(
+            streams["arrivals"], self.flow_rate, count=self.num_flows, duration=self.duration
+        )
+        num_flows = len(arrival_time)
+        source, destination = self._draw_hosts(streams, num_flows)
+        return Workload(
+            flow_id=np.arange(num_flows),
+            source=source,
+            destination=destination,
+            size=self.size.sample(streams["sizes"], num_flows),
+            arrival_time=arrival_time,
+            deadline_span=None if self.deadline is None else self.deadline.sample(streams["deadlines"], num_flows),
+        )
+
+    def _draw_hosts(self, streams: SeedStreams, num_flows: int) -> tuple[IntArray, IntArray]:
+        """Draws sources and destinations, each (num_flows,)."""
+        if self.pattern == "pair":
+            return np.ones(num_flows, dtype=np.int64), np.zeros(num_flows, dtype=np.int64)
+        source = streams["sources"].integers(self.num_hosts, size=num_flows)
+        # A step of 1 to num_hosts - 1 round the ring of hosts reaches each other host with equal probability.
+        step = streams["destinations"].integers(1, self.num_hosts, size=num_flows)
+        return source, (source + step) % self.num_hosts

@@ -1,0 +1,69 @@
+"""Says what anything must offer that environments draw their flows from."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from flowsched_gym.errors import WorkloadError
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["FixedWorkload", "WorkloadSource", "first_flows"]
+
+
+@runtime_checkable
+class WorkloadSource(Protocol):
+    """Draws the flows of an episode from a seed."""
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts that the flows run between, numbered from 0."""
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode: the same seed gives the same flows, bit by bit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedWorkload:
+    """Gives the same flows in every episode, such as those of a user's own file.
+
+    Attributes:
+        workload: The flows.
+    """
+
+    workload: Workload
+
+    @property
+    def num_hosts(self) -> int:
+        """Smallest number of hosts that holds every source and destination."""
+        return self.workload.num_hosts
+
+    def draw(self, seed: int) -> Workload:
+        """Returns the flows, whatever the seed."""
+        return self.workload
+
+
+def first_flows(workload: Workload, num_flows: int) -> Workload:
+    """Cuts a workload to its first flows, in the order of their ids.
+
+    Args:
+        workload: The flows to cut.
+        num_flows: How many to keep, 0 <= num_flows <= workload.num_flows.
+
+    Raises:
+        WorkloadError: The workload has fewer flows.
+    """
+    if not 0 <= num_flows <= workload.num_flows:
+        raise WorkloadError(f"{num_flows} flows are wanted of a workload that has {workload.num_flows}")
+    kept = np.s_[:num_flows]
+    assert workload.deadline_span is not None
+    assert workload.task_id is not None
+    return Workload(
+        flow_id=workload.flow_id[kept],
+        source=workload.source[kept],
+        destination=workload.destination[kept],
+        size=workload.size[kept],
+        arrival_time=workload.arrival_time[kept],
+        deadline_span=workload.deadline_span[kept],
+        task_id=workload.task_id[kept],
+    )

@@ -1,0 +1,114 @@
+"""Writes tables of flows as CSV or Parquet, under a temporary name first, so that no reader ever sees half a file."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import MissingDependencyError
+
+__all__ = ["Progress", "TableColumn", "is_parquet", "replace_when_written", "write_table"]
+
+Progress = Callable[[int, int], None]
+"""Is told how much is done, and of how much."""
+
+TableColumn = tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]
+"""Values of a column, and which of its cells are filled (None: all)."""
+
+PARQUET_SUFFIXES: Final = (".parquet", ".pq")
+
+ROWS_AT_ONCE: Final = 65_536
+"""Rows that are formatted as one piece of text."""
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Tells by the extension whether a file is Parquet; all others are CSV."""
+    return Path(path).suffix.lower() in PARQUET_SUFFIXES
+
+
+@contextmanager
+def replace_when_written(path: str | Path) -> Iterator[Path]:
+    """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
+
+    A failure inside leaves the file as it was, and no temporary file behind.
+
+    Raises:
+        OSError: The folder does not exist or cannot be written to, or the path is a folder.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{target.suffix}")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_table(path: str | Path, columns: Mapping[str, TableColumn], *, progress: Progress | None = None) -> None:
+    """Writes a table as CSV, or as Parquet if the extension says so.
+
+    Floats are written with as many digits as bring back the same float64. Booleans are ``true`` and ``false``.
+
+    Args:
+        path: The file; an existing one is replaced.
+        columns: Columns by name, each of the same length.
+        progress: Is told (rows done, rows in all) now and then.
+
+    Raises:
+        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
+        OSError: The file cannot be written.
+    """
+    if is_parquet(path):
+        _write_parquet(path, columns)
+        return
+    num_rows = len(next(iter(columns.values()))[0])
+    with replace_when_written(path) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
+        file.write(",".join(columns) + "\n")
+        for start in range(0, num_rows, ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            cells = [
+                _format_cells(values[rows], filled if filled is None else filled[rows])
+                for values, filled in columns.values()
+            ]
+            file.write("".join(",".join(row) + "\n" for row in zip(*cells, strict=True)))
+            if progress is not None:
+                progress(min(rows.stop, num_rows), num_rows)
+
+
+def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_] | None) -> Sequence[str]:
+    """Formats the cells of a column."""
+    # repr gives the shortest decimal that reads back as the same float64.
+    to_text: Callable[[object], str] = _format_bool if values.dtype.kind == "b" else repr
+    cells = list(map(to_text, values.tolist()))
+    if filled is None or filled.all():
+        return cells
+    return [cell if there else "" for cell, there in zip(cells, filled.tolist(), strict=True)]
+
+
+def _format_bool(value: object) -> str:
+    """Formats a truth value."""
+    return "true" if value else "false"
+
+
+def _write_parquet(path: str | Path, columns: Mapping[str, TableColumn]) -> None:
+    """Writes a table as Parquet."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        from pyarrow import parquet  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("pyarrow", extra="parquet", purpose="write Parquet files") from None
+    table = pa.table(
+        {name: pa.array(values, mask=None if filled is None else ~filled) for name, (values, filled) in columns.items()}
+    )
+    with replace_when_written(path) as temporary:
+        parquet.write_table(table, temporary)
