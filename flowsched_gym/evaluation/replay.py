@@ -1,0 +1,112 @@
+"""Runs a discipline on given flows, without an environment: references and bounds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model import Records
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
+from flowsched_gym.workload import Workload, read_flows, workload_from_columns
+
+__all__ = ["replay"]
+
+ENGINES: Final = ("simpy",)
+PROGRESS_STEPS: Final = 200
+"""How often progress is told in a run."""
+
+
+def replay(
+    flows: str | PathLike[str] | Workload | Mapping[str, Sequence[object] | npt.NDArray[np.generic]],
+    *,
+    discipline: str,
+    topology: str | Topology = "one-link",
+    capacity: float | None = None,
+    parameters: Mapping[str, object] | None = None,
+    seed: int = 0,
+    engine: str = "simpy",
+    num_hosts: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Records:
+    """Runs a discipline on flows and tells what became of each.
+
+    Args:
+        flows: Path of a flow file, a ``Workload``, or a mapping of equally long sequences with the flow file's column
+            names.
+        discipline: Name of a discipline (``flowsched list``).
+        topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
+            hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
+        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``), and ``delay``,
+            the propagation delay of every link in s (0).
+        seed: Seed of disciplines and paths that draw; the ones there are draw nothing.
+        engine: ``simpy``, the reference.
+        num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
+        progress: Called now and then with the number of flows done and of all flows.
+
+    Returns:
+        Records in the order of the flows.
+
+    Raises:
+        ConfigError: A name or parameter is unknown, or a value is not allowed.
+        FlowFileError: The flow file has a fault.
+        WorkloadError: The flows cannot be simulated.
+    """
+    if engine not in ENGINES:
+        raise ConfigError(f"engine is {engine!r}: it must be one of {', '.join(ENGINES)}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0")
+    options = dict(parameters or {})
+    delay = options.pop("delay", 0.0)
+    rule = make_discipline(discipline, options)
+    workload = _workload(flows)
+    if not isinstance(topology, Topology):
+        hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
+        topology = make_topology(
+            topology,
+            num_hosts=hosts,
+            capacity=_number("capacity", DEFAULT_CAPACITY if capacity is None else capacity),
+            delay=_number("delay", delay),
+        )
+    elif capacity is not None or num_hosts is not None:
+        raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
+    simulation = Simulation(workload, topology, rule)
+    if progress is None:
+        simulation.run()
+    else:
+        _run_with_progress(simulation, progress)
+    return simulation.records()
+
+
+def _workload(flows: object) -> Workload:
+    """Reads the flows in whichever form they come."""
+    if isinstance(flows, Workload):
+        return flows
+    if isinstance(flows, (str, PathLike)):
+        return read_flows(flows)
+    if isinstance(flows, Mapping):
+        return workload_from_columns(flows)
+    raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
+
+
+def _number(name: str, value: object) -> float:
+    """Refuses what is not a number; the topology checks its range."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ConfigError(f"{name} is {value!r}: it must be a number")
+    return float(value)
+
+
+def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:
+    """Runs from arrival to arrival, and tells how far it is."""
+    total = simulation.workload.num_flows
+    arrivals = np.sort(simulation.workload.arrival_time)
+    for time in arrivals[:: max(total // PROGRESS_STEPS, 1)]:
+        simulation.run(until=float(time))
+        progress(simulation.num_delivered, total)
+    simulation.run()
+    progress(simulation.num_delivered, total)

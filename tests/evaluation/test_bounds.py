@@ -1,0 +1,209 @@
+"""Holds the clairvoyant bound to brute force, to a linear programme over the switch, and to simulated schedules."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import DeadlineBound, deadline_bound
+from flowsched_gym.evaluation import selection as selection_module
+from flowsched_gym.workload import NO_TASK, Workload, make_workload
+
+GIGABIT = 125e6
+
+
+def make_flows(rows, *, source=None, destination=None):
+    """Builds a workload from (arrival, size, span) rows; without hosts, all flows go from host 1 to host 0."""
+    arrival, size, span = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    count = len(rows)
+    return Workload(
+        flow_id=np.arange(count),
+        source=np.ones(count, dtype=np.int64) if source is None else np.array(source),
+        destination=np.zeros(count, dtype=np.int64) if destination is None else np.array(destination),
+        size=size,
+        arrival_time=arrival,
+        deadline_span=span,
+        task_id=np.full(count, NO_TASK),
+    )
+
+
+def served_in_time(rows):
+    """Tells whether one link of capacity 1 serves all rows of whole numbers in time, unit by unit, by due time."""
+    left = {row: size for row, (_, size, _) in enumerate(rows)}
+    for now in itertools.count():
+        if any(rows[row][0] + rows[row][2] <= now for row in left):
+            return False
+        ready = [row for row in left if rows[row][0] <= now]
+        if ready:
+            first = min(ready, key=lambda row: rows[row][0] + rows[row][2])
+            left[first] -= 1
+            if not left[first]:
+                del left[first]
+        if not left:
+            return True
+
+
+def best_by_brute_force(rows):
+    """Tries all subsets, largest first."""
+    for count in range(len(rows), 0, -1):
+        if any(served_in_time(subset) for subset in itertools.combinations(rows, count)):
+            return count
+    return 0
+
+
+whole_rows = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(1, 9)), min_size=1, max_size=7)
+
+
+@settings(deadline=None, max_examples=150)
+@given(whole_rows, st.sampled_from(["auto", "exact"]))
+def test_on_one_link_the_bound_is_the_best_of_all_subsets(rows, method):
+    best = best_by_brute_force(rows)
+    bound = deadline_bound(make_flows(rows), capacity=1.0, method=method)
+    assert (bound.lower, bound.upper, bound.exact) == (best, best, True)
+
+
+@settings(deadline=None, max_examples=100)
+@given(whole_rows)
+def test_the_relaxed_bound_encloses_the_best_of_all_subsets(rows):
+    best = best_by_brute_force(rows)
+    bound = deadline_bound(make_flows(rows), capacity=1.0, method="relaxed")
+    assert bound.lower <= best <= bound.upper
+
+
+def fits_on_the_switch(rows, source, destination):
+    """Tells whether rates exist that serve all rows in time, by a linear programme over intervals."""
+    times = sorted({t for arrival, _, span in rows for t in (arrival, arrival + span)})
+    intervals = list(itertools.pairwise(times))
+    use = [
+        (i, e)
+        for i, (arrival, _, span) in enumerate(rows)
+        for e, (begin, end) in enumerate(intervals)
+        if arrival <= begin and end <= arrival + span
+    ]
+    sums = np.array([[float(i == row) for i, _ in use] for row in range(len(rows))])
+    limits, lengths = [], []
+    for side in (source, destination):
+        for host in set(side):
+            for e, (begin, end) in enumerate(intervals):
+                limits.append([float(side[i] == host and interval == e) for i, interval in use])
+                lengths.append(end - begin)
+    sizes = [size for _, size, _ in rows]
+    result = linprog(np.zeros(len(use)), A_ub=limits, b_ub=lengths, A_eq=sums, b_eq=sizes)
+    return result.status == 0
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5), st.integers(1, 4), st.integers(1, 6), st.sampled_from([(0, 2), (0, 3), (1, 2), (1, 3)])
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_on_a_switch_the_bound_encloses_what_rates_can_do(cases):
+    rows = [case[:3] for case in cases]
+    source, destination = (list(hosts) for hosts in zip(*(case[3] for case in cases), strict=True))
+    best = 0
+    for count in range(1, len(rows) + 1):
+        for chosen in itertools.combinations(range(len(rows)), count):
+            picked = ([rows[i] for i in chosen], [source[i] for i in chosen], [destination[i] for i in chosen])
+            if fits_on_the_switch(*picked):
+                best = count
+    bound = deadline_bound(make_flows(rows, source=source, destination=destination), capacity=1.0)
+    assert bound.lower <= best <= bound.upper
+
+
+def test_a_scatter_is_bounded_by_its_source():
+    rows = [(0, 1, 1)] * 3
+    bound = deadline_bound(make_flows(rows, source=[0, 0, 0], destination=[1, 2, 3]), capacity=1.0)
+    assert (bound.lower, bound.upper) == (1, 1)
+
+
+def test_a_flow_that_waits_for_a_shorter_urgent_one_still_counts():
+    # Flow 0 has room for flow 1 in the middle; without preemption one of them would be late.
+    bound = deadline_bound(make_flows([(0, 4, 5), (1, 1, 1)]), capacity=1.0)
+    assert (bound.upper, bound.exact) == (2, True)
+
+
+def test_dropping_one_long_flow_saves_two_short_ones():
+    bound = deadline_bound(make_flows([(0, 5, 5), (0, 2, 5), (0, 3, 5)]), capacity=1.0)
+    assert (bound.upper, bound.lower) == (2, 2)
+
+
+def test_flows_without_deadline_neither_count_nor_stand_in_the_way():
+    bound = deadline_bound(make_flows([(0, 5, np.inf), (0, 2, 2)]), capacity=1.0)
+    assert (bound.num_deadlines, bound.upper, bound.upper_ratio) == (1, 1, 1.0)
+
+
+def test_without_deadlines_the_ratio_is_nan():
+    bound = deadline_bound(make_flows([(0, 5, np.inf)]), capacity=1.0)
+    assert (bound.num_deadlines, bound.upper, bound.lower) == (0, 0, 0)
+    assert np.isnan(bound.upper_ratio)
+
+
+def test_latencies_on_both_sides_shorten_the_window():
+    flows = make_flows([(0, 2, 5), (0, 2, 5)])
+    assert deadline_bound(flows, capacity=1.0, latency_before=0.5, latency_after=0.5).upper == 2
+    assert deadline_bound(flows, capacity=1.0, latency_before=0.5, latency_after=0.6).upper == 1
+    assert deadline_bound(flows, capacity=1.0, latency_before=3.1).upper == 0
+
+
+def test_an_exact_fit_counts_although_the_times_are_not_binary_fractions():
+    rows = [(0.1 * i, 0.1, 0.3) for i in range(3)] + [(0.3, 0.1, 0.1)]
+    assert deadline_bound(make_flows(rows), capacity=1.0).upper == 4
+
+
+def test_a_burst_over_capacity_keeps_as_many_flows_as_fit():
+    # 8 x 250 KB take 16 ms at 1 Gbps.
+    bound = deadline_bound(make_flows([(0.2, 250e3, 0.0161)] * 10), capacity=GIGABIT)
+    assert (bound.upper, bound.lower) == (8, 8)
+
+
+def test_the_heavy_gather_workload_is_solved_exactly_and_quickly():
+    flows = make_workload("gather-heavy").draw(3)
+    begin = time.perf_counter()
+    bound = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3)
+    # About 0.05 s on the machine it was written on.
+    assert time.perf_counter() - begin < 2
+    assert bound.exact
+    assert 800 < bound.upper < 1000
+    relaxed = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3, method="relaxed")
+    assert relaxed.lower <= bound.upper <= relaxed.upper
+
+
+def test_a_component_too_large_to_solve_is_cut_and_the_bound_stays_valid(monkeypatch):
+    generator = np.random.default_rng(5)
+    rows = [(float(i) * 0.8, float(generator.integers(1, 3)), float(generator.integers(1, 9))) for i in range(60)]
+    whole = deadline_bound(make_flows(rows), capacity=1.0)
+    monkeypatch.setattr(selection_module, "MAX_COMPONENT", 7)
+    cut = deadline_bound(make_flows(rows), capacity=1.0)
+    assert whole.exact
+    assert cut.lower <= whole.lower == whole.upper <= cut.upper
+    assert cut.upper - cut.lower < 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"capacity": 0.0}, "capacity is 0.0"),
+        ({"capacity": float("nan")}, "capacity is nan"),
+        ({"capacity": 1.0, "latency_before": -1.0}, "latency_before is -1.0"),
+        ({"capacity": 1.0, "latency_after": float("inf")}, "latency_after is inf"),
+        ({"capacity": 1.0, "method": "guess"}, "method is 'guess': it must be one of auto, exact, relaxed"),
+    ],
+)
+def test_an_argument_that_is_not_allowed_is_named(change, message):
+    with pytest.raises(ConfigError, match=message):
+        deadline_bound(make_flows([(0, 1, 1)]), **change)
+
+
+def test_a_bound_whose_numbers_are_out_of_order_is_refused():
+    with pytest.raises(ConfigError, match="must not decrease"):
+        DeadlineBound(num_deadlines=3, upper=1, lower=2)
