@@ -1,7 +1,35 @@
 """Offers published datacenter flow-scheduling problems as Gymnasium environments on one model of the network."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["__version__"]
+from flowsched_gym.registration import register_environments
+
+if TYPE_CHECKING:
+    from flowsched_gym.evaluation.replay import replay
+    from flowsched_gym.model.records import Records
+    from flowsched_gym.workload.workload import Workload
+
+__all__ = ["Records", "Workload", "__version__", "replay"]
 
 __version__: Final = "0.1.0"
+
+LAZY: Final = {
+    "Records": "flowsched_gym.model.records",
+    "Workload": "flowsched_gym.workload.workload",
+    "replay": "flowsched_gym.evaluation.replay",
+}
+"""Public names that are imported when they are first used, so that importing the package stays light."""
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name on its first use."""
+    if name not in LAZY:
+        raise AttributeError(f"module 'flowsched_gym' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+register_environments()

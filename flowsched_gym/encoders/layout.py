@@ -1,0 +1,143 @@
+"""Names the columns of an observation, so that policies, tests and documentation find a value by its name.
+
+An observation is one flat vector: the context columns first, then one row of slot columns for each slot. Values are
+bounded: what may grow without limit is squashed by ``x / (|x| + scale)``, and ``decode`` takes that back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["Column", "Encoding", "Layout"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Encoding(StrEnum):
+    """Says how a value becomes a number in [-1, 1]."""
+
+    FRACTION = "fraction"
+    """The value is a share already, in [0, 1]."""
+    SQUASHED = "squashed"
+    """``x / (x + scale)`` for x >= 0, in [0, 1]; inf becomes 1."""
+    SIGNED = "signed"
+    """``x / (|x| + scale)``, in [-1, 1]; inf becomes 1."""
+
+
+LOWEST: Final = {Encoding.FRACTION: 0.0, Encoding.SQUASHED: 0.0, Encoding.SIGNED: -1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """Describes one number of an observation.
+
+    Attributes:
+        name: Name to find it by.
+        meaning: What it tells, in one phrase.
+        unit: Unit of the decoded value.
+        encoding: How the value becomes a bounded number.
+        scale: Value, in the unit, that is squashed to one half; 1 for fractions.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    encoding: Encoding
+    scale: float = 1.0
+
+    def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
+        """Takes the encoding back; float32 observations give about six digits."""
+        values = np.asarray(encoded, dtype=np.float64)
+        if self.encoding is Encoding.FRACTION:
+            return values
+        with np.errstate(divide="ignore"):
+            return np.asarray(values * self.scale / (1.0 - np.abs(values)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Lists the columns of an observation.
+
+    Attributes:
+        context: Columns that describe the whole, in order.
+        slot: Columns of each slot, in order.
+        num_slots: Slots, >= 1.
+    """
+
+    context: tuple[Column, ...]
+    slot: tuple[Column, ...]
+    num_slots: int
+
+    @property
+    def num_context(self) -> int:
+        """Number of context columns."""
+        return len(self.context)
+
+    @property
+    def num_slot_features(self) -> int:
+        """Number of columns of a slot."""
+        return len(self.slot)
+
+    @property
+    def size(self) -> int:
+        """Length of the observation."""
+        return self.num_context + self.num_slots * self.num_slot_features
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all numbers of the observation, those of slot i with the suffix ``[i]``."""
+        slots = (f"{column.name}[{i}]" for i in range(self.num_slots) for column in self.slot)
+        return (*(column.name for column in self.context), *slots)
+
+    def space(self) -> spaces.Box:
+        """Builds the observation space, a bounded one-dimensional box."""
+        low = [LOWEST[column.encoding] for column in self.context]
+        low += [LOWEST[column.encoding] for column in self.slot] * self.num_slots
+        return spaces.Box(low=np.array(low, dtype=np.float32), high=np.float32(1.0), dtype=np.float32)
+
+    def context_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
+        """Reads a context column, decoded.
+
+        Args:
+            observation: Observations, (..., size).
+            name: Name of the column.
+
+        Returns:
+            Its values in its unit, (...).
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        index = _index(self.context, name)
+        return self.context[index].decode(observation[..., index])
+
+    def slot_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
+        """Reads a slot column, decoded.
+
+        Args:
+            observation: Observations, (..., size).
+            name: Name of the column.
+
+        Returns:
+            Its values in its unit, (..., num_slots).
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        index = _index(self.slot, name)
+        return self.slot[index].decode(observation[..., self.num_context + index :: self.num_slot_features])
+
+
+def _index(columns: Sequence[Column], name: str) -> int:
+    """Finds a column by name."""
+    names = [column.name for column in columns]
+    if name not in names:
+        raise ConfigError(f"the observation has no column {name!r}: it has {', '.join(names) or 'none here'}")
+    return names.index(name)

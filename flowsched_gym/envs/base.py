@@ -1,0 +1,172 @@
+"""Holds what all environments share: seeding, episodes, infos and rendering. A system states only what differs."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.encoders import Layout
+from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.metrics import summary
+from flowsched_gym.model import Records
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.workload import Workload, WorkloadSource
+
+__all__ = ["FlowSchedEnv"]
+
+Observation = npt.NDArray[np.float32]
+Action = TypeVar("Action")
+
+SEED_BOUND: Final = 2**63 - 1
+"""Episode seeds are drawn below this."""
+NOTHING: Final = np.zeros(0, dtype=np.int64)
+NOTHING.setflags(write=False)
+
+
+class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
+    """Runs episodes: draws the flows, simulates to the next decision, pays, and tells what finished.
+
+    Args:
+        source: Where the flows of each episode are drawn from.
+        layout: Columns of the observation.
+        render_mode: ``rgb_array``, ``ansi`` or ``None``.
+
+    Raises:
+        ConfigError: There is no such render mode.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
+
+    def __init__(self, *, source: WorkloadSource, layout: Layout, render_mode: str | None) -> None:
+        """Keeps the source; nothing is drawn before ``reset``."""
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ConfigError(f"render_mode is {render_mode!r}: it must be None or one of {', '.join(modes)}")
+        self.render_mode = render_mode
+        self.layout = layout
+        self.observation_space = layout.space()
+        self._source = source
+        self._simulation: Simulation | None = None
+        self._over = True
+
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation of the current episode.
+
+        Raises:
+            SimulationError: There is none before the first ``reset``.
+        """
+        if self._simulation is None:
+            raise SimulationError("there is no episode yet: call reset() first")
+        return self._simulation
+
+    @property
+    def workload(self) -> Workload:
+        """The flows of the current episode."""
+        return self.simulation.workload
+
+    def records(self) -> Records:
+        """Returns what has become of every flow of the current episode so far."""
+        return self.simulation.records()
+
+    @abstractmethod
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Returns which actions do what they say, (num_actions,) bool; others are legal but replaced."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Draws an episode and runs it to its first decision.
+
+        Args:
+            seed: Seeds the generator that gives each episode its seed; the episodes that follow are then fixed.
+            options: None are known.
+
+        Raises:
+            ConfigError: There are options, or the episode drawn has no flow.
+        """
+        super().reset(seed=seed)
+        if options:
+            raise ConfigError(f"options is {options!r}: this environment knows none")
+        episode_seed = int(self.np_random.integers(SEED_BOUND))
+        workload = self._source.draw(episode_seed)
+        if not workload.num_flows:
+            raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
+        self._simulation = self._begin(workload)
+        self._simulation.run()
+        self._over = False
+        return self._observe(), self._info([], {})
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Applies an action and runs to the next decision, or to the end.
+
+        Raises:
+            InvalidAction: The action is outside the action space; the episode stays as it was.
+            SimulationError: The episode is over, or there is none.
+        """
+        simulation = self._simulation
+        if simulation is None or self._over:
+            raise SimulationError("the episode is over: call reset() before the next step()")
+        self._act(action)
+        already = len(simulation.delivered)
+        simulation.run()
+        finished = simulation.delivered[already:]
+        self._over = simulation.asking is None
+        reward, terms = self._pay(finished)
+        info = self._info(finished, terms)
+        if self._over:
+            info["episode_metrics"] = summary(simulation.records()).as_dict()
+        return self._observe(), reward, self._over, False, info
+
+    def render(self) -> npt.NDArray[np.uint8] | str | None:  # type: ignore[override]
+        """Draws the current state as the render mode says.
+
+        Returns:
+            A (height, width, 3) uint8 frame, text, or ``None`` without a render mode.
+
+        Raises:
+            SimulationError: There is no episode yet.
+            MissingDependencyError: ``rgb_array`` needs Pillow.
+        """
+        if self.render_mode == "ansi":
+            return self._render_text()
+        if self.render_mode == "rgb_array":
+            return self._render_frame()
+        return None
+
+    def _info(self, finished: list[int], terms: Mapping[str, float]) -> dict[str, Any]:
+        """Builds the info of a step."""
+        simulation = self.simulation
+        return {
+            "time": simulation.clock.now,
+            "action_mask": self.action_masks(),
+            "finished": simulation.workload.flow_id[finished] if finished else NOTHING,
+            "reward_terms": terms,
+        }
+
+    @abstractmethod
+    def _begin(self, workload: Workload) -> Simulation:
+        """Builds the simulation of an episode."""
+
+    @abstractmethod
+    def _act(self, action: Action) -> None:
+        """Applies an action to the simulation, which waits for it."""
+
+    @abstractmethod
+    def _observe(self) -> Observation:
+        """Returns a new observation."""
+
+    @abstractmethod
+    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
+        """Returns the reward for what finished since the last action, and its named terms."""
+
+    @abstractmethod
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+
+    @abstractmethod
+    def _render_text(self) -> str:
+        """Writes a frame as text."""

@@ -1,0 +1,27 @@
+"""Heuristic policies that act through an environment from its observation alone."""
+
+from flowsched_gym.policies.policy import Policy
+from flowsched_gym.policies.slots import (
+    EarliestDeadline,
+    FirstSlot,
+    LargestRatio,
+    LastSlot,
+    LeastSlack,
+    RandomSlot,
+    SlotPolicy,
+    SmallestRatio,
+    SmallestSize,
+)
+
+__all__ = [
+    "EarliestDeadline",
+    "FirstSlot",
+    "LargestRatio",
+    "LastSlot",
+    "LeastSlack",
+    "Policy",
+    "RandomSlot",
+    "SlotPolicy",
+    "SmallestRatio",
+    "SmallestSize",
+]

@@ -1,0 +1,144 @@
+"""Chooses among the slots of an observation by the values of its named columns. Ties go to the older request."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.encoders import Layout
+from flowsched_gym.policies.policy import attribute_of
+
+__all__ = [
+    "EarliestDeadline",
+    "FirstSlot",
+    "LargestRatio",
+    "LastSlot",
+    "LeastSlack",
+    "RandomSlot",
+    "SlotPolicy",
+    "SmallestRatio",
+    "SmallestSize",
+]
+
+FloatArray = npt.NDArray[np.float64]
+Observation = npt.NDArray[np.floating]
+
+
+class SlotPolicy:
+    """Serves the present slot with the smallest score.
+
+    Args:
+        layout: Columns of the observations.
+        seed: Seed of policies that draw.
+
+    Raises:
+        ConfigError: The layout lacks a column that the policy needs.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, layout: Layout, *, seed: int = 0) -> None:
+        """Checks that the columns are there."""
+        self.layout = layout
+        self.rng = np.random.default_rng(seed)
+        blank = np.zeros(layout.size)
+        for name in ("size", *self.needs):
+            layout.slot_column(blank, name)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment with a layout."""
+        return cls(attribute_of(env, "layout"), seed=seed)
+
+    def predict(
+        self,
+        observation: Observation,
+        state: Any = None,
+        episode_start: npt.NDArray[np.bool_] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[npt.NDArray[np.int64], Any]:
+        """Chooses slots; see ``Policy``."""
+        observation = np.asarray(observation)
+        present = self.layout.slot_column(observation, "size") > 0
+        score = np.where(present, self.score(observation), np.inf)
+        return np.asarray(np.argmin(score, axis=-1)), state
+
+    @abstractmethod
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores the slots of observations, (..., size) to (..., num_slots); the smallest is served."""
+
+
+class FirstSlot(SlotPolicy):
+    """First in, first out: serves the oldest request."""
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by place in the queue."""
+        return np.broadcast_to(np.arange(self.layout.num_slots, dtype=np.float64), self._shape(observation))
+
+    def _shape(self, observation: Observation) -> tuple[int, ...]:
+        """Shape of the scores."""
+        return (*observation.shape[:-1], self.layout.num_slots)
+
+
+class LastSlot(FirstSlot):
+    """Last in, first out: serves the youngest visible request."""
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by place in the queue, from its end."""
+        return -super().score(observation)
+
+
+class RandomSlot(FirstSlot):
+    """Serves any visible request, each with the same probability."""
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores at random."""
+        return self.rng.random(self._shape(observation))
+
+
+class EarliestDeadline(SlotPolicy):
+    """Earliest absolute deadline first (EDF)."""
+
+    needs = ("time_left",)
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by the time to the deadline."""
+        return self.layout.slot_column(observation, "time_left")
+
+
+class SmallestSize(SlotPolicy):
+    """Smallest flow first (SJF)."""
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by size."""
+        return self.layout.slot_column(observation, "size")
+
+
+class SmallestRatio(SlotPolicy):
+    """Smallest size-deadline ratio first (SSDF; Artemis, section 4.2)."""
+
+    needs = ("deadline_span",)
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by size over time allowed."""
+        span = self.layout.slot_column(observation, "deadline_span")
+        return self.layout.slot_column(observation, "size") / np.where(span > 0, span, np.inf)
+
+
+class LargestRatio(SmallestRatio):
+    """Largest size-deadline ratio first (LSDF; Artemis, section 4.2)."""
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by size over time allowed, largest first."""
+        return -super().score(observation)
+
+
+class LeastSlack(SlotPolicy):
+    """Least slack first: the least time left after sending at line rate."""
+
+    needs = ("slack",)
+
+    def score(self, observation: Observation) -> FloatArray:
+        """Scores by slack."""
+        return self.layout.slot_column(observation, "slack")

@@ -1,0 +1,86 @@
+"""Registers the environments of all systems with Gymnasium, and finds what belongs to them by name."""
+
+import importlib
+from typing import Any, Final
+
+import gymnasium
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.systems import artemis
+from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
+
+__all__ = ["SYSTEMS", "load_target", "make_policy", "policy_specs", "register_environments", "system_of"]
+
+SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM,)
+"""The systems, one line each."""
+
+
+def register_environments() -> None:
+    """Registers every environment; a second call changes nothing."""
+    for system in SYSTEMS:
+        for environment in system.environments:
+            if environment.id not in gymnasium.registry:
+                gymnasium.register(
+                    environment.id,
+                    entry_point=environment.entry_point,
+                    vector_entry_point=environment.vector_entry_point,
+                )
+
+
+def system_of(env_id: str) -> tuple[SystemSpec, EnvironmentSpec]:
+    """Finds the system and the environment of an id.
+
+    Args:
+        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
+
+    Raises:
+        ConfigError: No environment of this package has this id.
+    """
+    wanted = env_id.removeprefix("flowsched_gym:")
+    found = {environment.id: (system, environment) for system in SYSTEMS for environment in system.environments}
+    if wanted not in found:
+        raise ConfigError(f"environment is {env_id!r}: it must be one of {', '.join(found)}")
+    return found[wanted]
+
+
+def policy_specs(env_id: str) -> dict[str, PolicySpec]:
+    """Lists the policies of an environment by name."""
+    return {policy.name: policy for policy in system_of(env_id)[0].policies}
+
+
+def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
+    """Makes a heuristic policy for an environment.
+
+    Args:
+        name: Name of one of its system's policies.
+        env: The environment, wrapped or not, single or vector.
+        seed: Seed of policies that draw.
+
+    Returns:
+        An object with Stable-Baselines3's ``predict``.
+
+    Raises:
+        ConfigError: There is no such policy, or it needs a column that the observation lacks.
+    """
+    policies = policy_specs(env.spec.id)
+    if name not in policies:
+        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {', '.join(policies)}")
+    return load_target(policies[name].target).for_env(env, seed=seed)
+
+
+def load_target(target: str) -> Any:
+    """Imports what ``module:name`` stands for.
+
+    Raises:
+        ConfigError: The form is another, or there is no such module or name.
+    """
+    module_name, _, name = target.partition(":")
+    if not module_name or not name:
+        raise ConfigError(f"target is {target!r}: it must have the form module:name")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"target is {target!r}: {error}") from error
+    if not hasattr(module, name):
+        raise ConfigError(f"target is {target!r}: module {module_name} has no {name!r}")
+    return getattr(module, name)

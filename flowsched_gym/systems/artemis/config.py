@@ -1,0 +1,158 @@
+"""Holds the arguments of the Artemis environment, checked."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model import TransportName
+from flowsched_gym.units import gbps_to_capacity
+from flowsched_gym.workload import FixedWorkload, GatherWorkload, Workload, WorkloadSource, make_workload, read_flows
+
+__all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
+
+
+class Observation(StrEnum):
+    """Says what the agent sees."""
+
+    PAPER = "paper"
+    """Size and deadline of each visible request, as in the thesis, section 3.3."""
+    FULL = "full"
+    """These, and how long each has waited, what is left of its deadline, and the state of the destination."""
+
+
+class Reward(StrEnum):
+    """Says when a met deadline is paid."""
+
+    LAGGED = "lagged"
+    """From a queue, one finished flow for each action, zero when it is empty: the thesis, section 3.3."""
+    ON_COMPLETION = "on_completion"
+    """All flows that finished since the last action, at once."""
+
+
+class Defer(StrEnum):
+    """Says what the agent may do besides granting."""
+
+    NONE = "none"
+    WAIT = "wait"
+    """One more action: let the destination wait for its next request or token."""
+    TO_BACK = "to-back"
+    """One more action for each slot: its request goes to the back of the queue, once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtemisConfig:
+    """Holds the arguments of the Artemis environment.
+
+    Attributes:
+        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``).
+        burst_rate: Bursts per s and destination, > 0; ``None`` for the workload's own.
+        load: Offered bytes per s over a destination's capacity, > 0, in place of a burst rate; ``None`` for the
+            workload's own.
+        destinations: Hosts that gather, >= 1; ``None`` for the workload's own.
+        bursts: Bursts in an episode, >= 1; ``None`` for the workload's own.
+        seconds: Length of the arrivals of an episode in s, > 0, in place of bursts; ``None`` for the workload's own.
+        k: Flows that a destination lets send at once (tokens), >= 1.
+        f: Requests that the agent sees (slots), >= 1.
+        transport: How a flow sends, ``ideal`` or ``tcp``.
+        observation: What the agent sees, ``full`` or ``paper``.
+        reward: When a met deadline is paid, ``on_completion`` or ``lagged``.
+        defer: What the agent may do besides granting: ``none``, ``wait`` or ``to-back``.
+        link_gbps: Capacity of each link in Gbps, > 0 (thesis, section 4.1.1: 1).
+        link_delay_us: Propagation delay of each link in us, >= 0 (thesis, section 4.1.1: 250).
+
+    Raises:
+        ConfigError: An argument has another type or is out of its range.
+    """
+
+    workload: str = "gather-a1"
+    burst_rate: float | None = None
+    load: float | None = None
+    destinations: int | None = None
+    bursts: int | None = None
+    seconds: float | None = None
+    k: int = 10
+    f: int = 5
+    transport: TransportName = TransportName.IDEAL
+    observation: Observation = Observation.FULL
+    reward: Reward = Reward.ON_COMPLETION
+    defer: Defer = Defer.NONE
+    link_gbps: float = 1.0
+    link_delay_us: float = 250.0
+
+    def __post_init__(self) -> None:
+        """Checks the arguments and turns names into members."""
+        for name, members in (
+            ("transport", TransportName),
+            ("observation", Observation),
+            ("reward", Reward),
+            ("defer", Defer),
+        ):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, members(value))
+            except ValueError:
+                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
+        for name in ("k", "f"):
+            _check_integer(name, getattr(self, name))
+        for name in ("destinations", "bursts"):
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name))
+        for name in ("burst_rate", "load", "seconds"):
+            if getattr(self, name) is not None:
+                _check_number(name, getattr(self, name), positive=True)
+        _check_number("link_gbps", self.link_gbps, positive=True)
+        _check_number("link_delay_us", self.link_delay_us, positive=False)
+        for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
+            if getattr(self, first) is not None and getattr(self, second) is not None:
+                raise ConfigError(f"{first} and {second} are both given: give one of them")
+
+
+def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSource) -> WorkloadSource:
+    """Finds where an environment draws its flows from.
+
+    Args:
+        config: The arguments of the environment.
+        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+
+    Raises:
+        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
+        FlowFileError: The flow file has a fault.
+    """
+    source: WorkloadSource
+    if isinstance(workload, Workload):
+        source = FixedWorkload(workload=workload)
+    elif not isinstance(workload, str):
+        if not isinstance(workload, WorkloadSource):
+            raise ConfigError(f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them")
+        source = workload
+    elif workload.endswith((".csv", ".parquet")):
+        source = FixedWorkload(workload=read_flows(workload))
+    else:
+        source = make_workload(workload)
+    changes: dict[str, object] = {}
+    if config.burst_rate is not None or config.load is not None:
+        changes |= {"burst_rate": config.burst_rate, "load": config.load}
+        changes |= {"capacity": gbps_to_capacity(config.link_gbps)}
+    if config.destinations is not None:
+        changes |= {"num_destinations": config.destinations}
+    if config.bursts is not None or config.seconds is not None:
+        changes |= {"num_bursts": config.bursts, "duration": config.seconds}
+    if not changes:
+        return source
+    if not isinstance(source, GatherWorkload):
+        names = "burst_rate, load, destinations, bursts and seconds"
+        raise ConfigError(f"{names} change bursts: workload {workload!r} has none")
+    return replace(source, **changes)  # type: ignore[arg-type]
+
+
+def _check_integer(name: str, value: object) -> None:
+    """Refuses what is not an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"{name} is {value!r}: it must be an integer >= 1")
+
+
+def _check_number(name: str, value: object, *, positive: bool) -> None:
+    """Refuses what is not a finite number > 0, or >= 0."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not value < float("inf") or not (value > 0 if positive else value >= 0):  # type: ignore[operator]
+        raise ConfigError(f"{name} is {value!r}: it must be a finite number {'> 0' if positive else '>= 0'}")

@@ -1,0 +1,248 @@
+"""The Artemis environment: a destination grants tokens to flows with deadlines."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.disciplines import Ps
+from flowsched_gym.encoders import read_choice
+from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.model import TRANSPORTS
+from flowsched_gym.simulation import Destination, Simulation
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
+from flowsched_gym.systems.artemis.observation import ArtemisObservation, artemis_layout
+from flowsched_gym.systems.artemis.reward import RewardQueue
+from flowsched_gym.topology import big_switch
+from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.workload import Workload, WorkloadSource
+
+__all__ = ["ArtemisEnv"]
+
+
+class ArtemisEnv(FlowSchedEnv[int]):
+    """Lets an agent decide which flow a destination lets send next.
+
+    ## Description
+    Flows gather at a destination in bursts, each with a size and a deadline. A source asks the destination for a token
+    before it sends; the destination holds ``k`` tokens and keeps the requests in a queue. The agent is asked when a
+    token is free and a request waits, and picks one of the ``f`` oldest. The token travels back, the flow sends at its
+    max-min fair share of its source's and destination's links, and the token is free again when the last byte has
+    arrived. The aim is to meet as many deadlines as possible. With several destinations one agent serves them in turn,
+    and each observation shows the one that asks.
+
+    ## Action Space
+    ``Discrete(f)``: the slot whose request is granted; slot 0 is the oldest request. ``defer="wait"`` adds action f:
+    the destination waits for its next request or token. ``defer="to-back"`` adds actions f to 2 f - 1: the request in
+    slot action - f goes to the back of the queue, once for each request.
+    An action that cannot do what it says (an empty slot, a second time to the back, a wait for nothing) is legal,
+    grants the oldest request, and is counted in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and
+    ``action_masks()`` tell beforehand. After the end of an episode the mask shows slot 0 alone. An action outside the
+    space raises ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32 with ``observation="full"``: 4 columns of the destination, then 7 for each slot, (4 + 7 f,).
+    Empty slots are 0. Squashed means ``x / (x + scale)``, signed ``x / (|x| + scale)``; ``layout`` decodes both.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | tokens_free | free tokens over k | 1 | fraction | 1 |
+    | active_flows | tokens held over k | 1 | fraction | 1 |
+    | bytes_in_flight | bytes that flows with a token have not sent yet | B | squashed | 300000 |
+    | queue_length | requests that wait, seen or not; f become one half | requests | squashed | f |
+    | present | 1 if a request waits in the slot | 1 | fraction | 1 |
+    | size | bytes to deliver | B | squashed | 300000 |
+    | deadline_span | time allowed after arrival | s | squashed | 0.02 |
+    | waiting | time since arrival | s | squashed | 0.02 |
+    | time_left | time to the deadline, negative when it has passed | s | signed | 0.02 |
+    | slack | time to the deadline less the time to send at line rate | s | signed | 0.02 |
+    | postponed | 1 if the request was sent to the back once | 1 | fraction | 1 |
+
+    ``observation="paper"``: size and deadline_span of each slot alone, (2 f,).
+
+    ## Rewards
+    One term, ``deadline_met``: 1 for each flow that finishes by its deadline, paid to the action after which it
+    finished (``reward="on_completion"``), or from a queue, one finished flow (1 or 0) for each action and 0 when the
+    queue is empty (``reward="lagged"``, the thesis's way). What is still in that queue when the episode ends is not
+    paid, and counted in ``info["unpaid_rewards"]``. A flow without a deadline pays 1 when it finishes.
+
+    ## Starting State
+    The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
+    first request.
+
+    ## Episode End
+    ``terminated`` when every flow has finished; the last action is paid for all of them. ``truncated`` only by
+    Gymnasium's ``max_episode_steps``. ``info["episode_metrics"]`` then holds the metrics.
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
+    ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``, ``destinations``, ``bursts``
+    or ``seconds``, ``k``, ``f``, ``transport``, ``observation``, ``reward``, ``defer``, ``link_gbps``,
+    ``link_delay_us``.
+
+    ```python
+    gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` runs n of these in turn.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    M. M. Naouach, Towards A Workload-Driven Flow Scheduler For Modern Datacenters, thesis, Waterloo, 2018. We deviate:
+    the network is a fluid, not packets, so nothing is lost; a request, a token and the last byte each take the
+    propagation time of their path, and the token is back when the last byte has arrived; all times in the observation
+    are squashed; the agent is asked only when a request waits; episodes end, where the thesis runs on.
+    """
+
+    def __init__(
+        self,
+        workload: str | Workload | WorkloadSource = "gather-a1",
+        *,
+        burst_rate: float | None = None,
+        load: float | None = None,
+        destinations: int | None = None,
+        bursts: int | None = None,
+        seconds: float | None = None,
+        k: int = 10,
+        f: int = 5,
+        transport: str = "ideal",
+        observation: str = "full",
+        reward: str = "on_completion",
+        defer: str = "none",
+        link_gbps: float = 1.0,
+        link_delay_us: float = 250.0,
+        render_mode: str | None = None,
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range.
+            FlowFileError: The flow file has a fault.
+        """
+        config = ArtemisConfig(
+            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            burst_rate=burst_rate,
+            load=load,
+            destinations=destinations,
+            bursts=bursts,
+            seconds=seconds,
+            k=k,
+            f=f,
+            transport=transport,  # type: ignore[arg-type]
+            observation=observation,  # type: ignore[arg-type]
+            reward=reward,  # type: ignore[arg-type]
+            defer=defer,  # type: ignore[arg-type]
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+        )
+        super().__init__(
+            source=workload_source(config, workload),
+            layout=artemis_layout(config.observation, config.f),
+            render_mode=render_mode,
+        )
+        self.config = config
+        num_actions = config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]
+        self.action_space = spaces.Discrete(num_actions)
+        self._num_actions = num_actions
+        self._topology = big_switch(
+            num_hosts=self._source.num_hosts,
+            capacity=gbps_to_capacity(config.link_gbps),
+            delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+        )
+        self._slot_masks = np.arange(num_actions) < np.arange(config.f + 1)[:, None]
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions."""
+        return self._num_actions
+
+    @property
+    def line_rate(self) -> float:
+        """Capacity of a host's link in B/s."""
+        return gbps_to_capacity(self.config.link_gbps)
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Returns which actions do what they say, (num_actions,) bool."""
+        destination = self.simulation.asking
+        if destination is None:
+            return self._slot_masks[1].copy()
+        f, waiting = self.config.f, destination.num_waiting
+        mask = self._slot_masks[min(waiting, f)].copy()
+        if self.config.defer is Defer.WAIT:
+            mask[f] = destination.can_wait
+        elif self.config.defer is Defer.TO_BACK and waiting > 1:
+            seen = destination.requests[destination.head : destination.head + min(waiting, f)]
+            mask[f : f + len(seen)] = ~self._postponed[seen]
+        return mask
+
+    def _begin(self, workload: Workload) -> Simulation:
+        """Builds the simulation of an episode, in which flows with a token share max-min fair."""
+        config = self.config
+        simulation = Simulation(
+            workload, self._topology, Ps(), transport=TRANSPORTS[config.transport], num_tokens=config.k
+        )
+        self._postponed = np.zeros(workload.num_flows, dtype=np.bool_)
+        self._rewards = RewardQueue(config.reward)
+        self._empty_slot_choices = 0
+        self._last_asking: Destination | None = None
+        self._see = ArtemisObservation(
+            config.observation, self.layout, simulation, self._postponed, config.k, self.line_rate
+        )
+        return simulation
+
+    def _act(self, action: int) -> None:
+        """Grants, waits, or sends a request to the back."""
+        simulation, f = self.simulation, self.config.f
+        choice = read_choice(action, self._num_actions)
+        destination = simulation.asking
+        assert destination is not None
+        self._last_asking = destination
+        if choice < min(f, destination.num_waiting):
+            simulation.grant(choice)
+        elif choice >= f and self.action_masks()[choice]:
+            if self.config.defer is Defer.WAIT:
+                simulation.wait()
+            else:
+                self._postponed[simulation.postpone(choice - f)] = True
+        else:
+            self._empty_slot_choices += 1
+            simulation.grant(0)
+
+    def _observe(self) -> npt.NDArray[np.float32]:
+        """Returns what the asking destination sees; at the end, what the last one that asked sees."""
+        destination = self.simulation.asking or self._last_asking
+        assert destination is not None
+        return self._see(destination)
+
+    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
+        """Pays for deadlines met."""
+        met = self.simulation.met_deadline
+        self._rewards.owed.extend(1.0 if met(row) else 0.0 for row in finished)
+        reward = self._rewards.pay()
+        return reward, {"deadline_met": reward}
+
+    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
+        """Adds what is particular to Artemis."""
+        info = super()._info(finished, terms)
+        asking = self.simulation.asking
+        info["destination"] = -1 if asking is None else asking.host
+        info["empty_slot_choices"] = self._empty_slot_choices
+        if asking is None:
+            info["unpaid_rewards"] = float(sum(self._rewards.owed))
+        return info
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+        from flowsched_gym.systems.artemis.rendering import draw_frame
+
+        return draw_frame(self)
+
+    def _render_text(self) -> str:
+        """Writes a frame as text."""
+        from flowsched_gym.systems.artemis.rendering import write_frame
+
+        return write_frame(self)

@@ -1,0 +1,164 @@
+"""Tells the agent of a destination what waits there, and in what state the destination is."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.model.rules.observation import fill_full, fill_paper
+from flowsched_gym.simulation import Destination, Simulation
+from flowsched_gym.systems.artemis.config import Observation
+from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+
+__all__ = ["SIZE_SCALE", "TIME_SCALE", "ArtemisObservation", "artemis_layout"]
+
+SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
+"""Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
+TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
+"""Time in s that becomes one half: near half the deadlines of the thesis's flows."""
+
+SIZE: Final = Column(
+    name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE
+)
+DEADLINE_SPAN: Final = Column(
+    name="deadline_span",
+    meaning="time allowed after arrival",
+    unit="s",
+    encoding=Encoding.SQUASHED,
+    scale=TIME_SCALE,
+)
+
+CONTEXT: Final = (
+    Column(name="tokens_free", meaning="free tokens over k", unit="1", encoding=Encoding.FRACTION),
+    Column(name="active_flows", meaning="tokens held over k", unit="1", encoding=Encoding.FRACTION),
+    Column(
+        name="bytes_in_flight",
+        meaning="bytes that flows with a token have not sent yet",
+        unit="B",
+        encoding=Encoding.SQUASHED,
+        scale=SIZE_SCALE,
+    ),
+    Column(
+        name="queue_length",
+        meaning="requests that wait, seen or not; f become one half",
+        unit="requests",
+        encoding=Encoding.SQUASHED,
+    ),
+)
+SLOT: Final = (
+    Column(name="present", meaning="1 if a request waits in the slot", unit="1", encoding=Encoding.FRACTION),
+    SIZE,
+    DEADLINE_SPAN,
+    Column(
+        name="waiting", meaning="time since arrival", unit="s", encoding=Encoding.SQUASHED, scale=TIME_SCALE
+    ),
+    Column(
+        name="time_left",
+        meaning="time to the deadline, negative when it has passed",
+        unit="s",
+        encoding=Encoding.SIGNED,
+        scale=TIME_SCALE,
+    ),
+    Column(
+        name="slack",
+        meaning="time to the deadline less the time to send at line rate",
+        unit="s",
+        encoding=Encoding.SIGNED,
+        scale=TIME_SCALE,
+    ),
+    Column(name="postponed", meaning="1 if the request was sent to the back once", unit="1", encoding=Encoding.FRACTION),
+)
+
+
+def artemis_layout(observation: Observation, num_slots: int) -> Layout:
+    """Lists the columns that the agent sees.
+
+    Args:
+        observation: ``paper`` or ``full``.
+        num_slots: Visible requests (f), >= 1.
+    """
+    if observation is Observation.PAPER:
+        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=num_slots)
+    context = tuple(
+        Column(
+            name=column.name, meaning=column.meaning, unit=column.unit, encoding=column.encoding, scale=float(num_slots)
+        )
+        if column.name == "queue_length"
+        else column
+        for column in CONTEXT
+    )
+    return Layout(context=context, slot=SLOT, num_slots=num_slots)
+
+
+class ArtemisObservation:
+    """Fills the observations of one episode.
+
+    Args:
+        observation: ``paper`` or ``full``.
+        layout: Its columns.
+        simulation: The episode.
+        postponed: Whether each request has been sent to the back once, (num_flows,) bool.
+        num_tokens: Tokens of each destination (k).
+        line_rate: Capacity of a destination's link in B/s.
+    """
+
+    def __init__(
+        self,
+        observation: Observation,
+        layout: Layout,
+        simulation: Simulation,
+        postponed: npt.NDArray[np.bool_],
+        num_tokens: int,
+        line_rate: float,
+    ) -> None:
+        """Keeps the arrays that the rules read."""
+        state, workload = simulation.state, simulation.workload
+        self._full = observation is Observation.FULL
+        self._size = layout.size
+        self._num_slots = layout.num_slots
+        self._simulation = simulation
+        self._num_tokens = num_tokens
+        self._line_rate = line_rate
+        self._requirements = (state.size, workload.deadline_span)
+        self._arrays = (
+            *self._requirements,
+            state.arrival_time,
+            state.deadline,
+            state.remaining,
+            state.rate,
+            postponed,
+            SIZE_SCALE,
+            TIME_SCALE,
+        )
+
+    def __call__(self, destination: Destination) -> npt.NDArray[np.float32]:
+        """Returns what the agent of a destination sees now, a new (size,) float32 array."""
+        values = np.empty(self._size, dtype=np.float32)
+        if self._full:
+            fill_full(
+                values,
+                self._num_slots,
+                destination.requests,
+                destination.head,
+                destination.tail,
+                destination.active,
+                destination.num_active,
+                self._num_tokens,
+                self._simulation.clock.now,
+                self._simulation.links.settled_at,
+                self._line_rate,
+                *self._arrays,
+            )
+        else:
+            fill_paper(
+                values,
+                self._num_slots,
+                destination.requests,
+                destination.head,
+                destination.tail,
+                *self._requirements,
+                SIZE_SCALE,
+                TIME_SCALE,
+            )
+        return values

@@ -1,0 +1,60 @@
+"""Says what a system hands to the registry. Targets are strings, so that reading a spec imports nothing heavy."""
+
+from dataclasses import dataclass
+
+__all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSpec:
+    """Describes an environment.
+
+    Attributes:
+        id: Gymnasium id, ``flowsched/<Name>-v0``.
+        description: What it is, in one phrase.
+        entry_point: ``module:Class`` of the single environment.
+        config: ``module:Class`` of the frozen dataclass of its arguments.
+        workloads: Names of the workloads that its tables are made for.
+        vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
+    """
+
+    id: str
+    description: str
+    entry_point: str
+    config: str
+    workloads: tuple[str, ...]
+    vector_entry_point: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySpec:
+    """Describes a heuristic policy.
+
+    Attributes:
+        name: Name on the command line.
+        description: What it does, in one phrase.
+        target: ``module:Class``; the class has ``for_env``.
+    """
+
+    name: str
+    description: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSpec:
+    """Describes a system.
+
+    Attributes:
+        name: Name of its folder.
+        title: What it is, in one phrase.
+        paper: Where it was published.
+        environments: Its environments.
+        policies: Heuristics that act on all of them.
+    """
+
+    name: str
+    title: str
+    paper: str
+    environments: tuple[EnvironmentSpec, ...]
+    policies: tuple[PolicySpec, ...]
