@@ -49,7 +49,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self.layout = layout
         self.observation_space = layout.space()
         self._source = source
-        self._simulation: Simulation | None = None
+        self._simulation: Simulation
         self._over = True
 
     @property
@@ -59,7 +59,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         Raises:
             SimulationError: There is none before the first ``reset``.
         """
-        if self._simulation is None:
+        if not hasattr(self, "_simulation"):
             raise SimulationError("there is no episode yet: call reset() first")
         return self._simulation
 
@@ -107,9 +107,9 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             InvalidAction: The action is outside the action space; the episode stays as it was.
             SimulationError: The episode is over, or there is none.
         """
+        if self._over:
+            raise SimulationError("there is no running episode: call reset() before step()")
         simulation = self._simulation
-        if simulation is None or self._over:
-            raise SimulationError("the episode is over: call reset() before the next step()")
         self._act(action)
         already = len(simulation.delivered)
         simulation.run()
@@ -139,9 +139,9 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
 
     def _info(self, finished: list[int], terms: Mapping[str, float]) -> dict[str, Any]:
         """Builds the info of a step."""
-        simulation = self.simulation
+        simulation = self._simulation
         return {
-            "time": simulation.clock.now,
+            "time": simulation.clock._now,
             "action_mask": self.action_masks(),
             "finished": simulation.workload.flow_id[finished] if finished else NOTHING,
             "reward_terms": terms,

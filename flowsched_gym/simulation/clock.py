@@ -15,6 +15,17 @@ from flowsched_gym.model.events import EventKind
 __all__ = ["Clock", "RowSchedule"]
 
 
+class _Call(Event):
+    """Is an event that has succeeded already, with one callback; leaner to make than SimPy's own."""
+
+    def __init__(self, environment: Environment, callback: Callable[[Event], None]) -> None:
+        """Sets what SimPy's event loop reads."""
+        self.env = environment
+        self.callbacks = [callback]
+        self._ok = True
+        self._value = None
+
+
 class Clock(Environment):
     """Is SimPy's environment, with callbacks at absolute times."""
 
@@ -34,11 +45,7 @@ class Clock(Environment):
         """
         if time < self._now:
             raise SimulationError(f"event {kind.name} at {time!r} s is in the past: it is {self._now!r} s")
-        event = Event(self)
-        event._ok = True
-        event._value = None
-        assert event.callbacks is not None
-        event.callbacks.append(callback)
+        event = _Call(self, callback)
         heappush(self._queue, (time, kind, next(self._eid), event))
         return event
 

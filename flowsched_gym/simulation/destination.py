@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.tokens import send_to_back, take_request
+from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
 
 __all__ = ["Destination"]
 
@@ -67,7 +67,7 @@ class Destination:
 
     def grant(self, slot: int) -> int:
         """Gives a token to the request in a slot; returns its row."""
-        row = int(take_request(self.requests, self.head, slot))
+        row = take_request(self.requests, self.head, slot)
         self.head += 1
         self.tokens -= 1
         self.active[self.num_active] = row
@@ -76,17 +76,13 @@ class Destination:
 
     def postpone(self, slot: int) -> int:
         """Sends the request in a slot to the back of the queue; returns its row."""
-        row = int(send_to_back(self.requests, self.head, self.tail, slot))
+        row = send_to_back(self.requests, self.head, self.tail, slot)
         self.head += 1
         self.tail += 1
         return row
 
     def take_back(self, row: int) -> None:
         """Takes back the token of a flow that has arrived completely."""
-        place = 0
-        while self.active[place] != row:
-            place += 1
-        self.num_active -= 1
-        self.active[place : self.num_active] = self.active[place + 1 : self.num_active + 1]
+        self.num_active = take_out(self.active, self.num_active, row)
         self.tokens += 1
         self.held = False

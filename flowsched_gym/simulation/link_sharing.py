@@ -31,6 +31,11 @@ class LinkSharing:
         discipline: Fills the controls.
         on_finished: Receives the rows that have sent their last byte at one instant, in increasing order.
         on_crossed: Receives the rows that have reached ``review_at``, in increasing order.
+
+    Attributes:
+        live: Rows of the flows that send, in its first ``count`` places.
+        count: Number of flows that send.
+        settled_at: Time in s up to which attained and remaining bytes are known; rates are constant since.
     """
 
     def __init__(
@@ -52,7 +57,7 @@ class LinkSharing:
         self._on_crossed = on_crossed
         self.live = np.zeros(num_flows, dtype=np.int64)
         self.count = 0
-        self._settled_at = 0.0
+        self.settled_at = 0.0
         self._wake: Event | None = None
         self._sharing_due = False
         self._finished = np.zeros(num_flows, dtype=np.int64)
@@ -74,11 +79,6 @@ class LinkSharing:
             np.zeros(num_links, dtype=np.int64),
         )
 
-    @property
-    def settled_at(self) -> float:
-        """Time in s up to which attained and remaining bytes are known; rates are constant since."""
-        return self._settled_at
-
     def start(self, rows: list[int]) -> None:
         """Lets flows send from now on."""
         self._settle()
@@ -96,10 +96,10 @@ class LinkSharing:
     def _settle(self) -> None:
         """Lets the flows send up to now, and reports those that finish or cross."""
         now = self._clock._now
-        elapsed = now - self._settled_at
+        elapsed = now - self.settled_at
         if elapsed == 0.0:
             return
-        self._settled_at = now
+        self.settled_at = now
         if self.count == 0:
             return
         self.count, num_finished, num_crossed = advance(now, elapsed, self.live, self.count, *self._advance_arrays)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
 
-__all__ = ["send_to_back", "take_request"]
+__all__ = ["send_to_back", "take_out", "take_request"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -37,3 +37,14 @@ def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
     row = take_request(requests, head, slot)
     requests[tail] = row
     return row
+
+
+@rule
+def take_out(rows: IntArray, count: int, row: int) -> int:
+    """Takes a row out of the first ``count`` places, the others keep their order; returns count - 1."""
+    kept = 0
+    for place in range(count):
+        if rows[place] != row:
+            rows[kept] = rows[place]
+            kept += 1
+    return kept

@@ -145,6 +145,8 @@ class ArtemisEnv(FlowSchedEnv[int]):
             render_mode=render_mode,
         )
         self.config = config
+        self._f = config.f
+        self._defer = config.defer
         num_actions = config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]
         self.action_space = spaces.Discrete(num_actions)
         self._num_actions = num_actions
@@ -170,11 +172,13 @@ class ArtemisEnv(FlowSchedEnv[int]):
         destination = self.simulation.asking
         if destination is None:
             return self._slot_masks[1].copy()
-        f, waiting = self.config.f, destination.num_waiting
-        mask = self._slot_masks[min(waiting, f)].copy()
-        if self.config.defer is Defer.WAIT:
+        f, waiting = self._f, destination.tail - destination.head
+        mask = self._slot_masks[waiting if waiting < f else f].copy()
+        if self._defer is Defer.NONE:
+            return mask
+        if self._defer is Defer.WAIT:
             mask[f] = destination.can_wait
-        elif self.config.defer is Defer.TO_BACK and waiting > 1:
+        elif waiting > 1:
             seen = destination.requests[destination.head : destination.head + min(waiting, f)]
             mask[f : f + len(seen)] = ~self._postponed[seen]
         return mask
@@ -196,15 +200,15 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     def _act(self, action: int) -> None:
         """Grants, waits, or sends a request to the back."""
-        simulation, f = self.simulation, self.config.f
+        simulation, f = self._simulation, self._f
         choice = read_choice(action, self._num_actions)
         destination = simulation.asking
         assert destination is not None
         self._last_asking = destination
-        if choice < min(f, destination.num_waiting):
+        if choice < f and choice < destination.tail - destination.head:
             simulation.grant(choice)
         elif choice >= f and self.action_masks()[choice]:
-            if self.config.defer is Defer.WAIT:
+            if self._defer is Defer.WAIT:
                 simulation.wait()
             else:
                 self._postponed[simulation.postpone(choice - f)] = True
@@ -214,21 +218,22 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     def _observe(self) -> npt.NDArray[np.float32]:
         """Returns what the asking destination sees; at the end, what the last one that asked sees."""
-        destination = self.simulation.asking or self._last_asking
+        destination = self._simulation.asking or self._last_asking
         assert destination is not None
         return self._see(destination)
 
     def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
         """Pays for deadlines met."""
-        met = self.simulation.met_deadline
-        self._rewards.owed.extend(1.0 if met(row) else 0.0 for row in finished)
-        reward = self._rewards.pay()
+        simulation, rewards = self._simulation, self._rewards
+        for row in finished:
+            rewards.owed.append(1.0 if simulation.met_deadline(row) else 0.0)
+        reward = rewards.pay()
         return reward, {"deadline_met": reward}
 
     def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
         """Adds what is particular to Artemis."""
         info = super()._info(finished, terms)
-        asking = self.simulation.asking
+        asking = self._simulation.asking
         info["destination"] = -1 if asking is None else asking.host
         info["empty_slot_choices"] = self._empty_slot_choices
         if asking is None:

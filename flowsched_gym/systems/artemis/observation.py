@@ -117,7 +117,8 @@ class ArtemisObservation:
         self._full = observation is Observation.FULL
         self._size = layout.size
         self._num_slots = layout.num_slots
-        self._simulation = simulation
+        self._clock = simulation.clock
+        self._links = simulation.links
         self._num_tokens = num_tokens
         self._line_rate = line_rate
         self._requirements = (state.size, workload.deadline_span)
@@ -145,8 +146,8 @@ class ArtemisObservation:
                 destination.active,
                 destination.num_active,
                 self._num_tokens,
-                self._simulation.clock.now,
-                self._simulation.links.settled_at,
+                self._clock._now,
+                self._links.settled_at,
                 self._line_rate,
                 *self._arrays,
             )

@@ -26,8 +26,10 @@ class RewardQueue:
 
     def pay(self) -> float:
         """Takes out what the last action receives."""
+        if not self.owed:
+            return 0.0
         if self._lagged:
-            return self.owed.popleft() if self.owed else 0.0
+            return self.owed.popleft()
         total = float(sum(self.owed))
         self.owed.clear()
         return total
