@@ -25,21 +25,23 @@ HEAVY = (
 """Packages that `import flowsched_gym` must leave alone, by import name."""
 
 
-def names_exported_by(source: Source) -> set[str]:
-    """Returns the names that an `__init__` imports from the package in order to hand them on."""
-    return {
+def names_handed_on(source: Source) -> set[str]:
+    """Returns the names that a module imports from the package at its top level and does not use itself."""
+    tree = source.parse()
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    imported = {
         alias.asname or alias.name
-        for statement in source.parse().body
+        for statement in tree.body
         if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("flowsched_gym")
         for alias in statement.names
     }
+    return imported - used
 
 
 @each_source
 def test_every_public_function_and_class_stands_in_the_all_of_its_module(source: Source) -> None:
     defined = {item.name for item in source.parse().body if isinstance(item, ast.FunctionDef | ast.ClassDef)}
-    handed_on = names_exported_by(source) if source.path.name == "__init__.py" else set()
-    public = {name for name in defined | handed_on if not name.startswith("_")}
+    public = {name for name in defined | names_handed_on(source) if not name.startswith("_")}
     declared = set(getattr(importlib.import_module(source.module), "__all__", ()))
 
     assert public <= declared, f"{source.relative_path}: not in __all__: {sorted(public - declared)}"
