@@ -1,5 +1,51 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
 from flowsched_gym.evaluation.bounds import BoundMethod, DeadlineBound, deadline_bound
+from flowsched_gym.evaluation.evaluate import Progress, evaluate, make_environment, resolve_policy
+from flowsched_gym.evaluation.reference import (
+    BOUND_POLICY,
+    EnvironmentFlows,
+    bound_of_simulation,
+    evaluate_bound,
+    evaluate_discipline,
+)
+from flowsched_gym.evaluation.replay import replay
+from flowsched_gym.evaluation.results import EvaluationResult, read_result, result_name, write_json, write_result
+from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
+from flowsched_gym.evaluation.statistics import (
+    MIN_EPISODES,
+    Interval,
+    bootstrap_interval,
+    interquartile_mean,
+    paired_difference,
+    paired_ratio,
+)
 
-__all__ = ["BoundMethod", "DeadlineBound", "deadline_bound"]
+__all__ = [
+    "BOUND_POLICY",
+    "MIN_EPISODES",
+    "BoundMethod",
+    "DeadlineBound",
+    "EnvironmentFlows",
+    "EpisodeResult",
+    "EvaluationResult",
+    "Interval",
+    "Progress",
+    "bootstrap_interval",
+    "bound_of_simulation",
+    "deadline_bound",
+    "evaluate",
+    "evaluate_bound",
+    "evaluate_discipline",
+    "interquartile_mean",
+    "make_environment",
+    "paired_difference",
+    "paired_ratio",
+    "read_result",
+    "replay",
+    "resolve_policy",
+    "result_name",
+    "rollout",
+    "write_json",
+    "write_result",
+]

@@ -20,6 +20,8 @@ from flowsched_gym.workload.workload import Workload
 
 __all__ = ["BoundMethod", "DeadlineBound", "deadline_bound"]
 
+FloatArray = npt.NDArray[np.float64]
+
 BoundMethod = Literal["auto", "exact", "relaxed"]
 METHODS: Final[tuple[str, ...]] = get_args(BoundMethod)
 
@@ -61,8 +63,9 @@ def deadline_bound(
     workload: Workload,
     *,
     capacity: float,
-    latency_before: float = 0.0,
-    latency_after: float = 0.0,
+    latency_before: float | FloatArray = 0.0,
+    latency_after: float | FloatArray = 0.0,
+    volume: FloatArray | None = None,
     method: BoundMethod = "auto",
 ) -> DeadlineBound:
     """Bounds the deadlines that any scheduler could meet on these flows.
@@ -71,8 +74,10 @@ def deadline_bound(
         workload: The flows; those without a deadline neither count nor get in the way.
         capacity: Capacity of every host's link, in and out, in B/s, > 0.
         latency_before: Time in s from a flow's arrival until its first byte can use a link, >= 0 (token, handshake,
-            propagation).
-        latency_after: Time in s from the last byte's use of a link until the flow counts as finished, >= 0.
+            propagation), one for all or (num_flows,).
+        latency_after: Time in s from the last byte's use of a link until the flow counts as finished, >= 0, one for
+            all or (num_flows,).
+        volume: Bytes that each flow puts on the wire, headers included, (num_flows,) float64, > 0. Default: its size.
         method: ``"auto"`` solves integer programmes up to a fixed number of nodes, ``"exact"`` without limit,
             ``"relaxed"`` only linear ones.
 
@@ -83,16 +88,16 @@ def deadline_bound(
     if not (math.isfinite(capacity) and capacity > 0):
         raise ConfigError(f"capacity is {capacity!r}: it must be finite and > 0 B/s")
     for name, latency in (("latency_before", latency_before), ("latency_after", latency_after)):
-        if not (math.isfinite(latency) and latency >= 0):
+        if not (np.isfinite(latency) & (np.asarray(latency) >= 0)).all():
             raise ConfigError(f"{name} is {latency!r}: it must be finite and >= 0 s")
     if method not in METHODS:
         raise ConfigError(f"method is {method!r}: it must be one of {', '.join(METHODS)}")
     assert workload.deadline_span is not None
     rows = np.flatnonzero(np.isfinite(workload.deadline_span))
     jobs = Jobs(
-        release=workload.arrival_time[rows] + latency_before,
-        due=workload.arrival_time[rows] + workload.deadline_span[rows] - latency_after,
-        length=workload.size[rows] / capacity,
+        release=(workload.arrival_time + latency_before)[rows],
+        due=(workload.arrival_time + workload.deadline_span - latency_after)[rows],
+        length=(workload.size if volume is None else volume)[rows] / capacity,
     )
     source, destination = workload.source[rows], workload.destination[rows]
     sides = [destination, source] if len(np.unique(destination)) > 1 else [destination]

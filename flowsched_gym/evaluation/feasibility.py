@@ -49,10 +49,10 @@ class Jobs:
     def possible(self) -> npt.NDArray[np.bool_]:
         """Marks the jobs that can be served in time if they have the link to themselves, (num_jobs,) bool."""
         window = self.due - self.release
-        return (window > 0) & (self.length <= window + tolerance(window, self.due))
+        return (window > 0) & (self.length <= window + _rounding(window, self.due))
 
 
-def tolerance(length: FloatArray, end: FloatArray) -> FloatArray:
+def _rounding(length: FloatArray, end: FloatArray) -> FloatArray:
     """Returns how much longer than an interval its flows may take, in s, for intervals of this length and end."""
     return RELATIVE_TOLERANCE * np.maximum(length, 0) + CLOCK_TOLERANCE * np.abs(end)
 
@@ -77,7 +77,7 @@ class IntervalSlack:
         releases, self.release_row = np.unique(jobs.release, return_inverse=True)
         dues, self.due_row = np.unique(jobs.due, return_inverse=True)
         self.length = dues[None, :] - releases[:, None]
-        self._tolerance = tolerance(self.length, dues[None, :])
+        self._tolerance = _rounding(self.length, dues[None, :])
         self._slack = self.length.copy()
 
     def demand(self, count: FloatArray) -> FloatArray:
@@ -142,7 +142,7 @@ def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntAr
     """
     order = np.argsort(jobs.release, kind="stable")
     release, due, remaining = jobs.release.tolist(), jobs.due.tolist(), jobs.length.tolist()
-    latest = (jobs.due + tolerance(jobs.due - jobs.release, jobs.due)).tolist()
+    latest = (jobs.due + _rounding(jobs.due - jobs.release, jobs.due)).tolist()
     sources, destinations = source.tolist(), destination.tolist()
     served = np.zeros(len(jobs), dtype=np.bool_)
     arrivals = order.tolist()[::-1]

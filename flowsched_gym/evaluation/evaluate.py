@@ -1,0 +1,130 @@
+"""Evaluates a policy on an environment over many episodes, each with a seed of its own.
+
+Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated with the same seed sees the same flows.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from flowsched_gym import __version__
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.rollout import rollout
+from flowsched_gym.policies import Policy
+from flowsched_gym.registration import load_target, make_policy, system_of
+
+__all__ = ["Progress", "check_episodes", "evaluate", "make_environment", "resolve_policy"]
+
+Progress = Callable[[int, int], None]
+"""Is called with the number of episodes done and of all episodes."""
+
+
+def evaluate(
+    env_id: str,
+    policy: str | Policy,
+    *,
+    episodes: int,
+    seed: int,
+    kwargs: Mapping[str, Any] | None = None,
+    label: str | None = None,
+    deterministic: bool = True,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> EvaluationResult:
+    """Plays episodes of an environment with a policy.
+
+    Args:
+        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
+        policy: Name of one of the system's policies, ``module:Class``, or an object with ``predict``.
+        episodes: Number of episodes, >= 1; intervals need ``MIN_EPISODES``.
+        seed: Seed of the first episode, an integer >= 0; the next ones count on from it. Also that of policies that
+            draw.
+        kwargs: Arguments of the environment.
+        label: Name of the policy in the result. Default: its name, or its class.
+        deterministic: Passed on to the policy: its most likely action instead of a draw.
+        command: Command line to keep with the result.
+        progress: Called before the first and after every episode.
+
+    Raises:
+        ConfigError: An argument, a name or an argument of the environment is not allowed.
+        SpaceMismatchError: The policy was made for other spaces.
+    """
+    kwargs = dict(kwargs or {})
+    check_episodes(episodes, seed)
+    env = make_environment(env_id, kwargs)
+    try:
+        player = resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy
+        if label is None:
+            label = policy if isinstance(policy, str) else type(policy).__name__
+        results = []
+        for episode in range(episodes):
+            if progress is not None:
+                progress(episode, episodes)
+            results.append(rollout(env, player, seed=seed + episode, deterministic=deterministic))
+        if progress is not None:
+            progress(episodes, episodes)
+    finally:
+        env.close()
+    return EvaluationResult(
+        environment=system_of(env_id)[1].id,
+        kwargs=kwargs,
+        policy=label,
+        command=command,
+        package_version=__version__,
+        episodes=tuple(results),
+    )
+
+
+def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Makes a single environment of this package.
+
+    Args:
+        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
+        kwargs: Its arguments.
+
+    Raises:
+        ConfigError: The id or an argument is unknown, or a value is not allowed.
+    """
+    spec = system_of(env_id)[1]
+    allowed = [name for name in inspect.signature(load_target(spec.entry_point)).parameters if name != "self"]
+    for name in kwargs:
+        if name not in allowed:
+            raise ConfigError(f"{spec.id} has no argument {name!r}: it has {', '.join(allowed)}")
+    return gymnasium.make(spec.id, **kwargs)
+
+
+def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:
+    """Makes a policy from its name.
+
+    Args:
+        name: Name of one of the system's policies, or ``module:Class`` of a class with ``for_env``.
+        env: The environment that it will act in.
+        seed: Seed of policies that draw.
+
+    Raises:
+        ConfigError: There is no such policy, or it cannot act in this environment.
+    """
+    if ":" not in name:
+        policy: Policy = make_policy(name, env, seed=seed)
+        return policy
+    target = load_target(name)
+    if not hasattr(target, "for_env"):
+        raise ConfigError(f"policy is {name!r}: the class needs a class method for_env(env, *, seed)")
+    made: Policy = target.for_env(env, seed=seed)
+    if not hasattr(made, "predict"):
+        raise ConfigError(f"policy is {name!r}: what its for_env returns has no predict method")
+    return made
+
+
+def check_episodes(episodes: int, seed: int) -> None:
+    """Refuses numbers of episodes and seeds that cannot be.
+
+    Raises:
+        ConfigError: ``episodes`` is not an integer >= 1, or ``seed`` not an integer >= 0.
+    """
+    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{name} is {value!r}: it must be an integer >= {least}")

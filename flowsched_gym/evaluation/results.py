@@ -1,0 +1,280 @@
+"""Keeps what an evaluation found in one file per policy, environment and arguments: written whole, read with checks.
+
+A result file is one JSON object::
+
+    schema           "flowsched-result/1"
+    environment      id, or "disciplines/<topology>" for a discipline without an environment
+    kwargs           arguments of the environment, by name
+    policy           name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
+    command          command line that gave it, null where it was called from Python
+    package_version  version of flowsched-gym
+    episodes         one object per episode: seed, num_decisions, reward, metrics (by name; null where not defined)
+    intervals        per metric: mean, low, high, confidence, num_samples (null where not known)
+
+Numbers are written with all their digits, so that a file read back gives the same result bit by bit.
+"""
+
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation.rollout import EpisodeResult
+from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval
+
+__all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
+
+SCHEMA: Final = "flowsched-result/1"
+
+FIELDS: Final = {
+    "schema": str,
+    "environment": str,
+    "kwargs": dict,
+    "policy": str,
+    "command": (str, type(None)),
+    "package_version": str,
+    "episodes": list,
+    "intervals": dict,
+}
+"""Keys of a result file and the types of their values."""
+EPISODE_FIELDS: Final = {"seed": int, "num_decisions": int, "reward": (int, float, type(None)), "metrics": dict}
+"""Keys of an episode and the types of their values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """Holds the episodes of one policy on one environment.
+
+    Attributes:
+        environment: Id of the environment.
+        kwargs: Arguments that it was made with.
+        policy: Name of the policy.
+        command: Command line, where there was one.
+        package_version: Version of the package.
+        episodes: Episodes, in the order of their seeds; each seed once.
+
+    Raises:
+        ConfigError: There is no episode, a seed occurs twice, or the episodes differ in their metrics.
+    """
+
+    environment: str
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+    policy: str
+    command: str | None = None
+    package_version: str
+    episodes: tuple[EpisodeResult, ...]
+
+    def __post_init__(self) -> None:
+        """Checks that the episodes belong together."""
+        if not self.episodes:
+            raise ConfigError(f"the result of {self.policy} has no episode: it needs at least one")
+        seeds = [episode.seed for episode in self.episodes]
+        if len(set(seeds)) < len(seeds):
+            twice = next(seed for seed in seeds if seeds.count(seed) > 1)
+            raise ConfigError(f"the result of {self.policy} has the seed {twice} twice: episodes must differ")
+        for episode in self.episodes:
+            if list(episode.metrics) != self.metric_names:
+                raise ConfigError(f"episode {episode.seed} of {self.policy} has other metrics than the first one")
+
+    @property
+    def metric_names(self) -> list[str]:
+        """Names of the metrics."""
+        return list(self.episodes[0].metrics)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of the episodes, in order."""
+        return [episode.seed for episode in self.episodes]
+
+    def values(self, metric: str) -> npt.NDArray[np.float64]:
+        """Returns a metric of every episode, (num_episodes,); ``reward`` is one too.
+
+        Raises:
+            ConfigError: There is no such metric.
+        """
+        if metric == "reward":
+            return np.array([episode.reward for episode in self.episodes])
+        if metric not in self.metric_names:
+            raise ConfigError(f"metric is {metric!r}: it must be reward or one of {', '.join(self.metric_names)}")
+        return np.array([episode.metrics[metric] for episode in self.episodes])
+
+    def interval(self, metric: str) -> Interval:
+        """Returns the mean of a metric over the episodes, with its interval.
+
+        Raises:
+            ConfigError: There is no such metric.
+        """
+        return bootstrap_interval(self.values(metric))
+
+    def intervals(self) -> dict[str, Interval]:
+        """Returns the intervals of the reward and all metrics."""
+        return {name: self.interval(name) for name in ("reward", *self.metric_names)}
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns the content of the result file.
+
+        Raises:
+            ConfigError: An argument of the environment cannot be written, such as a ``Workload`` made in Python.
+        """
+        return {
+            "schema": SCHEMA,
+            "environment": self.environment,
+            "kwargs": {key: _writable(key, value) for key, value in sorted(self.kwargs.items())},
+            "policy": self.policy,
+            "command": self.command,
+            "package_version": self.package_version,
+            "episodes": [
+                {
+                    "seed": episode.seed,
+                    "num_decisions": episode.num_decisions,
+                    "reward": _nan_to_null(episode.reward),
+                    "metrics": {name: _nan_to_null(value) for name, value in episode.metrics.items()},
+                }
+                for episode in self.episodes
+            ],
+            "intervals": {
+                name: {
+                    "mean": _nan_to_null(interval.mean),
+                    "low": _nan_to_null(interval.low),
+                    "high": _nan_to_null(interval.high),
+                    "confidence": interval.confidence,
+                    "num_samples": interval.num_samples,
+                }
+                for name, interval in self.intervals().items()
+            },
+        }
+
+
+def result_name(environment: str, kwargs: Mapping[str, object], policy: str) -> str:
+    """Returns the file name of a result, such as ``artemis-v0_k-3_workload-gather-heavy_edf.json``."""
+    parts = [environment.rpartition("/")[2], *(f"{key}-{kwargs[key]}" for key in sorted(kwargs)), policy]
+    return "_".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts) + ".json"
+
+
+def write_result(result: EvaluationResult, path: str | Path) -> None:
+    """Writes a result file, whole or not at all; missing folders are made.
+
+    Raises:
+        ConfigError: An argument of the environment cannot be written.
+        OSError: The file cannot be written.
+    """
+    write_json(result.as_dict(), path)
+
+
+def write_json(content: object, path: str | Path) -> None:
+    """Writes a JSON document under a temporary name and renames it, so that no reader ever sees half of it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # A temporary file is private; the result is as readable as any other file of its folder.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_result(path: str | Path) -> EvaluationResult:
+    """Reads a result file and checks it.
+
+    Raises:
+        ConfigError: It is no result file, or its content is not allowed or does not agree with itself; the message
+            names the file and the key.
+        OSError: The file cannot be read.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: this is not JSON: {error}") from None
+    _check_keys(path, "the file", content, FIELDS)
+    if content["schema"] != SCHEMA:
+        raise ConfigError(f"{path}: schema is {content['schema']!r}: it must be {SCHEMA!r}")
+    episodes = []
+    for row, episode in enumerate(content["episodes"]):
+        where = f"episode {row}"
+        _check_keys(path, where, episode, EPISODE_FIELDS)
+        metrics = {name: _null_to_nan(path, f"{where}, {name}", value) for name, value in episode["metrics"].items()}
+        reward = _null_to_nan(path, f"{where}, reward", episode["reward"])
+        episodes.append(
+            EpisodeResult(seed=episode["seed"], num_decisions=episode["num_decisions"], reward=reward, metrics=metrics)
+        )
+    try:
+        result = EvaluationResult(
+            environment=content["environment"],
+            kwargs=content["kwargs"],
+            policy=content["policy"],
+            command=content["command"],
+            package_version=content["package_version"],
+            episodes=tuple(episodes),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    _check_intervals(path, content["intervals"], result)
+    return result
+
+
+def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]) -> None:
+    """Refuses an object whose keys or types of values are others."""
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: {where} is {type(content).__name__}: it must be an object")
+    for key in content:
+        if key not in allowed:
+            raise ConfigError(f"{path}: {where} has the key {key!r}: allowed are {', '.join(allowed)}")
+    for key, kind in allowed.items():
+        if key not in content:
+            raise ConfigError(f"{path}: {where} has no {key!r}: it needs {', '.join(allowed)}")
+        if isinstance(content[key], bool) or not isinstance(content[key], kind):
+            raise ConfigError(f"{path}: {where}, {key} is {content[key]!r}: it has the wrong type")
+
+
+def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationResult) -> None:
+    """Refuses intervals that do not belong to the episodes: a file that was edited by hand."""
+    for name in ("reward", *result.metric_names):
+        mean = found[name].get("mean") if isinstance(found.get(name), dict) else None
+        expected = _nan_to_null(result.interval(name).mean)
+        agrees = (mean is None) == (expected is None)
+        if agrees and mean is not None and expected is not None:
+            agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
+        if not agrees:
+            raise ConfigError(f"{path}: intervals, {name} has the mean {mean!r}: the episodes give {expected!r}")
+
+
+def _writable(key: str, value: object) -> object:
+    """Returns an argument as JSON holds it."""
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    raise ConfigError(
+        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null"
+    )
+
+
+def _nan_to_null(value: float) -> float | None:
+    """Replaces NaN, which JSON does not have."""
+    return None if math.isnan(value) else value
+
+
+def _null_to_nan(path: Path, where: str, value: Any) -> float:
+    """Replaces null by NaN and refuses what is no number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{path}: {where} is {value!r}: it must be a number or null")
+    return float(value)

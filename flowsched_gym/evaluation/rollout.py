@@ -1,0 +1,79 @@
+"""Plays one episode of an environment with a policy and measures it."""
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.metrics import summary
+from flowsched_gym.policies import Policy
+
+__all__ = ["EpisodeResult", "rollout", "takes_masks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeResult:
+    """Tells how one episode went.
+
+    Attributes:
+        seed: Seed of its reset.
+        num_decisions: Actions taken.
+        reward: Sum of the rewards, not discounted.
+        metrics: The metrics of the episode by name (`flowsched_gym.metrics.Metrics`).
+    """
+
+    seed: int
+    num_decisions: int
+    reward: float
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+def takes_masks(policy: Policy) -> bool:
+    """Tells whether a policy's ``predict`` accepts ``action_masks``, as sb3-contrib's MaskablePPO does."""
+    return "action_masks" in inspect.signature(policy.predict).parameters
+
+
+def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, deterministic: bool = True) -> EpisodeResult:
+    """Plays one episode from ``reset(seed=seed)`` to its end.
+
+    Args:
+        env: A single environment of this package, wrapped or not.
+        policy: Anything with Stable-Baselines3's ``predict``; it is given ``action_masks`` where it accepts them, and
+            its state and ``episode_start`` where it keeps a memory.
+        seed: Seed of the reset.
+        deterministic: Passed on to the policy: its most likely action instead of a draw.
+
+    Raises:
+        ConfigError: The environment has neither metrics at the end of its episodes nor records to draw them from.
+    """
+    with_masks = takes_masks(policy)
+    observation, info = env.reset(seed=seed)
+    state: Any = None
+    start = np.ones(1, dtype=np.bool_)
+    discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
+    num_decisions, total, over, truncated = 0, 0.0, False, False
+    while not (over or truncated):
+        masks = {"action_masks": info["action_mask"]} if with_masks else {}
+        action, state = policy.predict(
+            observation, state=state, episode_start=start, deterministic=deterministic, **masks
+        )
+        observation, reward, over, truncated, info = env.step(int(action) if discrete else action)
+        start[0] = False
+        total += float(reward)
+        num_decisions += 1
+    return EpisodeResult(
+        seed=seed, num_decisions=num_decisions, reward=total, metrics=_metrics(env, info, truncated=not over)
+    )
+
+
+def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:
+    """Takes the metrics of a finished episode from its info, those of a truncated one from its records."""
+    if "episode_metrics" in info:
+        return {name: float(value) for name, value in info["episode_metrics"].items()}
+    base = env.unwrapped
+    if not hasattr(base, "records"):
+        raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
+    return summary(base.records(), now=info["time"] if truncated else None).as_dict()

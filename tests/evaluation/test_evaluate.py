@@ -1,0 +1,230 @@
+"""Holds evaluations to their seeds, their policies' protocol, and to the references that they are compared with."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.wrappers import FlattenObservation, TimeLimit
+
+import flowsched_gym
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import (
+    EnvironmentFlows,
+    bound_of_simulation,
+    evaluate,
+    evaluate_bound,
+    evaluate_discipline,
+    make_environment,
+    rollout,
+)
+from flowsched_gym.metrics import METRIC_NAMES, summary
+from flowsched_gym.registration import policy_specs
+from flowsched_gym.workload import GatherWorkload, make_workload
+
+ARTEMIS = "flowsched/Artemis-v0"
+SHORT = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 8}
+
+
+class OldestRequest:
+    """Grants the oldest request and remembers how it was asked."""
+
+    def __init__(self):
+        self.starts, self.states, self.modes = [], [], []
+
+    @classmethod
+    def for_env(cls, env, *, seed=0):
+        return cls()
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        self.starts.append(bool(episode_start[0]))
+        self.states.append(state)
+        self.modes.append(deterministic)
+        return np.asarray(0), (state or 0) + 1
+
+
+class LastAllowed:
+    """Takes the last action that the mask allows."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+        return np.asarray(np.flatnonzero(action_masks)[-1]), None
+
+
+class NoForEnv:
+    """Lacks what a class named on the command line needs."""
+
+
+def test_every_episode_has_its_own_seed_and_the_same_seed_gives_the_same_result():
+    result = evaluate(ARTEMIS, "edf", episodes=3, seed=5, kwargs=SHORT)
+    assert result.seeds == [5, 6, 7]
+    assert result.as_dict() == evaluate(ARTEMIS, "edf", episodes=3, seed=5, kwargs=SHORT).as_dict()
+    later = evaluate(ARTEMIS, "edf", episodes=1, seed=7, kwargs=SHORT)
+    assert later.episodes[0] == result.episodes[2]
+
+
+def test_a_policy_that_draws_is_reproducible_too():
+    first, again = (evaluate(ARTEMIS, "random", episodes=2, seed=5, kwargs=SHORT) for _ in range(2))
+    assert first.as_dict() == again.as_dict()
+    assert (
+        first.values("mean_fct").tolist()
+        != evaluate(ARTEMIS, "fifo", episodes=2, seed=5, kwargs=SHORT).values("mean_fct").tolist()
+    )
+
+
+def test_all_policies_see_the_same_flows():
+    results = [evaluate(ARTEMIS, name, episodes=2, seed=1, kwargs=SHORT) for name in ("fifo", "lifo", "feasible-first")]
+    assert len({tuple(result.values("num_flows")) for result in results}) == 1
+    flows = EnvironmentFlows(ARTEMIS, SHORT)
+    env = make_environment(ARTEMIS, SHORT)
+    rollout(env, OldestRequest(), seed=1)
+    assert env.unwrapped.workload.arrival_time.tolist() == flows.draw(1).arrival_time.tolist()
+
+
+@pytest.mark.parametrize("name", list(policy_specs(ARTEMIS)))
+def test_every_registered_policy_plays_to_the_end(name):
+    result = evaluate(ARTEMIS, name, episodes=1, seed=3, kwargs=SHORT)
+    episode = result.episodes[0]
+    assert tuple(episode.metrics) == METRIC_NAMES
+    assert episode.metrics["num_finished"] == episode.metrics["num_flows"] == 80
+    assert episode.num_decisions == 80
+    assert episode.reward == episode.metrics["deadlines_met"]
+
+
+def test_a_policy_gets_its_memory_and_the_start_of_the_episode():
+    policy = OldestRequest()
+    env = make_environment(ARTEMIS, SHORT)
+    episode = rollout(env, policy, seed=0, deterministic=False)
+    assert policy.starts == [True] + [False] * (episode.num_decisions - 1)
+    assert policy.states == [None, *range(1, episode.num_decisions)]
+    assert set(policy.modes) == {False}
+
+
+def test_masks_reach_a_policy_that_takes_them():
+    env = make_environment(ARTEMIS, SHORT)
+    masked = rollout(env, LastAllowed(), seed=2)
+    youngest = evaluate(ARTEMIS, "lifo", episodes=1, seed=2, kwargs=SHORT).episodes[0]
+    assert masked == youngest
+
+
+def test_wrappers_change_nothing():
+    plain = rollout(make_environment(ARTEMIS, SHORT), OldestRequest(), seed=2)
+    wrapped = rollout(FlattenObservation(make_environment(ARTEMIS, SHORT)), OldestRequest(), seed=2)
+    assert wrapped == plain
+
+
+def test_an_episode_cut_by_a_time_limit_counts_only_the_flows_that_were_due():
+    env = TimeLimit(make_environment(ARTEMIS, SHORT), max_episode_steps=20)
+    episode = rollout(env, OldestRequest(), seed=2)
+    base = env.unwrapped
+    assert episode.num_decisions == 20
+    assert episode.metrics["num_finished"] < 80
+    expected = summary(base.records(), now=base.simulation.now).as_dict()
+    np.testing.assert_equal(episode.metrics, expected)
+    assert episode.metrics["deadlines_met"] + episode.metrics["deadlines_missed"] < 80
+
+
+def test_a_class_is_found_by_module_and_name():
+    result = evaluate(ARTEMIS, f"{__name__}:OldestRequest", episodes=1, seed=2, kwargs=SHORT)
+    fifo = evaluate(ARTEMIS, "fifo", episodes=1, seed=2, kwargs=SHORT)
+    assert result.episodes == fifo.episodes
+    assert result.policy == f"{__name__}:OldestRequest"
+
+
+def test_an_object_is_named_by_its_class_or_its_label():
+    assert evaluate(ARTEMIS, OldestRequest(), episodes=1, seed=2, kwargs=SHORT).policy == "OldestRequest"
+    assert evaluate(ARTEMIS, OldestRequest(), episodes=1, seed=2, kwargs=SHORT, label="mine").policy == "mine"
+
+
+def test_progress_is_told_from_nothing_to_all():
+    seen = []
+    evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=SHORT, progress=lambda *call: seen.append(call))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_an_interrupt_closes_the_environment(monkeypatch):
+    closed = []
+    monkeypatch.setattr(gymnasium.Wrapper, "close", lambda self: closed.append(True))
+
+    def interrupt(done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=SHORT, progress=interrupt)
+    assert closed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"episodes": 0}, "episodes is 0: it must be an integer >= 1"),
+        ({"episodes": True}, "episodes is True"),
+        ({"seed": -1}, "seed is -1: it must be an integer >= 0"),
+        ({"kwargs": {"tokens": 3}}, "no argument 'tokens': it has workload, "),
+        ({"kwargs": {"k": 0}}, "k is 0"),
+        ({"env_id": "flowsched/None-v0"}, "environment is 'flowsched/None-v0'"),
+        ({"policy": "fastest"}, "policy is 'fastest'"),
+        ({"policy": f"{__name__}:NoForEnv"}, "needs a class method for_env"),
+        ({"policy": f"{__name__}:Missing"}, "has no 'Missing'"),
+    ],
+)
+def test_an_argument_that_is_not_allowed_is_named(change, message):
+    arguments = {"env_id": ARTEMIS, "policy": "edf", "episodes": 1, "seed": 0, "kwargs": SHORT} | change
+    with pytest.raises(ConfigError, match=message):
+        evaluate(arguments.pop("env_id"), arguments.pop("policy"), **arguments)
+
+
+CASES = [
+    SHORT,
+    SHORT | {"transport": "tcp"},
+    {"workload": "gather-multi", "bursts": 8, "k": 3},
+    {"workload": "scatter-a1", "bursts": 8, "load": 0.9},
+    {"workload": "gather-uniform", "bursts": 8, "k": 4, "link_gbps": 0.5, "link_delay_us": 10.0},
+]
+
+
+@pytest.mark.parametrize("kwargs", CASES, ids=lambda kwargs: str(kwargs["workload"]))
+def test_no_policy_beats_the_bound(kwargs):
+    bound = evaluate_bound(ARTEMIS, episodes=3, seed=11, kwargs=kwargs)
+    assert (bound.values("reachable_hit_ratio") <= bound.values("deadline_hit_ratio")).all()
+    for name in ("fifo", "lifo", "feasible-first"):
+        met = evaluate(ARTEMIS, name, episodes=3, seed=11, kwargs=kwargs).values("deadlines_met")
+        assert (met <= bound.values("deadlines_met")).all()
+
+
+@pytest.mark.parametrize("discipline", ["edf", "srpt", "ps"])
+def test_no_discipline_beats_the_bound(discipline):
+    flows = EnvironmentFlows(ARTEMIS, SHORT)
+    result = evaluate_discipline(flows, discipline, episodes=3, seed=11)
+    for row, seed in enumerate(result.seeds):
+        simulation = flows.simulation(seed)
+        bound = flowsched_gym.evaluation.deadline_bound(
+            simulation.workload, capacity=float(simulation.topology.capacity[0]), latency_after=0.5e-3
+        )
+        assert result.values("deadlines_met")[row] <= bound.upper
+
+
+def test_an_idle_network_meets_its_bound():
+    kwargs = {"workload": "gather-a1", "bursts": 3, "burst_rate": 1.0}
+    bound = evaluate_bound(ARTEMIS, episodes=2, seed=0, kwargs=kwargs)
+    met = evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=kwargs)
+    assert bound.values("deadline_hit_ratio").tolist() == met.values("deadline_hit_ratio").tolist() == [1.0, 1.0]
+
+
+def test_the_token_round_trip_and_headers_tighten_the_bound():
+    flows = EnvironmentFlows(ARTEMIS, SHORT | {"transport": "tcp"})
+    simulation = flows.simulation(11)
+    plain = flowsched_gym.evaluation.deadline_bound(simulation.workload, capacity=125e6)
+    assert bound_of_simulation(simulation).upper < plain.upper
+
+
+def test_a_discipline_runs_on_a_named_workload_or_on_a_source():
+    named = evaluate_discipline("gather-a1", "fifo", episodes=1, seed=4)
+    assert (named.environment, named.policy) == ("disciplines/big-switch", "fifo-discipline")
+    source = make_workload("gather-a1")
+    assert isinstance(source, GatherWorkload)
+    drawn = evaluate_discipline(source, "fifo", episodes=1, seed=4)
+    assert drawn.episodes[0].metrics == named.episodes[0].metrics
+
+
+def test_the_network_of_an_environment_cannot_be_changed_under_a_discipline():
+    with pytest.raises(ConfigError, match="those of the environment"):
+        evaluate_discipline(EnvironmentFlows(ARTEMIS, SHORT), "edf", episodes=1, seed=0, capacity=1e9)

@@ -1,0 +1,118 @@
+"""Holds result files to what was written, and to clear errors when they are not what they should be."""
+
+import json
+import math
+
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, read_result, result_name, write_json, write_result
+
+
+def make_result(**changes):
+    """Builds a result of twelve episodes."""
+    episodes = tuple(
+        EpisodeResult(
+            seed=7 + row,
+            num_decisions=10,
+            reward=row / 3,
+            metrics={"deadline_hit_ratio": 0.1 * row, "mean_tct": math.nan},
+        )
+        for row in range(12)
+    )
+    fields = {
+        "environment": "flowsched/Artemis-v0",
+        "kwargs": {"k": 3, "workload": "gather-heavy"},
+        "policy": "edf",
+        "command": "flowsched evaluate",
+        "package_version": "0.1.0",
+        "episodes": episodes,
+    }
+    return EvaluationResult(**(fields | changes))
+
+
+def test_a_result_read_back_is_the_result_bit_by_bit(tmp_path):
+    path = tmp_path / "new" / "edf.json"
+    result = make_result()
+    write_result(result, path)
+    again = read_result(path)
+    assert again.values("deadline_hit_ratio").tolist() == result.values("deadline_hit_ratio").tolist()
+    assert again.as_dict() == result.as_dict()
+    assert math.isnan(again.values("mean_tct")[0])
+    assert [file.name for file in path.parent.iterdir()] == ["edf.json"]
+
+
+def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    content = json.loads(path.read_text(), parse_constant=refuse)
+    assert content["episodes"][0]["metrics"]["mean_tct"] is None
+    interval = content["intervals"]["deadline_hit_ratio"]
+    assert interval["mean"] == pytest.approx(0.55)
+    assert interval["low"] < interval["mean"] < interval["high"]
+    assert interval["num_samples"] == 12
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+    before = path.read_text()
+    with pytest.raises(ConfigError, match="argument workload is a list"):
+        write_result(make_result(kwargs={"workload": [1]}), path)
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_json(math.nan, path)
+    assert path.read_text() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["edf.json"]
+
+
+def test_a_name_says_environment_arguments_and_policy():
+    name = result_name("flowsched/Artemis-v0", {"workload": "gather-heavy", "k": 3}, "module:My Class")
+    assert name == "artemis-v0_k-3_workload-gather-heavy_module-my-class.json"
+
+
+def _edit(content, key, value):
+    content[key] = value
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda c: _edit(c, "schema", "other/9"), "schema is 'other/9'"),
+        (lambda c: _edit(c, "extra", 1), "the key 'extra'"),
+        (lambda c: c.pop("policy"), "no 'policy'"),
+        (lambda c: _edit(c, "policy", 3), "policy is 3"),
+        (lambda c: _edit(c, "episodes", []), "no episode"),
+        (lambda c: _edit(c["episodes"][2], "seed", 7), "the seed 7 twice"),
+        (lambda c: _edit(c["episodes"][2], "seed", True), "episode 2, seed is True"),
+        (lambda c: _edit(c["episodes"][2], "metrics", {}), "other metrics"),
+        (lambda c: _edit(c["episodes"][2]["metrics"], "mean_tct", "x"), "episode 2, mean_tct is 'x'"),
+        (lambda c: _edit(c["episodes"][2]["metrics"], "deadline_hit_ratio", 1.0), "intervals, deadline_hit_ratio"),
+        (lambda c: _edit(c, "intervals", {}), "intervals, reward"),
+    ],
+)
+def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+    content = json.loads(path.read_text())
+    edit(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_result(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "this is not JSON"), ("[]", "the file is list")])
+def test_a_file_that_holds_something_else_is_refused(tmp_path, text, message):
+    path = tmp_path / "edf.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_result(path)
+
+
+def test_an_unknown_metric_is_named():
+    with pytest.raises(ConfigError, match="metric is 'speed'"):
+        make_result().values("speed")
