@@ -18,7 +18,7 @@ from flowsched_gym.workload.workload import NO_TASK, Workload
 __all__ = [
     "COLUMNS",
     "COLUMN_NAMES",
-    "MAX_EXACT_FLOAT",
+    "EXACT_FLOAT_END",
     "Column",
     "ColumnLike",
     "check_names",
@@ -35,8 +35,8 @@ NumberArray = FloatArray | IntArray
 
 ColumnLike = Sequence[float | str | None] | npt.NDArray[np.generic]
 
-MAX_EXACT_FLOAT: Final = 2.0**53
-"""Largest magnitude up to which float64 holds every whole number."""
+EXACT_FLOAT_END: Final = 2.0**53
+"""Below it every float64 that is whole stands for one whole number; from it on, neighbours fall together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,10 @@ class Column:
         """Tells which values are allowed, (num_rows,) bool."""
         above = values > 0 if self.positive else values >= 0
         return above if self.integral else above & np.isfinite(values)
+
+    def allows_number(self, value: float) -> bool:
+        """Tells whether one value is allowed: ``allows`` without the cost of an array."""
+        return (value > 0 if self.positive else value >= 0) and (self.integral or math.isfinite(value))
 
 
 COLUMNS: Final = (
@@ -183,7 +187,7 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
 
     Args:
         columns: ``flow_id``, ``source``, ``destination``, ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and
-            ``deadline_s`` (time allowed after arrival), in which None, NaN and ``""`` mean none.
+            ``deadline_s`` (time allowed after arrival), in which None, NaN, ``""`` and masked entries mean none.
 
     Raises:
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
@@ -228,9 +232,11 @@ def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[Number
         raise WorkloadError(f"{place}: {column.name} has shape {array.shape}: it must have one dimension")
     if array.dtype.kind not in "iuf":
         return _numbers_of_objects(list(entries), column, place)
-    filled = np.ones(len(array), dtype=np.bool_)
+    filled = ~np.ma.getmaskarray(entries) if np.ma.isMaskedArray(entries) else np.ones(len(array), dtype=np.bool_)
     if array.dtype.kind == "f" and not column.required:
-        filled = ~np.isnan(array)
+        filled &= ~np.isnan(array)
+    if column.required and not filled.all():
+        raise _fault_of(None, column, int(np.argmin(filled)), place)
     return _convert(array, filled, column, place), filled
 
 
@@ -261,12 +267,10 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, 
     """Brings numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
-    if array.dtype.kind == "i":
-        return array.astype(np.int64)
     whole = np.where(filled, array, 0)
     fits = whole <= np.iinfo(np.int64).max
     if array.dtype.kind == "f":
-        fits = (np.floor(whole) == whole) & (np.abs(whole) <= MAX_EXACT_FLOAT)
+        fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_FLOAT_END)
     if not fits.all():
         row = int(np.argmin(fits))
         raise _fault_of(array[row], column, row, place)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import pairwise
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -133,7 +134,7 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     return _parse_cdf(text, f"{name}.csv", minimum)
 
 
-def read_cdf(path: str | Path, *, minimum: float = 0.0) -> Empirical:
+def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
     """Reads a size distribution from a CSV file with the header ``size_bytes,cdf`` and one point in each row.
 
     Args:

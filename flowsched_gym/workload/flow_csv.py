@@ -18,7 +18,7 @@ from flowsched_gym.errors import FlowFileError, WorkloadError
 from flowsched_gym.workload.columns import (
     COLUMN_NAMES,
     COLUMNS,
-    MAX_EXACT_FLOAT,
+    EXACT_FLOAT_END,
     Column,
     check_names,
     first_fault,
@@ -40,6 +40,8 @@ MAX_HEADER_BYTES: Final = 4_096
 
 PLAIN_BYTES: Final = b"0123456789+-.eE,\n"
 """All bytes of a file that needs no care."""
+
+MAX_INT64: Final = 2**63 - 1
 
 COMMA: Final = 44
 LINE_FEED: Final = 10
@@ -253,13 +255,13 @@ def _parse_cell(cell: str, column: Column, where: str) -> float | None:
     value: float | None = None
     if column.integral and WHOLE_NUMBER.fullmatch(cell):
         value = int(cell)
-        if value > np.iinfo(np.int64).max:
+        if value > MAX_INT64:
             value = None
     elif NUMBER.fullmatch(cell):
         value = float(cell)
         if column.integral:
-            value = int(value) if value.is_integer() and abs(value) <= MAX_EXACT_FLOAT else None
-    if value is None or not column.allows(column.array([value]))[0]:
+            value = int(value) if value.is_integer() and abs(value) < EXACT_FLOAT_END else None
+    if value is None or not column.allows_number(value):
         raise FlowFileError(f"{where}, column {column.name}: {cell!r}: it must be {column.allowed}")
     return value
 

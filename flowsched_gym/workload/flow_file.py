@@ -5,6 +5,7 @@ Parquet with these columns where the extension is ``.parquet`` or ``.pq``. ``tas
 after arrival) may be empty, or missing altogether.
 """
 
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def read_flows(path: str | Path, *, progress: Progress | None = None) -> Workload:
+def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -> Workload:
     """Reads a flow file.
 
     Args:
@@ -45,7 +46,7 @@ def read_flows(path: str | Path, *, progress: Progress | None = None) -> Workloa
         raise FlowFileError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def write_flows(workload: Workload, path: str | Path, *, progress: Progress | None = None) -> None:
+def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
     """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit.
 
     Args:
@@ -107,9 +108,12 @@ def _read_parquet(path: Path) -> Workload:
         table = parquet.read_table(path)
     except pa.ArrowInvalid as error:
         raise FlowFileError(f"{path} is not a Parquet file: {error}") from None
-    columns: dict[str, ColumnLike] = {
-        name: column.to_numpy() for name, column in zip(table.column_names, table.columns, strict=True)
-    }
+    columns: dict[str, ColumnLike] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        # A mask keeps whole numbers whole, where pyarrow would make floats of a column with empty cells.
+        masked = column.null_count and pa.types.is_integer(column.type)
+        filled = column.fill_null(0) if masked else column
+        columns[name] = np.ma.masked_array(filled.to_numpy(), mask=column.is_null().to_numpy() if masked else False)
     try:
         return workload_from_columns_at(columns, str(path))
     except WorkloadError as error:

@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from os import PathLike
 from pathlib import Path
 from typing import Final
 
@@ -26,13 +27,13 @@ ROWS_AT_ONCE: Final = 65_536
 """Rows that are formatted as one piece of text."""
 
 
-def is_parquet(path: str | Path) -> bool:
+def is_parquet(path: str | PathLike[str]) -> bool:
     """Tells by the extension whether a file is Parquet; all others are CSV."""
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
 
 
 @contextmanager
-def replace_when_written(path: str | Path) -> Iterator[Path]:
+def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
 
     A failure inside leaves the file as it was, and no temporary file behind.
@@ -54,7 +55,9 @@ def replace_when_written(path: str | Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def write_table(path: str | Path, columns: Mapping[str, TableColumn], *, progress: Progress | None = None) -> None:
+def write_table(
+    path: str | PathLike[str], columns: Mapping[str, TableColumn], *, progress: Progress | None = None
+) -> None:
     """Writes a table as CSV, or as Parquet if the extension says so.
 
     Floats are written with as many digits as bring back the same float64. Booleans are ``true`` and ``false``.
@@ -100,7 +103,7 @@ def _format_bool(value: object) -> str:
     return "true" if value else "false"
 
 
-def _write_parquet(path: str | Path, columns: Mapping[str, TableColumn]) -> None:
+def _write_parquet(path: str | PathLike[str], columns: Mapping[str, TableColumn]) -> None:
     """Writes a table as Parquet."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional

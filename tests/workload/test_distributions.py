@@ -1,0 +1,234 @@
+"""Holds the distributions against their means and shapes, and their checks against bad fields."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import (
+    CDF_NAMES,
+    Constant,
+    Discrete,
+    Distribution,
+    Empirical,
+    Exponential,
+    LogNormal,
+    Pareto,
+    Uniform,
+    load_cdf,
+    read_cdf,
+)
+
+NUM_SAMPLES = 200_000
+
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+
+EVERY_KIND: list[Distribution] = [
+    Constant(value=5.0),
+    Discrete(values=(1.0, 4.0, 9.0), probabilities=(0.5, 0.3, 0.2)),
+    Uniform(low=2.0, high=6.0),
+    Exponential(mean=3.0),
+    LogNormal(mean=3.0, sigma=0.7),
+    Pareto(shape=3.5, mean=3.0),
+    Pareto(shape=1.05, mean=3.0, maximum=300.0),
+    Pareto(shape=1.0, mean=3.0, maximum=300.0),
+    Pareto(shape=0.6, mean=3.0, maximum=30.0),
+    Empirical(points=((1.0, 0.2), (4.0, 0.5), (4.0, 0.9), (10.0, 1.0)), minimum=2.0),
+    load_cdf("web_search"),
+]
+
+each_kind = pytest.mark.parametrize("distribution", EVERY_KIND, ids=lambda kind: repr(kind)[:60])
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@each_kind
+def test_the_mean_of_many_samples_is_the_stated_mean(distribution: Distribution) -> None:
+    sample = distribution.sample(rng(), NUM_SAMPLES)
+
+    # Five standard errors: one sample set in two million would fall outside by chance, and this one is fixed.
+    assert sample.mean() == pytest.approx(distribution.mean, abs=5 * sample.std() / math.sqrt(NUM_SAMPLES) + 1e-12)
+
+
+@each_kind
+def test_samples_are_positive_floats_in_the_number_asked_for(distribution: Distribution) -> None:
+    sample = distribution.sample(rng(), 1000)
+
+    assert sample.dtype == np.float64
+    assert sample.shape == (1000,)
+    assert (sample > 0).all()
+    assert distribution.sample(rng(), 0).shape == (0,)
+
+
+@each_kind
+def test_a_longer_draw_begins_with_the_shorter_one(distribution: Distribution) -> None:
+    np.testing.assert_array_equal(distribution.sample(rng(), 50), distribution.sample(rng(), 80)[:50])
+
+
+@each_kind
+def test_distributions_are_frozen_and_compare_by_their_fields(distribution: Distribution) -> None:
+    with pytest.raises((AttributeError, TypeError)):
+        distribution.mean = 3.0  # type: ignore[misc]
+    assert distribution == distribution
+    assert distribution != Constant(value=1234.0)
+    assert hash(distribution) == hash(distribution)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "theory"),
+    [
+        (Uniform(low=2.0, high=6.0), stats.uniform(2, 4)),
+        (Exponential(mean=3.0), stats.expon(scale=3)),
+        (LogNormal(mean=3.0, sigma=0.7), stats.lognorm(0.7, scale=3 * math.exp(-0.245))),
+        (Pareto(shape=1.5, mean=3.0), stats.pareto(1.5, scale=1.0)),
+        (Pareto(shape=1.2, mean=3.0, maximum=30.0), None),
+    ],
+    ids=["uniform", "exponential", "lognormal", "pareto", "pareto-truncated"],
+)
+def test_samples_follow_the_textbook_distribution(distribution: Distribution, theory: stats.rv_continuous) -> None:
+    if theory is None:
+        assert isinstance(distribution, Pareto)
+        scale = distribution.scale
+        theory = stats.truncpareto(1.2, 30.0 / scale, scale=scale)
+
+    result = stats.kstest(distribution.sample(rng(), 20_000), theory.cdf)
+
+    assert result.pvalue > LEAST_P_VALUE
+
+
+def test_the_pareto_scale_without_a_maximum_is_a_third_of_the_mean_for_shape_one_and_a_half() -> None:
+    assert Pareto(shape=1.5, mean=3.0).scale == pytest.approx(1.0)
+
+
+def test_a_truncated_pareto_never_exceeds_its_maximum() -> None:
+    sample = Pareto(shape=1.05, mean=10.0, maximum=50.0).sample(rng(), 100_000)
+
+    assert sample.max() <= 50.0
+    assert sample.max() > 49.0
+
+
+def test_discrete_values_come_with_their_probabilities() -> None:
+    sample = Discrete(values=(1.0, 2.0, 3.0), probabilities=(0.25, 0.75, 0.0)).sample(rng(), NUM_SAMPLES)
+
+    values, counts = np.unique(sample, return_counts=True)
+    assert values.tolist() == [1.0, 2.0]
+    assert counts[0] / NUM_SAMPLES == pytest.approx(0.25, abs=0.005)
+
+
+def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
+    means = {name: load_cdf(name).mean for name in CDF_NAMES}
+
+    assert load_cdf("web_search", minimum=1e-9).mean == pytest.approx(1_711_250)
+    # One packet at least: 0.15 / 10 kB of density below 1460 B, each raised by 730 B on average.
+    assert means["web_search"] == pytest.approx(1_711_250 + 0.15 * 1460**2 / 2 / 10_000)
+    assert means["data_mining"] == pytest.approx(12.66e6, rel=1e-3)
+    assert means["web_search_ns2"] == pytest.approx(1.666e6, rel=1e-3)
+    assert means["data_mining_ns2"] == pytest.approx(7.470e6, rel=1e-3)
+
+
+def test_the_data_mining_distribution_is_the_one_that_auto_used() -> None:
+    assert load_cdf("data_mining").cdf(7.5e6) == pytest.approx(0.9513, abs=5e-5)
+
+
+def test_web_search_has_no_flow_below_one_packet() -> None:
+    sample = load_cdf("web_search").sample(rng(), 10_000)
+
+    assert sample.min() == 1460.0
+    assert load_cdf("web_search").cdf(1459.9) == 0.0
+    assert load_cdf("web_search").cdf(1460.0) == pytest.approx(0.15 * 0.146)
+
+
+@pytest.mark.parametrize("name", CDF_NAMES)
+def test_samples_of_a_packaged_distribution_follow_its_points(name: str) -> None:
+    cdf = load_cdf(name)
+
+    sample = np.sort(cdf.sample(rng(), 20_000))
+
+    for value, probability in cdf.points[:: max(1, len(cdf.points) // 10)]:
+        if value > cdf.minimum:
+            below = np.searchsorted(sample, value, side="right") / len(sample)
+            assert cdf.cdf(value) >= probability
+            assert below == pytest.approx(cdf.cdf(value), abs=0.015)
+
+
+def test_an_atom_between_two_equal_values_is_drawn_with_its_probability() -> None:
+    empirical = Empirical(points=((1.0, 0.2), (4.0, 0.5), (4.0, 0.9), (10.0, 1.0)))
+
+    sample = empirical.sample(rng(), NUM_SAMPLES)
+
+    assert (sample == 4.0).mean() == pytest.approx(0.4, abs=0.005)
+    assert (sample == 1.0).mean() == pytest.approx(0.2, abs=0.005)
+    assert empirical.cdf(4.0) == pytest.approx(0.9)
+    assert empirical.cdf(0.5) == 0.0
+    assert empirical.cdf(10.0) == 1.0
+
+
+def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+
+    assert read_cdf(path) == Empirical(points=((1000.0, 0.0), (3000.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1 is '': the header must be 'size_bytes,cdf'"),
+        ("size,cdf\n1,1\n", "line 1 is 'size,cdf': the header must be"),
+        ("size_bytes,cdf\n1000,0\nlarge,1\n", "line 3 is 'large,1': it must be two numbers"),
+        ("size_bytes,cdf\n1000,0\n3000\n", "line 3 is '3000': it must be two numbers"),
+        ("size_bytes,cdf\n1000,0\n3000,0.9\n", "last CDF point has probability 0.9: it must be 1"),
+        ("size_bytes,cdf\n3000,0\n1000,1\n", "value of CDF point 1 is 1000.0: it must be a finite number >= 3000"),
+    ],
+)
+def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, message: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+
+    with pytest.raises(ConfigError, match=r"mine\.csv") as error:
+        read_cdf(path)
+
+    assert message in str(error.value)
+
+
+def test_a_cdf_file_that_does_not_exist_is_refused(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.csv cannot be read"):
+        read_cdf(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Constant(value=0), "value is 0: it must be a finite number > 0"),
+        (lambda: Constant(value=math.nan), "value is nan"),
+        (lambda: Constant(value="5"), "value is '5'"),
+        (lambda: Constant(value=True), "value is True"),
+        (lambda: Uniform(low=-1.0, high=2.0), "low is -1.0"),
+        (lambda: Uniform(low=3.0, high=2.0), "high is 2.0: it must be a finite number > 3"),
+        (lambda: Exponential(mean=math.inf), "mean is inf"),
+        (lambda: LogNormal(mean=1.0, sigma=0.0), "sigma is 0.0"),
+        (lambda: Pareto(shape=1.0, mean=1.0), "shape is 1.0: without a maximum it must be > 1"),
+        (lambda: Pareto(shape=2.0, mean=5.0, maximum=5.0), "maximum is 5.0: it must be a finite number > 5"),
+        (lambda: Discrete(values=(), probabilities=()), "values has 0 entries"),
+        (lambda: Discrete(values=(1.0,), probabilities=(0.5, 0.5)), "values has 1 entries and probabilities 2"),
+        (lambda: Discrete(values=(1.0, 2.0), probabilities=(0.5, 0.6)), "the sum must be 1"),
+        (lambda: Discrete(values=(1.0, 2.0), probabilities=(-0.5, 1.5)), "probabilities is -0.5"),
+        (lambda: Discrete(values=5.0, probabilities=(1.0,)), "values is 5.0: it must be a sequence"),
+        (lambda: Empirical(points=((0.0, 0.0), (5.0, 1.0))), "minimum is 0.0: it must be > 0"),
+        (lambda: Empirical(points=((1.0, 0.0), (5.0, 0.5))), "the last CDF point has probability 0.5"),
+        (lambda: Empirical(points=((1.0, 1.0),)), "a CDF needs at least 2"),
+        (lambda: Empirical(points=((1.0, 0.5), (2.0, 0.4), (3.0, 1.0))), "probability of CDF point 1 is 0.4"),
+        (lambda: Empirical(points=((1.0, 0.5, 2.0), (3.0, 1.0))), "it must be pairs"),
+        (lambda: load_cdf("web-search"), "'web-search' does not exist: there are ali_storage_2019"),
+    ],
+)
+def test_bad_fields_are_refused_by_name_and_value(build, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        build()
+
+    assert message in str(error.value)

@@ -1,0 +1,433 @@
+"""Tells what the flow file accepts, gives back bit by bit, and refuses with which words."""
+
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
+from flowsched_gym.workload import Workload, draw_flows, flow_csv, make_workload, read_flows, table_file, write_flows
+
+HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
+ROWS = ["0,0,1,0,350000.0,0.0,0.04", "1,,2,0,250000,0.1,", "5,7,3,0,1e3,2.5e-2,50"]
+ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
+
+MAX_INT = 2**63 - 1
+
+
+def write(path: Path, *rows: str, header: str = HEADER) -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def rows_of(workload: Workload) -> list[list[float]]:
+    return [getattr(workload, name).tolist() for name in ARRAYS]
+
+
+def bits_of(workload: Workload) -> list[bytes]:
+    return [getattr(workload, name).tobytes() for name in ARRAYS]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "flows.csv"
+
+
+@pytest.fixture(params=["fast", "line by line"])
+def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "line by line":
+        monkeypatch.setattr(flow_csv, "_parse_fast", lambda *_: None)
+
+
+@pytest.mark.usefixtures("either_parser")
+def test_a_flow_file_is_read_with_empty_cells_as_no_task_and_no_deadline(path: Path) -> None:
+    workload = read_flows(write(path, *ROWS))
+
+    assert rows_of(workload) == [
+        [0, 1, 5],
+        [0, -1, 7],
+        [1, 2, 3],
+        [0, 0, 0],
+        [350_000.0, 250_000.0, 1_000.0],
+        [0.0, 0.1, 0.025],
+        [0.04, np.inf, 50.0],
+    ]
+
+
+@pytest.mark.usefixtures("either_parser")
+def test_optional_columns_may_be_missing_and_columns_come_in_any_order(path: Path) -> None:
+    header = "arrival_s,destination,source,size_bytes,flow_id"
+
+    workload = read_flows(write(path, "0.5,0,1,100,3", "0.25,1,0,200,4", header=header))
+
+    assert rows_of(workload) == [[3, 4], [-1, -1], [1, 0], [0, 1], [100.0, 200.0], [0.5, 0.25], [np.inf, np.inf]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + "\n".join([HEADER, *ROWS]) + "\n",
+        "\r\n".join([HEADER, *ROWS]) + "\r\n",
+        "\n".join([HEADER, *ROWS]),
+        "\n".join([HEADER.replace(",", ", "), *(row.replace(",", " ,") for row in ROWS)]) + "\n",
+        "\n".join([",".join(f'"{name}"' for name in HEADER.split(",")), '"0",0,1,0,"350000.0",0.0,0.04', *ROWS[1:]])
+        + "\n",
+        "\n".join([HEADER, "0,0,1.0,0,350000.0,+0.0,4e-2", "1,,2e0,0.,2.5E+5,.1,", "5,7.,3,-0,1e3,2.5e-2,50."]) + "\n",
+    ],
+    ids=["byte order mark", "carriage returns", "no last line break", "spaces", "quotes", "other notations"],
+)
+def test_common_ways_of_writing_csv_are_read_alike(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+    assert rows_of(read_flows(path)) == rows_of(read_flows(write(path.with_name("plain.csv"), *ROWS)))
+
+
+positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False, allow_nan=False)
+whole = st.integers(min_value=0, max_value=MAX_INT)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    ids = sorted(draw(st.sets(whole, min_size=1, max_size=12)))
+    count = len(ids)
+    hosts = [draw(st.tuples(whole, whole).filter(lambda pair: pair[0] != pair[1])) for _ in ids]
+    return Workload(
+        flow_id=np.array(ids),
+        source=np.array([source for source, _ in hosts]),
+        destination=np.array([destination for _, destination in hosts]),
+        size=np.array(draw(st.lists(positive, min_size=count, max_size=count))),
+        arrival_time=np.array(draw(st.lists(positive | st.just(0.0), min_size=count, max_size=count))),
+        deadline_span=np.array(draw(st.lists(positive | st.just(np.inf), min_size=count, max_size=count))),
+        task_id=np.array(draw(st.lists(whole | st.just(-1), min_size=count, max_size=count))),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(workload=workloads())
+def test_any_workload_comes_back_bit_by_bit_from_csv(
+    tmp_path_factory: pytest.TempPathFactory, workload: Workload
+) -> None:
+    path = tmp_path_factory.mktemp("round") / "flows.csv"
+
+    write_flows(workload, path)
+
+    assert bits_of(read_flows(path)) == bits_of(workload)
+
+
+@settings(max_examples=30, deadline=None)
+@given(workload=workloads())
+def test_both_parsers_give_the_same_bits(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    path = tmp_path_factory.mktemp("round") / "flows.csv"
+    write_flows(workload, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow_csv, "_parse_fast", lambda *_: None)
+        slowly = bits_of(read_flows(path))
+
+    assert slowly == bits_of(workload)
+
+
+@settings(max_examples=30, deadline=None)
+@given(workload=workloads())
+def test_any_workload_comes_back_bit_by_bit_from_parquet(
+    tmp_path_factory: pytest.TempPathFactory, workload: Workload
+) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path_factory.mktemp("round") / "flows.parquet"
+
+    write_flows(workload, path)
+
+    assert bits_of(read_flows(path)) == bits_of(workload)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 50, 1000])
+def test_a_file_in_many_pieces_is_read_as_one(path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int) -> None:
+    workload = draw_flows(make_workload("gather-multi", request_jitter=1e-4), num_flows=123, seed=4)
+    write_flows(workload, path)
+    monkeypatch.setattr(flow_csv, "CHUNK_BYTES", chunk_bytes)
+    done: list[tuple[int, int]] = []
+
+    read = read_flows(path, progress=lambda now, total: done.append((now, total)))
+
+    assert bits_of(read) == bits_of(workload)
+    assert done[-1] == (path.stat().st_size, path.stat().st_size)
+    assert done == sorted(done)
+    assert len(done) >= path.stat().st_size / (chunk_bytes + 100)
+
+
+def test_a_plain_file_never_needs_the_slow_parser(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_flows(draw_flows(make_workload("poisson-web-search"), num_flows=1000, seed=4), path)
+    monkeypatch.setattr(flow_csv, "_parse_lines", None)
+
+    assert read_flows(path).num_flows == 1000
+
+
+def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{row},,1,0,100.5,{row}.25," for row in range(200)]
+    rows[170] = "170,,1,0,-3,170.25,"
+    write(path, *rows)
+    monkeypatch.setattr(flow_csv, "CHUNK_BYTES", 64)
+
+    with pytest.raises(FlowFileError, match=r"flows\.csv, line 172, column size_bytes: '-3': it must be a finite"):
+        read_flows(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("-1,,1,0,100,0,", "line 3, column flow_id: '-1': it must be a whole number >= 0"),
+        ("1.5,,1,0,100,0,", "line 3, column flow_id: '1.5': it must be a whole number >= 0"),
+        (",,1,0,100,0,", "line 3, column flow_id: '': it must be a whole number >= 0"),
+        ("9223372036854775808,,1,0,100,0,", "column flow_id: '9223372036854775808': it must be a whole number"),
+        ("9007199254740993.0,,1,0,100,0,", "column flow_id: '9007199254740993.0': it must be a whole number"),
+        ("0,,1,0,100,0,", "line 3, column flow_id: 0 after 0: it must be a whole number >= 0, larger than in the row"),
+        ("1,-1,1,0,100,0,", "line 3, column task_id: '-1': it must be a whole number >= 0, or empty"),
+        ("1,a,1,0,100,0,", "line 3, column task_id: 'a': it must be a whole number >= 0, or empty"),
+        ("1,,-1,0,100,0,", "line 3, column source: '-1': it must be a host number >= 0"),
+        ("1,,x,0,100,0,", "line 3, column source: 'x': it must be a host number >= 0"),
+        ("1,,1,,100,0,", "line 3, column destination: '': it must be a host number >= 0"),
+        ("1,,1,1,100,0,", "line 3, column destination: 1: it must be a host number >= 0, other than the source"),
+        ("1,,1,0,0,0,", "line 3, column size_bytes: '0': it must be a finite number of bytes > 0"),
+        ("1,,1,0,-5,0,", "line 3, column size_bytes: '-5': it must be a finite number of bytes > 0"),
+        ("1,,1,0,nan,0,", "line 3, column size_bytes: 'nan': it must be a finite number of bytes > 0"),
+        ("1,,1,0,inf,0,", "line 3, column size_bytes: 'inf'"),
+        ("1,,1,0,1e400,0,", "line 3, column size_bytes: '1e400'"),
+        ("1,,1,0,1_000,0,", "line 3, column size_bytes: '1_000'"),
+        ("1,,1,0,0x10,0,", "line 3, column size_bytes: '0x10'"),
+        ("1,,1,0,1e,0,", "line 3, column size_bytes: '1e'"),
+        ("1,,1,0,1.2.3,0,", "line 3, column size_bytes: '1.2.3'"),
+        ("1,,1,0,100 KB,0,", "line 3, column size_bytes: '100 KB'"),
+        ("1,,1,0,\u0661,0,", "line 3, column size_bytes: '\u0661'"),
+        ("1,,1,0,,0,", "line 3, column size_bytes: '': it must be a finite number of bytes > 0"),
+        ("1,,1,0,100,-0.1,", "line 3, column arrival_s: '-0.1': it must be a finite time in s >= 0"),
+        ("1,,1,0,100,nan,", "line 3, column arrival_s: 'nan'"),
+        ("1,,1,0,100,,", "line 3, column arrival_s: ''"),
+        ("1,,1,0,100,0,0", "line 3, column deadline_s: '0': it must be a finite time in s > 0, or empty"),
+        ("1,,1,0,100,0,inf", "line 3, column deadline_s: 'inf'"),
+        ("1,,1,0,100,0,nan", "line 3, column deadline_s: 'nan'"),
+        ("1,,1,0,100,0", "line 3: 6 cells in '1,,1,0,100,0': it must be 7, as in the header"),
+        ("1,,1,0,100,0,,", "line 3: 8 cells in '1,,1,0,100,0,,': it must be 7, as in the header"),
+        ("", "line 3: 1 cell in '': it must be 7"),
+        ('1,,1,0,"1,5",0,', "line 3: 8 cells"),
+        ("1;;1;0;100;0;", "line 3: 1 cell in '1;;1;0;100;0;'"),
+        ("1,,1,0,1\r00,0,", "line 3, column size_bytes: '1\\r00'"),
+        ("# comment", "line 3: 1 cell in '# comment'"),
+    ],
+)
+def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path: Path, row: str, message: str) -> None:
+    write(path, "0,,1,0,100,0,", row, "9,,1,0,100,0,")
+
+    with pytest.raises(FlowFileError, match=r"flows\.csv, line 3") as error:
+        read_flows(path)
+
+    assert message in str(error.value)
+
+
+def test_the_first_bad_row_is_the_one_that_is_named(path: Path) -> None:
+    write(path, "0,,1,0,100,0,", "1,,1,0,100,-1,", "2,,1,0,-100,0,")
+
+    with pytest.raises(FlowFileError, match="line 3, column arrival_s"):
+        read_flows(path)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (HEADER + ",color", "line 1: unknown column 'color': the columns are flow_id, task_id, source"),
+        (HEADER + ",color,weight", "line 1: unknown columns 'color', 'weight'"),
+        (HEADER.replace("size_bytes", "size"), "line 1: unknown column 'size'"),
+        (HEADER + ",", "line 1: unknown column ''"),
+        (
+            "flow_id,source,size_bytes",
+            "line 1: missing columns destination, arrival_s: only task_id and deadline_s may",
+        ),
+        (HEADER.replace("source,", ""), "line 1: missing column source"),
+        (HEADER + ",source", "line 1: column source appears more than once"),
+        ("0,0,1,0,350000.0,0.0,0.04", "line 1: '0,0,1,0,350000.0,0.0,0.04': it must be the header"),
+        ("", "line 1: '': it must be the header"),
+    ],
+)
+def test_a_bad_header_is_refused_by_its_names(path: Path, header: str, message: str) -> None:
+    write(path, *ROWS, header=header)
+
+    with pytest.raises(FlowFileError) as error:
+        read_flows(path)
+
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty: its first line must be the header flow_id,task_id"),
+        (HEADER.encode(), "line 2: no flows: at least one row must follow the header"),
+        (HEADER.encode() + b"\n", "line 2: no flows: at least one row must follow the header"),
+        (b"\xff\xfe" + HEADER.encode("utf-16-le"), "line 1: not UTF-8 text"),
+        (HEADER.encode() + b"\n0,,1,0,100,0,\n1,,1,0,\xe9,0,\n", "line 3: not UTF-8 text"),
+        (bytes(range(255, 0, -1)) * 40, "line 1: not UTF-8 text"),
+        (b"PK\x03\x04" + b"x" * 10_000, "line 1: 'PK"),
+    ],
+    ids=["empty", "header alone", "header and line break", "UTF-16", "Latin-1", "binary", "archive"],
+)
+def test_what_is_no_flow_file_is_refused(path: Path, content: bytes, message: str) -> None:
+    path.write_bytes(content)
+
+    with pytest.raises(FlowFileError) as error:
+        read_flows(path)
+
+    assert str(path) in str(error.value)
+    assert message in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+def test_a_file_cut_short_inside_its_last_row_is_refused(path: Path) -> None:
+    whole_text = "\n".join([HEADER, *ROWS, "6,7,3,0,1000.5,2.5,0.04"])
+    start = whole_text.rindex("\n") + 1
+
+    for end in range(start + 1, len(whole_text) - len("0.04") + len("0.0") + 1):
+        path.write_text(whole_text[:end])
+        with pytest.raises(FlowFileError, match="line 5"):
+            read_flows(path)
+
+
+def test_a_file_cut_short_says_so(path: Path) -> None:
+    path.write_text("\n".join([HEADER, *ROWS, "6,7,3,0,10"]))
+    with pytest.raises(
+        FlowFileError, match=r"line 5: 5 cells in '6,7,3,0,10'.*without a line break and seems to be cut"
+    ):
+        read_flows(path)
+
+    path.write_text("\n".join([HEADER, *ROWS, "6,7,3,0,10,2.5,"]))
+    with pytest.raises(FlowFileError, match=r"line 5, column deadline_s: the file ends after a comma"):
+        read_flows(path)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FlowFileError, match=r"none\.csv does not exist"):
+        read_flows(tmp_path / "none.csv")
+    with pytest.raises(FlowFileError, match="is a folder: a flow file is needed"):
+        read_flows(tmp_path)
+    with pytest.raises(FlowFileError, match=r"none\.parquet does not exist"):
+        read_flows(tmp_path / "none.parquet")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser reads everything")
+def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
+    write(path, *ROWS).chmod(0)
+
+    with pytest.raises(FlowFileError, match="cannot be read: Permission denied"):
+        read_flows(path)
+
+
+def test_a_parquet_file_with_a_bad_value_is_refused_by_row_and_column(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "flow_id": [0, 1],
+        "source": [1, 1],
+        "destination": [0, 0],
+        "size_bytes": [5.0, None],
+        "arrival_s": [0.0, 1.0],
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "flows.parquet")
+
+    with pytest.raises(FlowFileError, match=r"flows\.parquet, row 1, column size_bytes: nan: it must be a finite"):
+        read_flows(tmp_path / "flows.parquet")
+
+
+def test_a_parquet_file_with_other_columns_is_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"flow_id": [0], "color": ["red"]}), tmp_path / "flows.parquet")
+
+    with pytest.raises(FlowFileError, match=r"flows\.parquet: unknown column 'color'"):
+        read_flows(tmp_path / "flows.parquet")
+
+
+def test_a_csv_file_named_parquet_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+
+    with pytest.raises(FlowFileError, match="is not a Parquet file"):
+        read_flows(write(tmp_path / "flows.parquet", *ROWS))
+
+
+def test_without_pyarrow_parquet_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "flows.parquet", *ROWS)
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+
+    with pytest.raises(MissingDependencyError, match=r"pip install 'flowsched-gym\[parquet\]'"):
+        read_flows(path)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'flowsched-gym\[parquet\]'"):
+        write_flows(make_workload("gather-a1").draw(0), path)
+
+
+def test_the_file_has_the_header_and_the_cells_of_the_contract(path: Path) -> None:
+    workload = Workload(
+        flow_id=np.array([3, 4]),
+        source=np.array([1, 2]),
+        destination=np.array([0, 0]),
+        size=np.array([350_000.0, 0.1]),
+        arrival_time=np.array([0.0, 1e-7]),
+        deadline_span=np.array([0.04, np.inf]),
+        task_id=np.array([-1, 8]),
+    )
+
+    write_flows(workload, path)
+
+    assert path.read_text() == f"{HEADER}\n3,,1,0,350000.0,0.0,0.04\n4,8,2,0,0.1,1e-07,\n"
+
+
+def test_a_workload_without_flows_is_not_written(path: Path) -> None:
+    empty = make_workload("gather-a1", duration=1e-9).draw(0)
+
+    with pytest.raises(WorkloadError, match="is not written: the workload has no flows"):
+        write_flows(empty, path)
+
+    assert not path.exists()
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text("old")
+    monkeypatch.setattr(table_file, "ROWS_AT_ONCE", 100)
+
+    def stop(done: int, total: int) -> None:
+        if done >= 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_flows(make_workload("gather-a1").draw(0), path, progress=stop)
+
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    workload = make_workload("gather-a1").draw(0)
+
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        write_flows(workload, tmp_path / "none" / "flows.csv")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_flows(workload, tmp_path)
+
+
+def test_a_written_file_has_the_usual_permissions(path: Path) -> None:
+    write_flows(make_workload("gather-a1").draw(0), path)
+    (other := path.with_name("other")).write_text("")
+
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(other.stat().st_mode)
+
+
+def test_a_link_to_a_file_stays_a_link(path: Path) -> None:
+    (target := path.with_name("target.csv")).write_text("old")
+    path.symlink_to(target)
+
+    write_flows(make_workload("gather-a1").draw(0), path)
+
+    assert path.is_symlink()
+    assert read_flows(target).num_flows == 1000

@@ -1,0 +1,334 @@
+"""Holds gather and scatter bursts against the thesis's numbers, theory, and their own promises of determinism."""
+
+import math
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import (
+    ARTEMIS_A1,
+    ARTEMIS_A2,
+    Constant,
+    Exponential,
+    GatherWorkload,
+    Mix,
+    Uniform,
+    UnstableLoadWarning,
+    Workload,
+)
+
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+
+A1 = GatherWorkload(mix=ARTEMIS_A1, burst_rate=10.0, num_bursts=100)
+A2 = replace(A1, mix=ARTEMIS_A2)
+MULTI = replace(A1, num_destinations=4, num_senders=15, request_jitter=1e-4)
+CONTINUOUS = GatherWorkload(
+    size=Exponential(mean=3e5), deadline=Uniform(low=0.02, high=0.06), flows_per_burst=7, load=0.5, num_bursts=50
+)
+WEIGHTED = GatherWorkload(
+    mix=Mix(pairs=((1e5, 0.01), (2e5, math.inf)), weights=(3, 1)), flows_per_burst=8, burst_rate=5.0, num_bursts=400
+)
+SCATTER = replace(A1, pattern="scatter", num_destinations=2, num_senders=12)
+
+EVERY_CONFIG = [A1, A2, replace(A1, shuffle=False), MULTI, CONTINUOUS, WEIGHTED, SCATTER]
+
+each_config = pytest.mark.parametrize(
+    "config", EVERY_CONFIG, ids=["a1", "a2", "unshuffled", "multi", "continuous", "weighted", "scatter"]
+)
+
+ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
+
+
+def rows_of(workload: Workload, num_flows: int | None = None) -> list[list[float]]:
+    return [getattr(workload, name)[:num_flows].tolist() for name in ARRAYS]
+
+
+@pytest.mark.parametrize(("config", "heavy", "light"), [(A1, 5, 5), (A2, 6, 4)], ids=["variant 1", "variant 2"])
+def test_every_burst_has_the_exact_flows_of_the_thesis(config: GatherWorkload, heavy: int, light: int) -> None:
+    workload = config.draw(1)
+
+    assert workload.num_flows == 1000
+    for burst in range(100):
+        members = workload.task_id == burst
+        pairs = sorted(zip(workload.size[members], workload.deadline_span[members], strict=True))
+        assert pairs == [(250_000.0, 0.05)] * light + [(350_000.0, 0.04)] * heavy
+        assert len(set(workload.arrival_time[members])) == 1
+        assert len(set(workload.source[members])) == 10
+        assert set(workload.destination[members]) == {0}
+        assert 0 not in workload.source[members]
+
+
+def test_gaps_between_bursts_are_exponential_with_the_burst_rate() -> None:
+    workload = replace(A1, num_bursts=5000).draw(3)
+
+    starts = workload.arrival_time[::10]
+    gaps = np.diff(starts, prepend=0.0)
+
+    # Five standard errors of the mean of 5000 exponential gaps.
+    assert gaps.mean() == pytest.approx(0.1, rel=5 / math.sqrt(5000))
+    assert stats.kstest(gaps, stats.expon(scale=0.1).cdf).pvalue > LEAST_P_VALUE
+
+
+def test_the_order_inside_bursts_is_random_and_fair_by_default() -> None:
+    workload = replace(A1, num_bursts=4000).draw(5)
+
+    heavy = (workload.size == 350_000.0).reshape(4000, 10)
+
+    # Each place of a burst is heavy in half of the bursts; 5 standard errors are 0.04.
+    assert heavy.mean(axis=0) == pytest.approx(0.5, abs=0.04)
+
+
+def test_without_shuffle_every_burst_has_the_order_of_the_mix() -> None:
+    workload = replace(A1, shuffle=False).draw(5)
+
+    assert (workload.size.reshape(100, 10) == [350_000.0] * 5 + [250_000.0] * 5).all()
+
+
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
+def test_the_load_is_the_offered_bytes_per_second_over_the_capacity(load: float) -> None:
+    config = replace(A1, burst_rate=None, load=load, num_bursts=5000)
+
+    workload = config.draw(11)
+
+    assert config.offered_load == pytest.approx(load)
+    assert config.rate == pytest.approx(load * 125e6 / 3e6)
+    offered = workload.size.sum() / workload.arrival_time[-1] / config.capacity
+    assert offered == pytest.approx(load, rel=5 / math.sqrt(5000))
+
+
+def test_each_of_several_destinations_has_a_poisson_stream_of_its_own() -> None:
+    workload = replace(MULTI, num_bursts=12_000, request_jitter=0.0).draw(2)
+
+    starts = workload.arrival_time[::10]
+    hosts = workload.destination[::10]
+
+    assert set(hosts) == {0, 1, 2, 3}
+    for host in range(4):
+        gaps = np.diff(starts[hosts == host], prepend=0.0)
+        assert gaps.mean() == pytest.approx(0.1, rel=5 / math.sqrt(3000))
+        assert stats.kstest(gaps, stats.expon(scale=0.1).cdf).pvalue > LEAST_P_VALUE
+    counts = np.histogram2d(starts, hosts, bins=(200, 4))[0]
+    correlation = np.corrcoef(counts[:, 0], counts[:, 1])[0, 1]
+    assert abs(correlation) < 5 / math.sqrt(200)
+
+
+def test_sources_of_a_burst_are_distinct_and_spread_over_all_senders() -> None:
+    workload = replace(MULTI, num_bursts=3000).draw(2)
+
+    sources = workload.source.reshape(3000, 10)
+
+    assert all(len(set(row)) == 10 for row in sources.tolist())
+    hosts, counts = np.unique(sources, return_counts=True)
+    assert hosts.tolist() == list(range(4, 19))
+    assert counts / counts.sum() == pytest.approx(1 / 15, rel=0.1)
+
+
+def test_scatter_is_gather_with_the_ends_swapped() -> None:
+    gather = replace(SCATTER, pattern="gather").draw(4)
+    scatter = SCATTER.draw(4)
+
+    assert scatter.source.tolist() == gather.destination.tolist()
+    assert scatter.destination.tolist() == gather.source.tolist()
+    assert set(scatter.source) == {0, 1}
+    assert scatter.size.tolist() == gather.size.tolist()
+
+
+def test_request_jitter_spreads_a_burst_in_the_order_of_its_flows() -> None:
+    instants = A1.draw(9)
+    jittered = replace(A1, request_jitter=1e-4).draw(9)
+
+    delay = (jittered.arrival_time - instants.arrival_time).reshape(100, 10)
+
+    assert (delay >= 0).all()
+    assert delay.max() < 1e-4
+    assert delay.mean() == pytest.approx(5e-5, rel=0.1)
+    assert (np.diff(delay, axis=1) >= 0).all()
+    assert jittered.size.tolist() == instants.size.tolist()
+
+
+def test_continuous_sizes_and_deadlines_are_drawn_for_each_flow() -> None:
+    workload = replace(CONTINUOUS, num_bursts=3000).draw(1)
+
+    assert workload.num_flows == 21_000
+    assert stats.kstest(workload.size, stats.expon(scale=3e5).cdf).pvalue > LEAST_P_VALUE
+    assert stats.kstest(workload.deadline_span, stats.uniform(0.02, 0.04).cdf).pvalue > LEAST_P_VALUE
+
+
+def test_a_weighted_mix_draws_each_flow_on_its_own() -> None:
+    workload = WEIGHTED.draw(1)
+
+    assert (workload.size == 1e5).mean() == pytest.approx(0.75, abs=0.04)
+    assert np.isinf(workload.deadline_span[workload.size == 2e5]).all()
+    assert WEIGHTED.mean_burst_bytes == pytest.approx(8 * 1.25e5)
+
+
+def test_without_deadline_distribution_no_flow_has_a_deadline() -> None:
+    workload = replace(CONTINUOUS, deadline=None).draw(1)
+
+    assert np.isinf(workload.deadline_span).all()
+
+
+@each_config
+def test_the_same_seed_gives_the_same_flows_and_another_seed_others(config: GatherWorkload) -> None:
+    assert rows_of(config.draw(42)) == rows_of(config.draw(42))
+    assert rows_of(config.draw(42)) != rows_of(config.draw(43))
+
+
+def test_another_process_draws_the_same_flows() -> None:
+    code = (
+        "from flowsched_gym.workload import make_workload\n"
+        "w = make_workload('gather-multi', request_jitter=1e-4).draw(42)\n"
+        "print([getattr(w, n).tolist() for n in "
+        "('flow_id', 'task_id', 'source', 'destination', 'size', 'arrival_time', 'deadline_span')])"
+    )
+    here = GatherWorkload(
+        mix=ARTEMIS_A1, burst_rate=20.0, num_bursts=100, num_destinations=4, num_senders=20, request_jitter=1e-4
+    ).draw(42)
+
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert there.stdout.strip() == repr(rows_of(here))
+
+
+@each_config
+def test_more_bursts_leave_the_first_ones_as_they_are(config: GatherWorkload) -> None:
+    shorter = config.draw(8)
+    longer = replace(config, num_bursts=config.num_bursts + 33).draw(8)
+
+    assert longer.num_flows > shorter.num_flows
+    assert rows_of(longer, shorter.num_flows) == rows_of(shorter)
+
+
+@each_config
+def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorkload) -> None:
+    by_count = replace(config, num_bursts=300, request_jitter=0.0).draw(8)
+    duration = float(by_count.arrival_time[-1]) / 2
+
+    by_time = replace(config, num_bursts=None, duration=duration, request_jitter=0.0).draw(8)
+
+    expected = int((by_count.arrival_time < duration).sum())
+    assert rows_of(by_time) == rows_of(by_count, expected)
+
+
+def test_a_duration_before_the_first_burst_gives_no_flows() -> None:
+    assert replace(A1, num_bursts=None, duration=1e-9).draw(0).num_flows == 0
+
+
+def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short() -> None:
+    config = replace(A1, num_bursts=None, duration=0.05)
+
+    for seed in range(200):
+        by_count = replace(config, num_bursts=60, duration=None).draw(seed)
+        assert rows_of(config.draw(seed)) == rows_of(by_count, int((by_count.arrival_time < 0.05).sum()))
+
+
+def test_one_purpose_more_does_not_shift_the_others() -> None:
+    plain = A1.draw(6)
+
+    assert replace(A1, num_senders=30).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
+    assert replace(A1, num_senders=30).draw(6).size.tolist() == plain.size.tolist()
+    assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
+
+
+def test_hosts_are_counted_as_those_that_gather_and_those_that_send() -> None:
+    assert A1.num_hosts == 11
+    assert MULTI.num_hosts == 19
+    assert A1.draw(0).num_hosts == 11
+
+
+def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
+    assert A1.with_num_flows(101).num_bursts == 11
+    assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
+    with pytest.raises(ConfigError, match="num_flows is 0: it must be an integer >= 1"):
+        A1.with_num_flows(0)
+
+
+@pytest.mark.parametrize("changes", [{"load": 1.0, "burst_rate": None}, {"burst_rate": 42.0}])
+def test_an_unstable_load_warns_however_it_is_given(changes: dict) -> None:
+    with pytest.warns(UnstableLoadWarning, match="unstable"):
+        replace(A1, **changes)
+
+
+def test_a_load_just_below_one_does_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replace(A1, load=0.999, burst_rate=None)
+
+
+def test_the_warning_points_at_the_caller() -> None:
+    with pytest.warns(UnstableLoadWarning) as caught:
+        GatherWorkload(mix=ARTEMIS_A1, load=1.5, num_bursts=1)
+
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"load": 0.5}, "exactly one of burst_rate and load must be given: both are (10.0 and 0.5)"),
+        ({"burst_rate": None}, "exactly one of burst_rate and load must be given: neither is"),
+        ({"burst_rate": 0.0}, "burst_rate is 0.0: it must be a finite number > 0"),
+        ({"burst_rate": "10"}, "burst_rate is '10'"),
+        ({"burst_rate": math.nan}, "burst_rate is nan"),
+        ({"burst_rate": None, "load": -0.1}, "load is -0.1"),
+        ({"duration": 3.0}, "exactly one of num_bursts and duration"),
+        ({"num_bursts": None}, "exactly one of num_bursts and duration must be given: neither is"),
+        ({"num_bursts": 0}, "num_bursts is 0: it must be an integer >= 1"),
+        ({"num_bursts": 10.0}, "num_bursts is 10.0: it must be an integer >= 1"),
+        ({"num_bursts": True}, "num_bursts is True"),
+        ({"num_bursts": None, "duration": math.inf}, "duration is inf"),
+        ({"capacity": 0}, "capacity is 0"),
+        ({"num_destinations": 0}, "num_destinations is 0"),
+        ({"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
+        ({"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
+        ({"shuffle": 1}, "shuffle is 1: it must be True or False"),
+        ({"request_jitter": -1e-6}, "request_jitter is -1e-06: it must be a finite number >= 0"),
+        ({"mix": None}, "exactly one of mix and size must be given: neither is"),
+        ({"mix": "a1"}, "mix is 'a1': it must be a Mix"),
+        ({"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
+        ({"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),
+        ({"deadline": Constant(value=5.0)}, "it goes with size; a mix has its own deadlines"),
+        ({"flows_per_burst": 9}, "flows_per_burst is 9: the counts of the mix make it 10"),
+        ({"mix": None, "size": Constant(value=5.0), "deadline": 3, "flows_per_burst": 1}, "deadline is 3"),
+    ],
+)
+def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        replace(A1, **changes)
+
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"pairs": (), "counts": ()}, "not all 0"),
+        ({"pairs": ((1.0, 1.0),)}, "exactly one of counts and weights must be given: neither is"),
+        ({"pairs": ((1.0, 1.0),), "counts": (1,), "weights": (1,)}, "exactly one of counts and weights"),
+        ({"pairs": ((1.0, 1.0),), "counts": (1.5,)}, "counts is 1.5: it must be an integer >= 0"),
+        ({"pairs": ((1.0, 1.0),), "counts": (0,)}, "not all 0"),
+        ({"pairs": ((1.0, 1.0),), "weights": (-1.0,)}, "weights is -1.0"),
+        ({"pairs": ((1.0, 1.0),), "weights": (1.0, 2.0)}, "one entry for each of the 1 pairs"),
+        ({"pairs": ((0.0, 1.0),), "counts": (1,)}, "size of a pair is 0.0"),
+        ({"pairs": ((1.0, -1.0),), "counts": (1,)}, "deadline of a pair is -1.0"),
+        ({"pairs": ((1.0,),), "counts": (1,)}, "it must be a pair (size, deadline)"),
+    ],
+)
+def test_a_bad_mix_is_refused_by_name_and_value(fields: dict, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Mix(**fields)
+
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])
+def test_a_bad_seed_is_refused(seed) -> None:
+    with pytest.raises(ConfigError, match="seed is"):
+        A1.draw(seed)

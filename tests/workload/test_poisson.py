@@ -1,0 +1,104 @@
+"""Holds single Poisson flows against theory."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, UnstableLoadWarning, load_cdf
+
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+
+PAIR = PoissonWorkload(size=Exponential(mean=1e5), load=0.8, num_flows=20_000)
+ALL_TO_ALL = replace(PAIR, pattern="all-to-all", num_hosts=5, deadline=Constant(value=0.1))
+
+ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
+
+
+def test_arrivals_are_poisson_at_the_rate_of_the_load() -> None:
+    workload = PAIR.draw(1)
+
+    gaps = np.diff(workload.arrival_time, prepend=0.0)
+
+    assert PAIR.flow_rate == pytest.approx(0.8 * 125e6 / 1e5)
+    assert gaps.mean() == pytest.approx(1e-3, rel=5 / math.sqrt(20_000))
+    assert stats.kstest(gaps, stats.expon(scale=1e-3).cdf).pvalue > LEAST_P_VALUE
+    assert stats.kstest(workload.size, stats.expon(scale=1e5).cdf).pvalue > LEAST_P_VALUE
+    assert abs(np.corrcoef(gaps, workload.size)[0, 1]) < 5 / math.sqrt(20_000)
+
+
+def test_a_pair_sends_from_host_one_to_host_zero() -> None:
+    workload = PAIR.draw(1)
+
+    assert set(workload.source) == {1}
+    assert set(workload.destination) == {0}
+    assert PAIR.num_hosts == workload.num_hosts == 2
+    assert np.isinf(workload.deadline_span).all()
+    assert (workload.task_id == -1).all()
+
+
+def test_all_to_all_uses_every_ordered_pair_equally_and_loads_each_host_alike() -> None:
+    workload = ALL_TO_ALL.draw(1)
+
+    pairs, counts = np.unique(np.stack([workload.source, workload.destination]), axis=1, return_counts=True)
+
+    assert pairs.shape[1] == 20
+    assert counts == pytest.approx(1000, rel=5 / math.sqrt(1000))
+    received = workload.size[workload.destination == 3].sum() / workload.arrival_time[-1]
+    assert received / ALL_TO_ALL.capacity == pytest.approx(0.8, rel=0.1)
+    assert ALL_TO_ALL.offered_load == pytest.approx(0.8)
+    assert set(workload.deadline_span) == {0.1}
+
+
+@pytest.mark.parametrize("config", [PAIR, ALL_TO_ALL], ids=["pair", "all-to-all"])
+def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: PoissonWorkload) -> None:
+    longer = config.draw(5)
+    shorter = replace(config, num_flows=777).draw(5)
+    half = float(longer.arrival_time[9_999])
+    timed = replace(config, num_flows=None, duration=half).draw(5)
+
+    assert timed.num_flows == 9_999
+    for name in ARRAYS:
+        assert getattr(shorter, name).tolist() == getattr(longer, name)[:777].tolist()
+        assert getattr(timed, name).tolist() == getattr(longer, name)[:9_999].tolist()
+
+
+def test_another_seed_gives_other_flows() -> None:
+    assert PAIR.draw(1).size.tolist() != PAIR.draw(2).size.tolist()
+    assert PAIR.draw(1).arrival_time.tolist() != PAIR.draw(2).arrival_time.tolist()
+
+
+def test_a_heavy_tailed_load_is_computed_from_the_exact_mean() -> None:
+    config = PoissonWorkload(size=load_cdf("data_mining"), load=0.8, num_flows=10)
+
+    assert config.flow_rate * load_cdf("data_mining").mean == pytest.approx(0.8 * 125e6)
+
+
+def test_an_unstable_load_warns() -> None:
+    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):
+        replace(PAIR, load=1.2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rate": 5.0}, "exactly one of rate and load"),
+        ({"load": math.inf}, "load is inf"),
+        ({"duration": 5.0}, "exactly one of num_flows and duration"),
+        ({"num_flows": -3}, "num_flows is -3: it must be an integer >= 1"),
+        ({"num_hosts": 1}, "num_hosts is 1: it must be an integer >= 2"),
+        ({"pattern": "ring"}, "pattern is 'ring': it must be one of pair, all-to-all"),
+        ({"size": None}, "size is None: it must be a distribution"),
+        ({"deadline": 0.1}, "deadline is 0.1: it must be a distribution"),
+        ({"capacity": -1.0}, "capacity is -1.0"),
+    ],
+)
+def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        replace(PAIR, **changes)
+
+    assert message in str(error.value)
