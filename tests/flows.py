@@ -1,0 +1,76 @@
+"""Builds small flow sets and runs every discipline on them: what the tests of the core share."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines import DISCIPLINES, make_discipline
+from flowsched_gym.model import Records
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import Topology, one_link
+from flowsched_gym.workload import Workload
+
+__all__ = ["VARIANTS", "Variant", "make_flows", "parameters_for", "simulate"]
+
+Numbers = Sequence[float] | npt.NDArray[np.float64]
+Hosts = Sequence[int] | npt.NDArray[np.int64]
+
+
+class Variant(NamedTuple):
+    """A discipline and how it serves the flows of one queue, where it has queues."""
+
+    discipline: str
+    within: str | None = None
+
+    def __str__(self) -> str:
+        """Returns its name, as test ids show it."""
+        return self.discipline if self.within is None else f"{self.discipline}-{self.within}"
+
+
+QUEUED: Final = ("mlfq", "qsjf", "wfq")
+VARIANTS: Final = tuple(
+    Variant(name, within) for name in DISCIPLINES for within in (("ps", "fifo") if name in QUEUED else (None,))
+)
+"""Every discipline of the registry; those with queues in both ways of serving one."""
+
+
+def make_flows(
+    arrival: Numbers,
+    size: Numbers,
+    *,
+    span: Numbers | None = None,
+    source: Hosts | None = None,
+    destination: Hosts | None = None,
+) -> Workload:
+    """Builds a workload with the ids 0, 1, ...; without hosts, all flows go from host 1 to host 0."""
+    count = len(arrival)
+    return Workload(
+        flow_id=np.arange(count),
+        source=np.ones(count, dtype=np.int64) if source is None else np.array(source),
+        destination=np.zeros(count, dtype=np.int64) if destination is None else np.array(destination),
+        size=np.array(size, dtype=np.float64),
+        arrival_time=np.array(arrival, dtype=np.float64),
+        deadline_span=None if span is None else np.array(span, dtype=np.float64),
+    )
+
+
+def parameters_for(variant: Variant, workload: Workload) -> dict[str, object]:
+    """Returns parameters that put the flows of a workload into three queues, where the discipline has queues."""
+    if variant.discipline not in QUEUED:
+        return {}
+    if variant.discipline == "wfq":
+        queues: dict[str, object] = {"queue": (workload.flow_id % 3).tolist(), "weights": [1.0, 2.0, 4.0]}
+    else:
+        mean = float(workload.size.mean())
+        queues = {"thresholds": [mean / 2, mean]}
+    return queues | {"within": variant.within}
+
+
+def simulate(workload: Workload, variant: Variant, topology: Topology | None = None) -> Records:
+    """Runs a discipline on a topology, by default one link of capacity 1, to the end."""
+    discipline = make_discipline(variant.discipline, parameters_for(variant, workload))
+    simulation = Simulation(workload, one_link(capacity=1.0) if topology is None else topology, discipline)
+    simulation.run()
+    return simulation.records()

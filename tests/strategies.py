@@ -1,0 +1,44 @@
+"""Draws flow sets for property tests: arbitrary ones, and ones full of simultaneous events."""
+
+from typing import Final
+
+import numpy as np
+from hypothesis import strategies as st
+
+from flowsched_gym.workload import Workload
+from tests.flows import make_flows
+
+__all__ = ["LARGEST", "NUM_HOSTS", "random_flows", "simultaneous_flows"]
+
+NUM_HOSTS: Final = 3
+LARGEST: Final = 8
+"""Flows of a set at most; more only make a counter-example harder to read."""
+
+
+@st.composite
+def _flows(draw: st.DrawFn, times: st.SearchStrategy[float], sizes: st.SearchStrategy[float]) -> Workload:
+    """Draws flows between three hosts, about half of them with a deadline."""
+    count = draw(st.integers(1, LARGEST))
+    pairs = [(source, destination) for source in range(NUM_HOSTS) for destination in range(NUM_HOSTS)]
+    hosts = draw(
+        st.lists(st.sampled_from([pair for pair in pairs if pair[0] != pair[1]]), min_size=count, max_size=count)
+    )
+    column = {
+        name: draw(st.lists(strategy, min_size=count, max_size=count))
+        for name, strategy in (
+            ("arrival", times),
+            ("size", sizes),
+            ("span", st.one_of(sizes, st.just(np.inf))),
+        )
+    }
+    return make_flows(**column, source=[pair[0] for pair in hosts], destination=[pair[1] for pair in hosts])
+
+
+def random_flows() -> st.SearchStrategy[Workload]:
+    """Draws flows with arbitrary sizes and times, over six orders of magnitude in size."""
+    return _flows(st.floats(0.0, 20.0), st.floats(1e-3, 1e3))
+
+
+def simultaneous_flows() -> st.SearchStrategy[Workload]:
+    """Draws flows with small whole sizes and times, so that many events fall on the same instants."""
+    return _flows(st.integers(0, 6).map(float), st.integers(1, 5).map(float))

@@ -1,0 +1,169 @@
+"""Holds every discipline to flow sets that were solved exactly, in rational arithmetic, by other programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flowsched_gym
+from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.model import Records
+from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.topology import Topology, big_switch, one_link
+
+FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
+
+TOLERANCE = 1e-9
+"""Relative. The solutions are exact; float64 keeps them to a few units in the sixteenth digit."""
+
+ENGINES = ("simpy",)
+
+
+def cases_of(name: str) -> list[dict[str, Any]]:
+    """Reads the cases of a file."""
+    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    return cases
+
+
+ONE_LINK = [case for path in sorted(FOLDER.glob("onelink_*.json")) for case in cases_of(path.stem)]
+BIG_SWITCH = cases_of("net_bigswitch")
+NAMED = [
+    (case, name)
+    for case in cases_of("named")
+    for name in case["result"]
+    if not name.startswith("merp")  # a later system
+]
+MAX_MIN = cases_of("maxmin")
+
+
+def spans(case: dict[str, Any]) -> list[float | None] | None:
+    """Returns the times allowed after arrival, which the flow file holds in place of the absolute deadlines."""
+    if "deadline" not in case:
+        return None
+    return [
+        None if due is None else due - arrival for due, arrival in zip(case["deadline"], case["arrival"], strict=True)
+    ]
+
+
+def replay_case(
+    case: dict[str, Any], discipline: str, parameters: dict[str, Any], topology: Topology, engine: str
+) -> Records:
+    """Replays the flows of a case."""
+    count = len(case["arrival"])
+    columns = {
+        "flow_id": list(range(count)),
+        "source": case.get("src", [1] * count),
+        "destination": case.get("dst", [0] * count),
+        "size_bytes": case["size"],
+        "arrival_s": case["arrival"],
+    }
+    allowed = spans(case)
+    if allowed is not None:
+        columns["deadline_s"] = allowed
+    return flowsched_gym.replay(columns, discipline=discipline, topology=topology, parameters=parameters, engine=engine)
+
+
+def within_tolerance(values: list[float]) -> Any:
+    """Compares with exact values."""
+    return pytest.approx(values, rel=TOLERANCE, abs=0.0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", ONE_LINK, ids=lambda case: case["id"])
+def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str, Any], engine: str) -> None:
+    discipline, _, within = case["discipline"].partition("_")
+    parameters = case["params"] | ({"within": within} if within else {})
+
+    records = replay_case(case, discipline, parameters, one_link(capacity=case["capacity"]), engine)
+
+    assert records.completion_time.tolist() == within_tolerance(case["finish"])
+    assert float(records.fct.mean()) == within_tolerance(case["mean_fct"])
+    assert float(records.slowdown.max()) == within_tolerance(case["max_er"])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", [case for case in ONE_LINK if "deadline_met" in case], ids=lambda case: case["id"])
+def test_one_link_meets_exactly_the_deadlines_of_the_exact_solution(case: dict[str, Any], engine: str) -> None:
+    records = replay_case(case, case["discipline"], case["params"], one_link(capacity=case["capacity"]), engine)
+    met = [
+        None if span == np.inf else met for span, met in zip(records.deadline_span, records.deadline_met, strict=True)
+    ]
+
+    assert met == case["deadline_met"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("discipline", ["ps", "srpt", "psjf", "fifo", "edf"])
+@pytest.mark.parametrize("case", BIG_SWITCH, ids=lambda case: case["id"])
+def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(
+    case: dict[str, Any], discipline: str, engine: str
+) -> None:
+    topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))  # type: ignore[arg-type]
+
+    records = replay_case(case, discipline, {}, topology, engine)
+
+    assert records.completion_time.tolist() == within_tolerance(
+        case["finish"]["maxmin" if discipline == "ps" else discipline]
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("case", "discipline"), NAMED, ids=lambda value: value if isinstance(value, str) else value["id"]
+)
+def test_the_worked_examples_of_the_merp_paper_come_out(case: dict[str, Any], discipline: str, engine: str) -> None:
+    expected = case["result"][discipline]
+
+    records = replay_case(case, discipline, {}, one_link(capacity=case["capacity"]), engine)
+
+    assert records.completion_time.tolist() == within_tolerance(expected["finish"])
+    assert float(records.slowdown.max()) == within_tolerance(expected["max_er"])
+
+
+def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float64]:
+    """Shares the links of a case among its flows."""
+    count, capacity = len(case["paths"]), np.array(case["caps"])
+    rate = np.zeros(count)
+    share_links(
+        np.arange(count),
+        count,
+        np.ones(count, dtype=np.bool_),
+        np.array(priority),
+        np.ones(count) if case["weights"] is None else np.array(case["weights"], dtype=np.float64),
+        np.full(count, np.inf),
+        np.arange(count),
+        capacity,
+        np.cumsum([0] + [len(path) for path in case["paths"]]),
+        np.concatenate(case["paths"]),
+        rate,
+        np.zeros(len(capacity)),
+        np.zeros(len(capacity)),
+        np.zeros(len(capacity), dtype=np.int64),
+        np.zeros(len(capacity), dtype=np.int64),
+    )
+    return rate
+
+
+@pytest.mark.parametrize("case", MAX_MIN, ids=lambda case: case["id"])
+def test_flows_of_one_priority_share_max_min_fair(case: dict[str, Any]) -> None:
+    assert rates_of(case, [0] * len(case["paths"])).tolist() == within_tolerance(case["maxmin"])
+
+
+@pytest.mark.parametrize("case", MAX_MIN, ids=lambda case: case["id"])
+def test_flows_of_distinct_priorities_take_what_is_left_in_their_order(case: dict[str, Any]) -> None:
+    place = {flow: place for place, flow in enumerate(case["priority_order"])}
+
+    rates = rates_of(case, [place[flow] for flow in range(len(place))])
+
+    assert rates.tolist() == pytest.approx(case["greedy"], rel=TOLERANCE, abs=TOLERANCE)
+
+
+def test_every_discipline_has_exact_cases_or_a_reason() -> None:
+    solved = {case["discipline"].partition("_")[0] for case in ONE_LINK}
+    # Both order by a ratio that never changes; tests/disciplines compares them with a sort.
+    ordered_by_ratio = {"ssdf", "lsdf"}
+
+    assert solved | ordered_by_ratio == set(DISCIPLINES)
