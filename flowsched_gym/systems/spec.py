@@ -1,5 +1,6 @@
 """Says what a system hands to the registry. Targets are strings, so that reading a spec imports nothing heavy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
@@ -16,6 +17,7 @@ class EnvironmentSpec:
         config: ``module:Class`` of the frozen dataclass of its arguments.
         workloads: Names of the workloads that its tables are made for.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
+        settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
     """
 
     id: str
@@ -24,6 +26,7 @@ class EnvironmentSpec:
     config: str
     workloads: tuple[str, ...]
     vector_entry_point: str | None = None
+    settings: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,14 @@ SYSTEM: Final = SystemSpec(
             entry_point="flowsched_gym.systems.artemis.env:ArtemisEnv",
             config="flowsched_gym.systems.artemis.config:ArtemisConfig",
             workloads=("gather-a1", "gather-a2", "gather-heavy"),
+            settings=(
+                {"workload": "gather-a1", "k": 10, "f": 5, "transport": "tcp"},
+                {"workload": "gather-a2", "k": 10, "f": 5, "transport": "tcp"},
+                {"workload": "gather-heavy", "k": 3, "f": 10},
+                {"workload": "gather-heavy-a2", "k": 3, "f": 10},
+                {"workload": "gather-uniform", "k": 3, "f": 10},
+                {"workload": "gather-multi", "k": 3, "f": 10},
+            ),
         ),
     ),
     policies=(
