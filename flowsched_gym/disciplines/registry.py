@@ -41,7 +41,8 @@ def make_discipline(name: str, parameters: Mapping[str, object] | None = None) -
     if name not in DISCIPLINES:
         raise ConfigError(f"discipline is {name!r}: it must be one of {', '.join(DISCIPLINES)}")
     parameters = dict(parameters or {})
-    allowed = [] if DISCIPLINES[name].__init__ is object.__init__ else list(inspect.signature(DISCIPLINES[name]).parameters)
+    takes_none = DISCIPLINES[name].__init__ is object.__init__
+    allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
     unknown = sorted(set(parameters) - set(allowed))
     if unknown:
         raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {', '.join(allowed) or 'none'}")

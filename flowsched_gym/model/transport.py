@@ -4,10 +4,10 @@
 slow start. ``tcp`` is today's TCP over a buffer that does not overflow: a handshake, a header on each segment, and
 rounds of one window each, sent in a burst and then waited for, until the links are busy without a pause.
 
-Its figures are those of the TCP that the packet simulator ns-3.37 ships (Cubic, SACK, MSS 1448 B, initial window 10), as
-far as its documentation and its single-flow completion times show them: a receiver that acknowledges every second
-segment lets slow start grow by half a window a round; HyStart leaves it early, near 19 segments, on this path; without a
-loss behind it Cubic then adds at most one segment per 20 acknowledged. Losses and retransmissions are not modelled.
+Its figures are those of the TCP that the packet simulator ns-3.37 ships (Cubic, SACK, MSS 1448 B, initial window 10),
+as far as its documentation and its single-flow completion times show them: a receiver that acknowledges every second
+segment lets slow start grow by half a window a round; HyStart leaves it early, near 19 segments, on this path; without
+a loss behind it Cubic then adds at most one segment per 20 acknowledged. Losses and retransmissions are not modelled.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Schedules callbacks at absolute times on SimPy's event queue.
 
-SimPy's own timeouts are relative: ``now + (time - now)`` may differ from ``time`` in the last bit, and two engines would
-no longer agree. So events are put on the queue at their absolute time, with their kind as SimPy's priority.
+SimPy's own timeouts are relative: ``now + (time - now)`` may differ from ``time`` in the last bit, and two engines
+would no longer agree. So events are put on the queue at their absolute time, with their kind as SimPy's priority.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Clock(Environment):
         if time < self._now:
             raise SimulationError(f"event {kind.name} at {time!r} s is in the past: it is {self._now!r} s")
         event = _Call(self, callback)
-        heappush(self._queue, (time, kind, next(self._eid), event))
+        heappush(self._queue, (time, kind, next(self._eid), event))  # type: ignore[misc]  # the kind is SimPy's priority
         return event
 
 

@@ -1,7 +1,8 @@
 """Models the sending side of a flow: from the permission to send to the last byte sent.
 
-A sender without a window starts at once. One with a window (TCP) sends it as a burst at its share of the links, and then
-waits until a round trip has passed since the burst began; where the links are busy for longer than that, it never waits.
+A sender without a window starts at once. One with a window (TCP) sends it as a burst at its share of the links, and
+then waits until a round trip has passed since the burst began; where the links are busy for longer than that, it never
+waits.
 """
 
 from flowsched_gym.model.controls import Controls
@@ -92,9 +93,7 @@ class Senders:
         transport = self._transport
         self._open(
             row,
-            next_window(
-                self._window[row], transport.exit_window, transport.slow_start_growth, transport.later_growth
-            ),
+            next_window(self._window[row], transport.exit_window, transport.slow_start_growth, transport.later_growth),
         )
 
     def _open(self, row: int, window: float) -> None:

@@ -30,8 +30,8 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 class Simulation:
     """Simulates one episode: the flows of a workload on a topology.
 
-    Without tokens, a flow sends from its arrival on. With tokens, its request travels to the destination, waits there for
-    a decision, the token travels back, and then it sends; the token is free again when the last byte has arrived.
+    Without tokens, a flow sends from its arrival on. With tokens, its request travels to the destination, waits there
+    for a decision, the token travels back, and then it sends; the token is free again when the last byte has arrived.
 
     Args:
         workload: The flows.
@@ -94,9 +94,7 @@ class Simulation:
             on_finished=self._on_sent,
             on_crossed=self._on_crossed,
         )
-        self.senders = Senders(
-            self.clock, transport, self.state, self.controls, self._round_trip.tolist(), self.links
-        )
+        self.senders = Senders(self.clock, transport, self.state, self.controls, self._round_trip.tolist(), self.links)
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
         self.delivered: list[int] = []
         self.asking: Destination | None = None

@@ -87,14 +87,16 @@ class Topology:
         """Adds up the one-way delays along paths, in s, (num_flows,)."""
         total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])
         # A path of equal links has the delay `links * delay` to the last bit only if it is not a difference of sums.
-        if (self.delay == self.delay[0]).all():
-            return (self.path_start[path + 1] - self.path_start[path]) * self.delay[0]
-        return total[self.path_start[path + 1]] - total[self.path_start[path]]
+        first, last = self.path_start[path], self.path_start[path + 1]
+        along: FloatArray
+        along = (last - first) * self.delay[0] if (self.delay == self.delay[0]).all() else total[last] - total[first]
+        return along
 
     def path_capacity(self, path: IntArray) -> FloatArray:
         """Finds the smallest capacity along paths, in B/s, (num_flows,)."""
         used = np.unique(path)
-        smallest = np.array([self.capacity[self.path_links[self.path_start[p] : self.path_start[p + 1]]].min() for p in used])
+        links = [self.path_links[self.path_start[row] : self.path_start[row + 1]] for row in used]
+        smallest = np.array([self.capacity[along].min() for along in links])
         return smallest[np.searchsorted(used, path)] if len(used) else np.zeros(0)
 
 

@@ -15,10 +15,14 @@ def rule(function: Function) -> Function:
 
     ``function.py_func`` is the plain function. Without a folder to write to, the code is compiled in each process.
     """
-    options = {"fastmath": False, "error_model": "numpy", "boundscheck": False}
     try:
-        return cast(Function, njit(cache=True, **options)(function))
+        return _compile(function, cache=True)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
-        return cast(Function, njit(cache=False, **options)(function))
+        return _compile(function, cache=False)
+
+
+def _compile(function: Function, *, cache: bool) -> Function:
+    """Compiles with the options that all rules share."""
+    return cast(Function, njit(cache=cache, fastmath=False, error_model="numpy", boundscheck=False)(function))

@@ -25,7 +25,7 @@ def take_request(requests: IntArray, head: int, slot: int) -> int:
     Returns:
         Row of the flow whose request was taken.
     """
-    row = requests[head + slot]
+    row: int = requests[head + slot]
     for place in range(head + slot, head, -1):
         requests[place] = requests[place - 1]
     return row

@@ -123,7 +123,9 @@ def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSo
         source = FixedWorkload(workload=workload)
     elif not isinstance(workload, str):
         if not isinstance(workload, WorkloadSource):
-            raise ConfigError(f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them")
+            raise ConfigError(
+                f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them"
+            )
         source = workload
     elif workload.endswith((".csv", ".parquet")):
         source = FixedWorkload(workload=read_flows(workload))

@@ -18,9 +18,7 @@ SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
 TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
 """Time in s that becomes one half: near half the deadlines of the thesis's flows."""
 
-SIZE: Final = Column(
-    name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE
-)
+SIZE: Final = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 DEADLINE_SPAN: Final = Column(
     name="deadline_span",
     meaning="time allowed after arrival",
@@ -50,9 +48,7 @@ SLOT: Final = (
     Column(name="present", meaning="1 if a request waits in the slot", unit="1", encoding=Encoding.FRACTION),
     SIZE,
     DEADLINE_SPAN,
-    Column(
-        name="waiting", meaning="time since arrival", unit="s", encoding=Encoding.SQUASHED, scale=TIME_SCALE
-    ),
+    Column(name="waiting", meaning="time since arrival", unit="s", encoding=Encoding.SQUASHED, scale=TIME_SCALE),
     Column(
         name="time_left",
         meaning="time to the deadline, negative when it has passed",
@@ -67,7 +63,9 @@ SLOT: Final = (
         encoding=Encoding.SIGNED,
         scale=TIME_SCALE,
     ),
-    Column(name="postponed", meaning="1 if the request was sent to the back once", unit="1", encoding=Encoding.FRACTION),
+    Column(
+        name="postponed", meaning="1 if the request was sent to the back once", unit="1", encoding=Encoding.FRACTION
+    ),
 )
 
 

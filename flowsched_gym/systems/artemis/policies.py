@@ -34,9 +34,7 @@ class FeasibleFirst(SlotPolicy):
 
     needs = ("time_left",)
 
-    def __init__(
-        self, layout: Layout, *, seed: int = 0, line_rate: float, latency: float, share: float
-    ) -> None:
+    def __init__(self, layout: Layout, *, seed: int = 0, line_rate: float, latency: float, share: float) -> None:
         """Keeps what a flow needs."""
         super().__init__(layout, seed=seed)
         self._line_rate = line_rate
