@@ -38,7 +38,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         ConfigError: There is no such render mode.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(self, *, source: WorkloadSource, layout: Layout, render_mode: str | None) -> None:
         """Keeps the source; nothing is drawn before ``reset``."""
@@ -47,7 +47,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             raise ConfigError(f"render_mode is {render_mode!r}: it must be None or one of {', '.join(modes)}")
         self.render_mode = render_mode
         self.layout = layout
-        self.observation_space = layout.space()
+        self.observation_space = layout.space()  # type: ignore[assignment]  # a Box of float32
         self._source = source
         self._simulation: Simulation
         self._over = True
@@ -121,7 +121,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             info["episode_metrics"] = summary(simulation.records()).as_dict()
         return self._observe(), reward, self._over, False, info
 
-    def render(self) -> npt.NDArray[np.uint8] | str | None:  # type: ignore[override]
+    def render(self) -> npt.NDArray[np.uint8] | str | None:
         """Draws the current state as the render mode says.
 
         Returns:

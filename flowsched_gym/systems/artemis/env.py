@@ -148,14 +148,14 @@ class ArtemisEnv(FlowSchedEnv[int]):
         self._f = config.f
         self._defer = config.defer
         num_actions = config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]
-        self.action_space = spaces.Discrete(num_actions)
+        self.action_space = spaces.Discrete(num_actions)  # type: ignore[assignment]  # takes a plain integer too
         self._num_actions = num_actions
         self._topology = big_switch(
             num_hosts=self._source.num_hosts,
             capacity=gbps_to_capacity(config.link_gbps),
             delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
         )
-        self._slot_masks = np.arange(num_actions) < np.arange(config.f + 1)[:, None]
+        self._slot_masks: npt.NDArray[np.bool_] = np.arange(num_actions) < np.arange(config.f + 1)[:, None]
 
     @property
     def num_actions(self) -> int:
@@ -169,12 +169,10 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions do what they say, (num_actions,) bool."""
-        destination = self.simulation.asking
-        if destination is None:
-            return self._slot_masks[1].copy()
-        f, waiting = self._f, destination.tail - destination.head
-        mask = self._slot_masks[waiting if waiting < f else f].copy()
-        if self._defer is Defer.NONE:
+        destination, f = self.simulation.asking, self._f
+        waiting = 1 if destination is None else destination.tail - destination.head
+        mask: npt.NDArray[np.bool_] = self._slot_masks[waiting if waiting < f else f].copy()
+        if destination is None or self._defer is Defer.NONE:
             return mask
         if self._defer is Defer.WAIT:
             mask[f] = destination.can_wait

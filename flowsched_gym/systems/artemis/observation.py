@@ -111,7 +111,8 @@ class ArtemisObservation:
         line_rate: float,
     ) -> None:
         """Keeps the arrays that the rules read."""
-        state, workload = simulation.state, simulation.workload
+        state, deadline_span = simulation.state, simulation.workload.deadline_span
+        assert deadline_span is not None
         self._full = observation is Observation.FULL
         self._size = layout.size
         self._num_slots = layout.num_slots
@@ -119,7 +120,7 @@ class ArtemisObservation:
         self._links = simulation.links
         self._num_tokens = num_tokens
         self._line_rate = line_rate
-        self._requirements = (state.size, workload.deadline_span)
+        self._requirements = (state.size, deadline_span)
         self._arrays = (
             *self._requirements,
             state.arrival_time,
