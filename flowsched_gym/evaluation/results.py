@@ -8,7 +8,8 @@ A result file is one JSON object::
     policy           name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
     command          command line that gave it, null where it was called from Python
     package_version  version of flowsched-gym
-    episodes         one object per episode: seed, num_decisions, reward, metrics (by name; null where not defined)
+    episodes         seed, num_decisions and reward: one list each, one value per episode; metrics: one such list for
+                     each metric, by name; null where a value is not defined
     intervals        per metric: mean, low, high, confidence, num_samples (null where not known)
 
 Numbers are written with all their digits, so that a file read back gives the same result bit by bit.
@@ -31,7 +32,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval
 
-__all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
+__all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result", "write_text"]
 
 SCHEMA: Final = "flowsched-result/1"
 
@@ -42,12 +43,14 @@ FIELDS: Final = {
     "policy": str,
     "command": (str, type(None)),
     "package_version": str,
-    "episodes": list,
+    "episodes": dict,
     "intervals": dict,
 }
 """Keys of a result file and the types of their values."""
-EPISODE_FIELDS: Final = {"seed": int, "num_decisions": int, "reward": (int, float, type(None)), "metrics": dict}
-"""Keys of an episode and the types of their values."""
+EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
+"""Keys of the episodes and the types of their values."""
+EXPANDED_LEVELS: Final = 3
+"""Nested objects that a JSON document is laid out over lines for; what lies deeper stands on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,15 +135,15 @@ class EvaluationResult:
             "policy": self.policy,
             "command": self.command,
             "package_version": self.package_version,
-            "episodes": [
-                {
-                    "seed": episode.seed,
-                    "num_decisions": episode.num_decisions,
-                    "reward": _nan_to_null(episode.reward),
-                    "metrics": {name: _nan_to_null(value) for name, value in episode.metrics.items()},
-                }
-                for episode in self.episodes
-            ],
+            "episodes": {
+                "seed": self.seeds,
+                "num_decisions": [episode.num_decisions for episode in self.episodes],
+                "reward": [_nan_to_null(episode.reward) for episode in self.episodes],
+                "metrics": {
+                    name: [_nan_to_null(episode.metrics[name]) for episode in self.episodes]
+                    for name in self.metric_names
+                },
+            },
             "intervals": {
                 name: {
                     "mean": _nan_to_null(interval.mean),
@@ -176,9 +179,17 @@ def write_json(content: object, path: str | Path) -> None:
     Raises:
         OSError: The file cannot be written.
     """
+    write_text(_lay_out(content, EXPANDED_LEVELS, "") + "\n", path)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Writes a text file under a temporary name and renames it; missing folders are made.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -207,15 +218,25 @@ def read_result(path: str | Path) -> EvaluationResult:
     _check_keys(path, "the file", content, FIELDS)
     if content["schema"] != SCHEMA:
         raise ConfigError(f"{path}: schema is {content['schema']!r}: it must be {SCHEMA!r}")
-    episodes = []
-    for row, episode in enumerate(content["episodes"]):
-        where = f"episode {row}"
-        _check_keys(path, where, episode, EPISODE_FIELDS)
-        metrics = {name: _null_to_nan(path, f"{where}, {name}", value) for name, value in episode["metrics"].items()}
-        reward = _null_to_nan(path, f"{where}, reward", episode["reward"])
-        episodes.append(
-            EpisodeResult(seed=episode["seed"], num_decisions=episode["num_decisions"], reward=reward, metrics=metrics)
+    columns = content["episodes"]
+    _check_keys(path, "episodes", columns, EPISODE_FIELDS)
+    lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
+    for name, values in lists.items():
+        if not isinstance(values, list) or len(values) != len(columns["seed"]):
+            raise ConfigError(f"{path}: episodes, {name} must be a list of {len(columns['seed'])} values, as seed is")
+    for name in ("seed", "num_decisions"):
+        for value in columns[name]:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ConfigError(f"{path}: episodes, {name} holds {value!r}: it must be an integer >= 0")
+    episodes = [
+        EpisodeResult(
+            seed=seed,
+            num_decisions=columns["num_decisions"][row],
+            reward=_null_to_nan(path, "reward", columns["reward"][row]),
+            metrics={name: _null_to_nan(path, name, values[row]) for name, values in columns["metrics"].items()},
         )
+        for row, seed in enumerate(columns["seed"])
+    ]
     try:
         result = EvaluationResult(
             environment=content["environment"],
@@ -271,10 +292,19 @@ def _nan_to_null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+def _lay_out(value: object, levels: int, indent: str) -> str:
+    """Writes JSON with one line for each key of the outer objects, so that files and their changes can be read."""
+    if not levels or not isinstance(value, dict) or not value:
+        return json.dumps(value, allow_nan=False)
+    inner = indent + "  "
+    lines = [f"{inner}{json.dumps(key)}: {_lay_out(item, levels - 1, inner)}" for key, item in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
 def _null_to_nan(path: Path, where: str, value: Any) -> float:
     """Replaces null by NaN and refuses what is no number."""
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ConfigError(f"{path}: {where} is {value!r}: it must be a number or null")
+        raise ConfigError(f"{path}: episodes, {where} holds {value!r}: it must be a number or null")
     return float(value)

@@ -50,7 +50,7 @@ def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
         raise AssertionError(constant)
 
     content = json.loads(path.read_text(), parse_constant=refuse)
-    assert content["episodes"][0]["metrics"]["mean_tct"] is None
+    assert content["episodes"]["metrics"]["mean_tct"] == [None] * 12
     interval = content["intervals"]["deadline_hit_ratio"]
     assert interval["mean"] == pytest.approx(0.55)
     assert interval["low"] < interval["mean"] < interval["high"]
@@ -85,12 +85,13 @@ def _edit(content, key, value):
         (lambda c: _edit(c, "extra", 1), "the key 'extra'"),
         (lambda c: c.pop("policy"), "no 'policy'"),
         (lambda c: _edit(c, "policy", 3), "policy is 3"),
-        (lambda c: _edit(c, "episodes", []), "no episode"),
-        (lambda c: _edit(c["episodes"][2], "seed", 7), "the seed 7 twice"),
-        (lambda c: _edit(c["episodes"][2], "seed", True), "episode 2, seed is True"),
-        (lambda c: _edit(c["episodes"][2], "metrics", {}), "other metrics"),
-        (lambda c: _edit(c["episodes"][2]["metrics"], "mean_tct", "x"), "episode 2, mean_tct is 'x'"),
-        (lambda c: _edit(c["episodes"][2]["metrics"], "deadline_hit_ratio", 1.0), "intervals, deadline_hit_ratio"),
+        (lambda c: _edit(c, "episodes", []), r"episodes is \[\]: it has the wrong type"),
+        (lambda c: _edit(c["episodes"], "seed", []), "num_decisions must be a list of 0 values"),
+        (lambda c: _edit(c["episodes"]["seed"], 2, 7), "the seed 7 twice"),
+        (lambda c: _edit(c["episodes"]["seed"], 2, True), "seed holds True"),
+        (lambda c: c["episodes"]["reward"].pop(), "reward must be a list of 12 values"),
+        (lambda c: _edit(c["episodes"]["metrics"]["mean_tct"], 2, "x"), "mean_tct holds 'x'"),
+        (lambda c: _edit(c["episodes"]["metrics"]["deadline_hit_ratio"], 2, 1.0), "intervals, deadline_hit_ratio"),
         (lambda c: _edit(c, "intervals", {}), "intervals, reward"),
     ],
 )
@@ -111,6 +112,17 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         read_result(path)
+
+
+def test_a_result_without_episodes_is_refused():
+    with pytest.raises(ConfigError, match="has no episode"):
+        make_result(episodes=())
+
+
+def test_episodes_with_other_metrics_do_not_belong_together():
+    episode = EpisodeResult(seed=99, num_decisions=1, reward=0.0, metrics={"mean_fct": 1.0})
+    with pytest.raises(ConfigError, match="episode 99 of edf has other metrics"):
+        make_result(episodes=(*make_result().episodes, episode))
 
 
 def test_an_unknown_metric_is_named():

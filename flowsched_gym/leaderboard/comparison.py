@@ -1,0 +1,126 @@
+"""Compares policies that played the same episodes: estimates, intervals, regret to the clairvoyant bound."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, paired_difference
+from flowsched_gym.leaderboard.table import Table, format_interval
+
+__all__ = ["ComparisonRow", "compare", "comparison_table"]
+
+BASELINE: Final = "edf"
+"""Policy that the others are paired with where it is among them."""
+PERCENT: Final = 100.0
+MILLISECONDS: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """Sums one policy up.
+
+    Attributes:
+        policy: Its name.
+        deadline_hit_ratio: Share of deadlines met; for the bound, what no scheduler exceeds.
+        regret: Bound's ratio minus the policy's, episode by episode; ``None`` without a bound, and for the bound.
+        difference: Policy's ratio minus the baseline's, episode by episode; ``None`` without a baseline, and for it.
+        mean_fct: Mean flow completion time in s; ``None`` for the bound.
+        p99_fct: 99th percentile of it in s; ``None`` for the bound.
+    """
+
+    policy: str
+    deadline_hit_ratio: Interval
+    regret: Interval | None
+    difference: Interval | None
+    mean_fct: Interval | None
+    p99_fct: Interval | None
+
+
+def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> list[ComparisonRow]:
+    """Compares policies on the same episodes, best first: by deadlines met, then by mean flow completion time.
+
+    Args:
+        results: One result per policy; that of the bound (`evaluate_bound`) gives the regret.
+        baseline: Policy that the others are paired with, where it is among them.
+
+    Raises:
+        ConfigError: There is no result, a policy occurs twice, or the results are of different seeds.
+    """
+    if not results:
+        raise ConfigError("there is no result to compare")
+    by_name: dict[str, EvaluationResult] = {}
+    for result in results:
+        if result.policy in by_name:
+            raise ConfigError(f"policy {result.policy!r} has two results: compare one of each")
+        if result.seeds != results[0].seeds:
+            raise ConfigError(
+                f"{result.policy!r} played the seeds {_range(result)}, {results[0].policy!r} {_range(results[0])}: "
+                "evaluate both with the same seed and number of episodes"
+            )
+        by_name[result.policy] = result
+    bound, base = by_name.get(BOUND_POLICY), by_name.get(baseline)
+    rows = [_row(result, bound=bound, base=base) for result in results]
+    return sorted(rows, key=_place)
+
+
+def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> Table:
+    """Lays the comparison out: percent and ms, intervals in brackets.
+
+    Args:
+        results: As in `compare`.
+        baseline: As in `compare`.
+
+    Raises:
+        ConfigError: As in `compare`.
+    """
+    rows = compare(results, baseline=baseline)
+    with_deadlines = any(not np.isnan(row.deadline_hit_ratio.mean) for row in rows)
+    with_regret = any(row.regret is not None for row in rows)
+    with_difference = any(row.difference is not None for row in rows)
+    columns: list[tuple[str, list[str]]] = [("policy", [row.policy for row in rows])]
+    if with_deadlines:
+        cells = [format_interval(row.deadline_hit_ratio, scale=PERCENT) for row in rows]
+        columns.append(("deadlines met, %", cells))
+    if with_deadlines and with_regret:
+        columns.append(("regret to the bound, points", [format_interval(row.regret, scale=PERCENT) for row in rows]))
+    if with_deadlines and with_difference:
+        cells = [format_interval(row.difference, scale=PERCENT, signed=True) for row in rows]
+        columns.append((f"over {baseline}, points", cells))
+    columns.append(("mean FCT, ms", [format_interval(row.mean_fct, scale=MILLISECONDS) for row in rows]))
+    columns.append(("p99 FCT, ms", [format_interval(row.p99_fct, scale=MILLISECONDS) for row in rows]))
+    return Table(
+        columns=tuple(name for name, _ in columns),
+        rows=tuple(zip(*(cells for _, cells in columns), strict=True)),
+    )
+
+
+def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: EvaluationResult | None) -> ComparisonRow:
+    """Sums one policy up beside the bound and the baseline."""
+    ratio = result.values("deadline_hit_ratio")
+    is_bound = result is bound
+    regret = None if bound is None or is_bound else paired_difference(bound.values("deadline_hit_ratio"), ratio)
+    paired = base is not None and not is_bound and result is not base
+    difference = paired_difference(ratio, base.values("deadline_hit_ratio")) if paired and base is not None else None
+    return ComparisonRow(
+        policy=result.policy,
+        deadline_hit_ratio=result.interval("deadline_hit_ratio"),
+        regret=regret,
+        difference=difference,
+        mean_fct=None if is_bound else result.interval("mean_fct"),
+        p99_fct=None if is_bound else result.interval("p99_fct"),
+    )
+
+
+def _place(row: ComparisonRow) -> tuple[bool, float, float]:
+    """Orders rows: the bound, then by deadlines met, then by mean flow completion time."""
+    ratio = row.deadline_hit_ratio.mean
+    fct = 0.0 if row.mean_fct is None else row.mean_fct.mean
+    return (row.policy != BOUND_POLICY, 0.0 if np.isnan(ratio) else -ratio, fct)
+
+
+def _range(result: EvaluationResult) -> str:
+    """Writes the seeds of a result for a message."""
+    return f"{result.seeds[0]} to {result.seeds[-1]}"

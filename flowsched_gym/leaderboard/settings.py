@@ -1,0 +1,105 @@
+"""Lists under which arguments policies are compared, and finds the result files that belong together.
+
+Results belong to one table when their environments show the same flows under the same rules. What an agent sees, is
+paid and may do besides (`VIEW_ARGUMENTS`) is the agent's own business: a policy that learned from another reward still
+meets, or misses, the same deadlines.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import EvaluationResult, read_result
+from flowsched_gym.registration import SYSTEMS, load_target, system_of
+
+__all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
+
+VIEW_ARGUMENTS: Final = ("observation", "reward", "defer", "render_mode")
+"""Arguments of environments that change neither the flows nor the network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Names an environment and the arguments that policies are compared under.
+
+    Attributes:
+        environment: Its id.
+        kwargs: Its arguments, those of `VIEW_ARGUMENTS` left out.
+    """
+
+    environment: str
+    kwargs: Mapping[str, object]
+
+    @property
+    def title(self) -> str:
+        """What stands above the table, such as ``gather-heavy, k = 3, f = 10``."""
+        first = [str(self.kwargs[name]) for name in ("workload",) if name in self.kwargs]
+        others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
+        return ", ".join(first + others) or "default arguments"
+
+    def holds(self, result: EvaluationResult) -> bool:
+        """Tells whether a result was played in this setting; arguments left out have their defaults."""
+        if result.environment != self.environment:
+            return False
+        return _complete(self.environment, result.kwargs) == _complete(self.environment, self.kwargs)
+
+
+def settings() -> list[Setting]:
+    """Lists the settings of all registered environments."""
+    return [
+        Setting(environment=environment.id, kwargs=dict(kwargs))
+        for system in SYSTEMS
+        for environment in system.environments
+        for kwargs in environment.settings
+    ]
+
+
+def read_results(folder: str | Path) -> list[EvaluationResult]:
+    """Reads all result files of a folder, in the order of their names.
+
+    Raises:
+        ConfigError: The folder does not exist, or a file is no result.
+        OSError: A file cannot be read.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ConfigError(f"results is {str(folder)!r}: there is no such folder")
+    return [read_result(path) for path in sorted(folder.glob("*.json"))]
+
+
+def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, list[EvaluationResult]]]:
+    """Sorts results into the settings; those of no setting make settings of their own, behind the others.
+
+    Returns:
+        Settings with at least one result, and their results.
+
+    Raises:
+        ConfigError: A result is of an unknown environment.
+    """
+    known = settings()
+    groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in known]
+    for result in results:
+        for setting, members in groups:
+            if setting.holds(result):
+                members.append(result)
+                break
+        else:
+            own = {key: value for key, value in result.kwargs.items() if key not in VIEW_ARGUMENTS}
+            groups.append((Setting(environment=result.environment, kwargs=own), [result]))
+    return [(setting, members) for setting, members in groups if members]
+
+
+def _complete(env_id: str, kwargs: Mapping[str, object]) -> dict[str, object]:
+    """Fills in the defaults of an environment's arguments and leaves out the agent's own business."""
+    parameters = inspect.signature(load_target(system_of(env_id)[1].entry_point)).parameters
+    for name in kwargs:
+        if name not in parameters:
+            raise ConfigError(f"{env_id} has no argument {name!r}: it has {', '.join(parameters)}")
+    return {
+        name: kwargs.get(name, parameter.default)
+        for name, parameter in parameters.items()
+        if name not in VIEW_ARGUMENTS
+    }

@@ -1,0 +1,69 @@
+"""Lays rows of text out as a Markdown table or as plain columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import Interval
+
+__all__ = ["Table", "format_interval"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Holds a table of text; the first column is set flush left, the others flush right.
+
+    Attributes:
+        columns: Headings.
+        rows: Cells, as many in each row as there are headings.
+
+    Raises:
+        ConfigError: A row has another number of cells.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Checks the lengths of the rows."""
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ConfigError(f"row {number} has {len(row)} cells: the table has {len(self.columns)} columns")
+
+    def markdown(self) -> str:
+        """Returns the table in Markdown, ending with a line break."""
+        marks = ("---", *("---:" for _ in self.columns[1:]))
+        return "".join(_markdown_line(cells) for cells in (self.columns, marks, *self.rows))
+
+    def text(self) -> str:
+        """Returns the table in aligned columns for a terminal, ending with a line break."""
+        widths = [max(len(cell) for cell in column) for column in zip(self.columns, *self.rows, strict=True)]
+        return "".join(_text_line(cells, widths) for cells in (self.columns, *self.rows))
+
+
+def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: int = 1, signed: bool = False) -> str:
+    """Writes an estimate with its interval, such as ``63.5 [61.0, 66.1]``.
+
+    Args:
+        interval: The estimate; ``None`` for an empty cell.
+        scale: What to multiply the numbers by: 100 for percent, 1000 for ms.
+        digits: Digits after the point.
+        signed: Whether to write a plus sign.
+    """
+    if interval is None or interval.mean != interval.mean:
+        return ""
+    numbers = (interval.mean, interval.low, interval.high) if interval.known else (interval.mean,)
+    # Adding zero after rounding turns -0.0 into 0.0.
+    mean, *ends = (f"{round(number * scale, digits) + 0.0:{'+' if signed else ''}.{digits}f}" for number in numbers)
+    return f"{mean} [{', '.join(ends)}]" if ends else mean
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    """Joins cells to a line of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _text_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Joins cells to a line of aligned columns."""
+    padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
+    return "  ".join(padded).rstrip() + "\n"

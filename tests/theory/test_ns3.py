@@ -1,0 +1,43 @@
+"""Holds the transport ``tcp`` to a packet simulator: deadlines, quartiles, flows that start together."""
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED, compare_isolated, compare_policies
+
+
+@pytest.fixture(scope="module")
+def policies():
+    """Plays the packet simulator's arrivals once for all tests."""
+    return compare_policies()
+
+
+@pytest.fixture(scope="module")
+def isolated():
+    """Starts the packet simulator's isolated flows once for all tests."""
+    return compare_isolated()
+
+
+def test_all_policies_and_all_numbers_of_flows_are_compared(policies, isolated):
+    assert [row.policy for row in policies] == ["fifo", "edf", "ssdf", "lsdf"]
+    assert {row.flows for row in isolated} == {1, 2, 3, 5, 7, 10}
+    assert {row.kind for row in isolated} == {"same", "mix"}
+
+
+def test_the_deadline_hit_ratio_is_within_three_points_for_each_policy(policies):
+    assert {row.policy: row.points for row in policies if abs(row.points) > POINTS_ALLOWED} == {}
+
+
+def test_the_quartiles_of_the_completion_times_are_within_ten_percent(policies):
+    far = {row.policy: row.quartile_shares for row in policies if np.abs(row.quartile_shares).max() > SHARE_ALLOWED}
+    assert far == {}
+
+
+def test_one_to_ten_flows_that_start_together_complete_within_ten_percent(isolated):
+    assert [row for row in isolated if abs(row.share) > SHARE_ALLOWED] == []
+
+
+def test_slow_start_and_headers_are_what_makes_a_lone_flow_slow(isolated):
+    # 250 KB take 2 ms of line rate; alone, the packet simulator needs 11 ms.
+    alone = next(row for row in isolated if (row.flows, row.kind, row.size) == (1, "same", 250e3))
+    assert alone.mean_fct > 5 * 250e3 / 125e6
