@@ -1,5 +1,6 @@
 """Offers published datacenter flow-scheduling problems as Gymnasium environments on one model of the network."""
 
+import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from flowsched_gym.registration import register_environments
@@ -25,8 +26,6 @@ def __getattr__(name: str) -> Any:
     """Imports a public name on its first use."""
     if name not in LAZY:
         raise AttributeError(f"module 'flowsched_gym' has no attribute {name!r}")
-    import importlib
-
     value = getattr(importlib.import_module(LAZY[name]), name)
     globals()[name] = value
     return value
