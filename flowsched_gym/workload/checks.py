@@ -1,8 +1,9 @@
 """Checks the fields of workload configurations, and says by name what is wrong with them."""
 
+import contextlib
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ __all__ = [
     "check_number",
     "check_one_of_two",
     "warn_if_unstable",
+    "without_load_warning",
 ]
 
 
@@ -96,3 +98,11 @@ def warn_if_unstable(load: float) -> None:
         message = f"load is {load:.4g}: from 1 on it is unstable, queues and completion times grow without bound"
         # The levels between: this function, __post_init__, the generated __init__.
         warnings.warn(message, UnstableLoadWarning, stacklevel=4)
+
+
+@contextlib.contextmanager
+def without_load_warning() -> Iterator[None]:
+    """Keeps quiet about a load that has been warned of before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableLoadWarning)
+        yield

@@ -21,6 +21,7 @@ from flowsched_gym.workload.checks import (
     check_number,
     check_one_of_two,
     warn_if_unstable,
+    without_load_warning,
 )
 from flowsched_gym.workload.distributions import Distribution, cumulative_weights
 from flowsched_gym.workload.mix import Mix
@@ -158,7 +159,8 @@ class GatherWorkload:
     def with_num_flows(self, num_flows: int) -> "GatherWorkload":
         """Changes the number of bursts to the fewest that have this many flows."""
         check_integer("num_flows", num_flows, at_least=1)
-        return replace(self, num_bursts=-(-num_flows // self.burst_size), duration=None)
+        with without_load_warning():
+            return replace(self, num_bursts=-(-num_flows // self.burst_size), duration=None)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.

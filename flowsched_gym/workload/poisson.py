@@ -16,6 +16,7 @@ from flowsched_gym.workload.checks import (
     check_number,
     check_one_of_two,
     warn_if_unstable,
+    without_load_warning,
 )
 from flowsched_gym.workload.distributions import Distribution
 from flowsched_gym.workload.workload import Workload
@@ -96,7 +97,8 @@ class PoissonWorkload:
 
     def with_num_flows(self, num_flows: int) -> "PoissonWorkload":
         """Changes the number of flows."""
-        return replace(self, num_flows=num_flows, duration=None)
+        with without_load_warning():
+            return replace(self, num_flows=num_flows, duration=None)
 
     def draw(self, seed: int) -> Workload:
         """Draws the flows of one episode: a pure function of the fields and the seed.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import MissingDependencyError
 
-__all__ = ["Progress", "TableColumn", "is_parquet", "replace_when_written", "write_table"]
+__all__ = ["Progress", "TableColumn", "check_target", "is_parquet", "replace_when_written", "write_table"]
 
 Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
@@ -32,6 +32,23 @@ def is_parquet(path: str | PathLike[str]) -> bool:
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
 
 
+def check_target(path: str | PathLike[str]) -> Path:
+    """Finds out whether a file could be written, before any time is spent on its content.
+
+    Returns:
+        The file that is to be written, with links followed.
+
+    Raises:
+        OSError: The folder does not exist, or the path is a folder.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    return target
+
+
 @contextmanager
 def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
@@ -41,11 +58,7 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
     Raises:
         OSError: The folder does not exist or cannot be written to, or the path is a folder.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    target = check_target(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{target.suffix}")
     try:
         yield temporary

@@ -1,0 +1,121 @@
+"""Runs the ``flowsched`` command: finds the subcommand, and turns every error into one line and an exit status.
+
+Exit status: 0 if all went well, 2 for bad usage or input, 130 after an interrupt (128 + SIGINT, as shells count), 1 for
+an error that nobody foresaw, such as one in a user's own policy class.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn, TextIO
+
+from flowsched_gym import __version__
+from flowsched_gym.cli import (
+    evaluate_command,
+    leaderboard_command,
+    list_command,
+    replay_command,
+    workload_command,
+)
+from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.workload import UnstableLoadWarning
+
+__all__ = ["main"]
+
+COMMANDS: Final = {
+    "list": list_command,
+    "workload": workload_command,
+    "replay": replay_command,
+    "evaluate": evaluate_command,
+    "leaderboard": leaderboard_command,
+}
+"""Modules of the commands. Each has a ``SUMMARY``, an ``add_arguments(parser)`` and a ``run(options)``."""
+
+SUCCESS: Final = 0
+UNFORESEEN: Final = 1
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+
+TRACEBACK_VARIABLE: Final = "FLOWSCHED_TRACEBACK"
+"""Environment variable that, when set, shows where an error comes from."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the message and where help is found, and leaves."""
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line.
+
+    Args:
+        arguments: The arguments after the program's name. Default: those of the process.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnstableLoadWarning)
+            warnings.showwarning = _show_warning
+            options = _parser().parse_args(arguments)
+            run: Callable[[argparse.Namespace], None] = options.run
+            run(options)
+            sys.stdout.flush()
+    except SystemExit as exit_request:
+        return exit_request.code if isinstance(exit_request.code, int) else SUCCESS
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SUCCESS
+    except MemoryError as error:
+        return _fail(f"error: not enough memory: {error}", BAD_INPUT)
+    except (FlowSchedError, OSError) as error:
+        return _fail(f"error: {error}", BAD_INPUT)
+    except Exception as error:  # noqa: BLE001 - a user's own policy may raise anything
+        hint = f"{TRACEBACK_VARIABLE}=1 shows where"
+        return _fail(f"error: unforeseen {type(error).__name__}: {error} ({hint})", UNFORESEEN)
+    return SUCCESS
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Builds the parser of all commands."""
+    parser = _Parser(
+        prog="flowsched", description="Datacenter flow scheduling on one model of the network.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"flowsched-gym {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        description = f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."
+        subparser = commands.add_parser(name, help=command.SUMMARY, description=description, allow_abbrev=False)
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def _fail(message: str, status: int) -> int:
+    """Prints one line on standard error, and the traceback before it if that is asked for."""
+    if os.environ.get(TRACEBACK_VARIABLE):
+        traceback.print_exc()
+    print(f"flowsched: {' '.join(message.split())}", file=sys.stderr)
+    return status
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Prints a warning as one line on standard error."""
+    print(f"flowsched: warning: {message}", file=sys.stderr)

@@ -1,0 +1,94 @@
+"""Converts command line arguments, with messages that say what is allowed."""
+
+import argparse
+import json
+import math
+import re
+from typing import Final, NoReturn
+
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["key_values", "parse_value", "positive_integer", "positive_number", "seed"]
+
+WORDS: Final = {"true": True, "false": False, "none": None, "null": None}
+
+NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def positive_integer(text: str) -> int:
+    """Converts to an integer >= 1."""
+    return _integer(text, at_least=1)
+
+
+def seed(text: str) -> int:
+    """Converts to an integer >= 0."""
+    return _integer(text, at_least=0)
+
+
+def positive_number(text: str) -> float:
+    """Converts to a finite number > 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be a finite number > 0")
+    return number
+
+
+def key_values(option: str, entries: list[str]) -> dict[str, object]:
+    """Converts ``key=value`` arguments to a mapping.
+
+    Args:
+        option: Name of the option, for messages.
+        entries: The arguments.
+
+    Raises:
+        ConfigError: An entry has another form, or a key comes twice.
+    """
+    parsed: dict[str, object] = {}
+    for entry in entries:
+        key, sign, value = entry.partition("=")
+        if not sign or not key.isidentifier():
+            raise ConfigError(f"{option} is {entry!r}: it must be key=value")
+        if key in parsed:
+            raise ConfigError(f"{option} gives {key} twice")
+        parsed[key] = parse_value(value)
+    return parsed
+
+
+def parse_value(text: str) -> object:
+    """Converts the value of a ``key=value`` argument.
+
+    JSON is taken as such: numbers, ``true``, ``[1e5, 1e6]``, ``{"kind": "exponential", "mean": 1e5}``, ``"text"``. So
+    are other notations of numbers, the words true, false and none in any case, and numbers with commas between
+    (``1e5,1e6``, a list). All else is text.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError:
+        pass
+    if NUMBER.fullmatch(text):
+        return float(text)
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    parts = text.split(",")
+    if len(parts) > 1 and all(NUMBER.fullmatch(part.strip()) for part in parts):
+        return [parse_value(part.strip()) for part in parts]
+    return text
+
+
+def _integer(text: str, *, at_least: int) -> int:
+    """Converts to an integer of at least a bound."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = at_least - 1
+    if number < at_least:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer >= {at_least}")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuses NaN and Infinity, which are not JSON."""
+    raise ValueError(name)

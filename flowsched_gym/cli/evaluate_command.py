@@ -1,0 +1,78 @@
+"""Plays episodes of an environment with a policy: ``flowsched evaluate``."""
+
+import argparse
+import os
+import shlex
+import sys
+from typing import Final
+
+from flowsched_gym.cli.arguments import key_values, positive_integer, seed
+from flowsched_gym.cli.output import print_json, standard_output_kept_clean
+from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.evaluation import EvaluationResult, evaluate
+from flowsched_gym.leaderboard import Table
+
+__all__ = ["SUMMARY", "add_arguments", "run"]
+
+SUMMARY: Final = "play episodes of an environment with a policy"
+
+MODEL_SUFFIX: Final = ".zip"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command."""
+    parser.epilog = "Episode e has the seed S + e, so that policies evaluated with one seed meet the same flows."
+    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    parser.add_argument(
+        "--policy", required=True, metavar="POLICY", help="name of a policy, module:Class, or a trained model (.zip)"
+    )
+    parser.add_argument("--episodes", type=positive_integer, required=True, metavar="N", help="number of episodes")
+    parser.add_argument("--seed", type=seed, required=True, metavar="S", help="seed of the first episode")
+    parser.add_argument(
+        "--kwarg",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="argument of the environment, such as workload=gather-heavy or k=3; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plays the episodes and prints what came of them."""
+    kwargs = key_values("--kwarg", options.kwarg)
+    # A user's own module:Class lies where the user is, which a console script does not look at by itself.
+    sys.path.insert(0, os.getcwd())
+    with standard_output_kept_clean(), ProgressBar("playing episodes") as progress:
+        result = evaluate(
+            options.environment,
+            options.policy,
+            episodes=options.episodes,
+            seed=options.seed,
+            kwargs=kwargs,
+            command=_command(options),
+            progress=progress,
+        )
+    if options.json:
+        print_json(result.as_dict())
+    else:
+        print(f"{result.policy} on {result.environment}, {len(result.episodes)} episodes:")
+        print(_table(result).text(), end="")
+
+
+def _table(result: EvaluationResult) -> Table:
+    """Lays out the reward and all metrics that are defined, with their intervals."""
+    rows = []
+    for name, interval in result.intervals().items():
+        if interval.mean == interval.mean:
+            ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
+            rows.append((name, f"{interval.mean:.6g}", *ends))
+    confidence = f"{next(iter(result.intervals().values())).confidence:.0%}"
+    return Table(columns=("metric", "mean", f"{confidence} from", "to"), rows=tuple(rows))
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Puts the command line together again, to be kept with the result."""
+    words = ["flowsched", "evaluate", options.environment, "--policy", options.policy]
+    words += ["--episodes", str(options.episodes), "--seed", str(options.seed)]
+    return shlex.join(words + [word for entry in options.kwarg for word in ("--kwarg", entry)])

@@ -1,0 +1,55 @@
+"""Prints and regenerates the leaderboard: ``flowsched leaderboard``."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from flowsched_gym.cli.arguments import positive_integer, seed
+from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.leaderboard import (
+    FIRST_SEED,
+    NUM_EPISODES,
+    leaderboard_markdown,
+    play_settings,
+    write_leaderboard,
+)
+
+__all__ = ["SUMMARY", "add_arguments", "run"]
+
+SUMMARY: Final = "regenerate the leaderboard from its result files and print it"
+
+DEFAULT_FOLDER: Final = "benchmarks"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command."""
+    parser.add_argument(
+        "--folder", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"folder of the leaderboard ({DEFAULT_FOLDER})"
+    )
+    parser.add_argument(
+        "--run", dest="play", action="store_true", help="play all heuristics first, and keep their result files"
+    )
+    parser.add_argument(
+        "--episodes", type=positive_integer, metavar="N", help=f"with --run: episodes of each policy ({NUM_EPISODES})"
+    )
+    parser.add_argument("--seed", type=seed, metavar="S", help=f"with --run: seed of the first episode ({FIRST_SEED})")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Plays the heuristics if that is asked for, writes the leaderboard and prints it."""
+    folder = Path(options.folder)
+    if not folder.is_dir():
+        raise ConfigError(f"--folder is {options.folder!r}: there is no such folder; run this in a checkout")
+    if options.play:
+        with ProgressBar("playing") as progress:
+            play_settings(
+                folder,
+                episodes=NUM_EPISODES if options.episodes is None else options.episodes,
+                seed=FIRST_SEED if options.seed is None else options.seed,
+                progress=progress,
+            )
+    elif options.episodes is not None or options.seed is not None:
+        raise ConfigError("--episodes and --seed go with --run: without it nothing is played")
+    write_leaderboard(folder)
+    print(leaderboard_markdown(folder), end="")

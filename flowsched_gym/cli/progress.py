@@ -1,0 +1,77 @@
+"""Shows how far a long task is, on standard error, once it has taken two seconds.
+
+On a terminal it is a bar that is redrawn in place; elsewhere (a log file) a plain line every ten per cent.
+"""
+
+import sys
+import time
+from typing import Final, TextIO
+
+__all__ = ["ProgressBar"]
+
+SECONDS_BEFORE_SHOWING: Final = 2.0
+SECONDS_BETWEEN_FRAMES: Final = 0.1
+BAR_WIDTH: Final = 30
+PERCENT_BETWEEN_LINES: Final = 10
+SECONDS_PER_MINUTE: Final = 60
+
+
+class ProgressBar:
+    """Is called with (done, total) and shows it; leaves the terminal clean at the end of its ``with`` block.
+
+    Args:
+        task: What is going on, such as "reading flows".
+        stream: Where to show it. Default: standard error.
+    """
+
+    def __init__(self, task: str, stream: TextIO | None = None) -> None:
+        """Starts the clock."""
+        self._task = task
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._start = time.monotonic()
+        self._last_frame = self._start
+        self._next_percent = 0
+        self._shown = 0
+
+    def __enter__(self) -> "ProgressBar":
+        """Returns itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wipes the bar."""
+        if self._terminal and self._shown:
+            self._stream.write("\r" + " " * self._shown + "\r")
+            self._stream.flush()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Takes note of the progress, and shows it when it is time."""
+        now = time.monotonic()
+        if now - self._start < SECONDS_BEFORE_SHOWING or total <= 0:
+            return
+        if self._terminal:
+            if now - self._last_frame >= SECONDS_BETWEEN_FRAMES:
+                self._last_frame = now
+                self._draw(done / total, now - self._start)
+            return
+        percent = 100 * done // total
+        if percent >= self._next_percent:
+            self._next_percent = percent - percent % PERCENT_BETWEEN_LINES + PERCENT_BETWEEN_LINES
+            self._stream.write(f"{self._task}: {percent}%\n")
+            self._stream.flush()
+
+    def _draw(self, share: float, elapsed: float) -> None:
+        """Draws the bar in place, with the time that it may still take."""
+        filled = int(share * BAR_WIDTH)
+        bar = "#" * filled + "-" * (BAR_WIDTH - filled)
+        left = f", {_format_time(elapsed * (1 - share) / share)} left" if share > 0 else ""
+        line = f"{self._task} [{bar}] {share:4.0%}{left}"
+        self._stream.write("\r" + line.ljust(self._shown))
+        self._stream.flush()
+        self._shown = max(self._shown, len(line))
+
+
+def _format_time(seconds: float) -> str:
+    """Formats a time as minutes and seconds."""
+    minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
+    return f"{minutes}:{rest:02d}"

@@ -1,0 +1,263 @@
+"""Draws what became of flows: how long they took, when each was served, and how many there were at a time."""
+
+import importlib.util
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.metrics import deadline_hit_ratio
+from flowsched_gym.model import Records
+from flowsched_gym.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.workload.table_file import check_target, replace_when_written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["check_plot", "draw_records", "plot_records"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
+
+MET: Final = "#1b7f9c"
+MISSED: Final = "#d1495b"
+PLAIN: Final = "#4a5a7a"
+WAITING: Final = "#d9dde3"
+INK: Final = "#2b2f36"
+FAINT: Final = "#8a919c"
+"""Colours; met and missed differ in lightness too, for eyes that do not tell red from green or blue."""
+
+TIMELINE_FLOWS: Final = 100
+"""Rows that a reader can still tell apart."""
+
+CURVE_POINTS: Final = 2_000
+"""Points of a curve: more would not show."""
+
+DEADLINES_SHOWN: Final = 4
+"""Different deadlines that are marked; more would hide the curve."""
+
+LOG_SCALE_RATIO: Final = 30.0
+"""Ratio of the longest and the shortest time from which a logarithmic axis reads better."""
+
+MARKED_PERCENTILES: Final = (50.0, 99.0)
+
+FIGURE_INCHES: Final = (12.0, 6.2)
+DOTS_PER_INCH: Final = 150
+
+
+def plot_records(records: Records, path: str | PathLike[str]) -> None:
+    """Draws records into a picture file, whole or not at all.
+
+    Args:
+        records: What became of each flow, at least one.
+        path: The file; its extension says the format.
+
+    Raises:
+        ConfigError: The extension is none of a picture, or there are no flows.
+        MissingDependencyError: Matplotlib is not installed.
+        OSError: The file cannot be written.
+    """
+    check_plot(path)
+    figure = draw_records(records)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+
+
+def check_plot(path: str | PathLike[str]) -> None:
+    """Finds out whether a picture could be written, before any time is spent on its content.
+
+    Raises:
+        ConfigError: The extension is none of a picture.
+        MissingDependencyError: Matplotlib is not installed.
+        OSError: The folder does not exist, or the path is a folder.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in PLOT_SUFFIXES:
+        raise ConfigError(f"{path} has the extension {suffix!r}: a picture needs one of {', '.join(PLOT_SUFFIXES)}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures")
+    check_target(path)
+
+
+def draw_records(records: Records) -> "Figure":
+    """Draws records: the distribution of completion times, a timeline of the first flows, and the flows at a time.
+
+    Args:
+        records: What became of each flow, at least one.
+
+    Raises:
+        ConfigError: There are no flows.
+        MissingDependencyError: Matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures") from None
+    if not records.num_flows:
+        raise ConfigError("there are no flows to draw: at least one is needed")
+    figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.25), height_ratios=(2.3, 1))
+    _draw_distribution(figure.add_subplot(grid[:, 0]), records)
+    _draw_timeline(figure.add_subplot(grid[0, 1]), records)
+    _draw_population(figure.add_subplot(grid[1, 1]), records)
+    return figure
+
+
+def _draw_distribution(axes: "Axes", records: Records) -> None:
+    """Draws the cumulative distribution of the flow completion times, with deadlines and percentiles."""
+    times = np.sort(records.fct[np.isfinite(records.fct)]) / SECONDS_PER_MILLISECOND
+    unfinished = records.num_flows - len(times)
+    _dress(axes, "Flow completion times", _subtitle(records, unfinished))
+    axes.set_xlabel("completion time (ms)")
+    axes.set_ylabel("share of flows")
+    axes.set_ylim(0, 1.06)
+    if not len(times):
+        return
+    shares = np.arange(1, len(times) + 1) / records.num_flows
+    if len(times) > CURVE_POINTS:
+        kept = np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).astype(np.int64))
+        axes.step(times[kept], shares[kept], where="post", color=PLAIN, linewidth=2)
+    else:
+        axes.step(np.r_[times[0], times], np.r_[0.0, shares], where="post", color=PLAIN, linewidth=2)
+    if times[-1] > LOG_SCALE_RATIO * times[0]:
+        axes.set_xscale("log")
+    spans = np.unique(records.deadline_span[np.isfinite(records.deadline_span)]) / SECONDS_PER_MILLISECOND
+    if 0 < len(spans) <= DEADLINES_SHOWN:
+        for span in spans:
+            axes.axvline(span, color=MISSED, linewidth=1, linestyle=(0, (4, 3)))
+            axes.annotate(
+                f"deadline {span:g} ms",
+                (span, 0.02),
+                xytext=(3, 0),
+                textcoords="offset points",
+                rotation=90,
+                color=MISSED,
+                fontsize=8,
+                va="bottom",
+            )
+    for percentile in MARKED_PERCENTILES:
+        share = percentile / 100
+        # Flows that did not finish count as later than all others.
+        rank = share * (records.num_flows - 1)
+        if rank > len(times) - 1:
+            continue
+        time = float(np.interp(rank, np.arange(len(times)), times))
+        axes.plot(time, share, "o", color=INK, markersize=5, zorder=3)
+        axes.annotate(
+            f"p{percentile:g}: {_format_milliseconds(time)}",
+            (time, share),
+            xytext=(-8, 6),
+            textcoords="offset points",
+            ha="right",
+            color=INK,
+            fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
+        )
+
+
+def _draw_timeline(axes: "Axes", records: Records) -> None:
+    """Draws the first flows as bars from arrival to completion, the time before the grant in grey."""
+    first = np.lexsort((records.flow_id, records.arrival_time))[:TIMELINE_FLOWS]
+    end = _end_of_timeline(records, first)
+    rows = np.arange(len(first))
+    arrival = records.arrival_time[first]
+    completion = np.nan_to_num(records.completion_time[first], nan=end)
+    grant = np.nan_to_num(records.grant_time[first], nan=end)
+    height = 0.8
+    axes.barh(rows, grant - arrival, left=arrival, height=height, color=WAITING, linewidth=0)
+    has_deadline = np.isfinite(records.deadline_span[first])
+    met = records.deadline_met[first]
+    finished = np.isfinite(records.completion_time[first])
+    groups = (
+        ("deadline met", MET, has_deadline & met),
+        ("deadline missed", MISSED, has_deadline & ~met),
+        ("no deadline", PLAIN, ~has_deadline & finished),
+        ("not finished", FAINT, ~has_deadline & ~finished),
+    )
+    for label, colour, chosen in groups:
+        if chosen.any():
+            axes.barh(
+                rows[chosen],
+                (completion - grant)[chosen],
+                left=grant[chosen],
+                height=height,
+                color=colour,
+                # A rim keeps flows visible that last less than the width of a pixel.
+                edgecolor=colour,
+                linewidth=0.5,
+                label=label,
+            )
+    due = (arrival + records.deadline_span[first])[has_deadline]
+    axes.plot(due, rows[has_deadline], "|", color=INK, markersize=max(2.0, 160 / len(first)), markeredgewidth=0.9)
+    shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
+    note = ", grey: waiting for a token" if (grant > arrival).any() else ""
+    _dress(
+        axes, "Timeline", f"{shown}, in the order of arrival; tick: deadline{note}" if len(due) else f"{shown}{note}"
+    )
+    axes.set_ylim(len(first) - 0.5, -0.5)
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("flow")
+    axes.margins(x=0.02)
+    axes.locator_params(axis="y", integer=True)
+    if has_deadline.any() or not finished.all():
+        axes.legend(loc="lower left", fontsize=8, framealpha=0.85, edgecolor="none", handlelength=1.2)
+
+
+def _draw_population(axes: "Axes", records: Records) -> None:
+    """Draws how many flows there are at a time, over the whole run."""
+    arrivals = np.sort(records.arrival_time)
+    completions = np.sort(records.completion_time[np.isfinite(records.completion_time)])
+    times = np.unique(np.concatenate([arrivals, completions]))
+    if len(times) > CURVE_POINTS:
+        times = np.linspace(times[0], times[-1], CURVE_POINTS)
+    present = np.searchsorted(arrivals, times, side="right") - np.searchsorted(completions, times, side="right")
+    axes.fill_between(times, present, step="post", color=PLAIN, alpha=0.25, linewidth=0)
+    axes.step(times, present, where="post", color=PLAIN, linewidth=1)
+    _dress(axes, "Flows in the network", "arrived and not finished, over the whole run")
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("flows")
+    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="y", integer=True)
+
+
+def _dress(axes: "Axes", title: str, subtitle: str) -> None:
+    """Gives a panel its title and takes away what says nothing."""
+    axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
+    axes.annotate(
+        subtitle, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=FAINT
+    )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=9)
+    axes.grid(axis="both", color="#eceff2", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _subtitle(records: Records, unfinished: int) -> str:
+    """Sums the flows up in a few words."""
+    parts = [f"{records.num_flows:,} flows"]
+    if np.isfinite(records.deadline_span).any():
+        parts.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
+    if unfinished:
+        parts.append(f"{unfinished:,} not finished")
+    return ", ".join(parts)
+
+
+def _format_milliseconds(time: float) -> str:
+    """Formats a time in ms with three digits, or without decimals where there are more before the point."""
+    return f"{time:,.0f} ms" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g} ms"
+
+
+def _end_of_timeline(records: Records, rows: npt.NDArray[np.int64]) -> float:
+    """Finds the last thing that happens to some flows, where a flow that did not finish ends in the picture."""
+    due = records.arrival_time[rows] + records.deadline_span[rows]
+    times = np.concatenate([records.arrival_time[rows], records.completion_time[rows], due])
+    return float(times[np.isfinite(times)].max())
