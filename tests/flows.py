@@ -1,6 +1,6 @@
 """Builds small flow sets and runs every discipline on them: what the tests of the core share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, one_link
 from flowsched_gym.workload import Workload
 
-__all__ = ["VARIANTS", "Variant", "make_flows", "parameters_for", "simulate"]
+__all__ = ["VARIANTS", "Variant", "make_flows", "make_simulation", "parameters_for", "simulate"]
 
 Numbers = Sequence[float] | npt.NDArray[np.float64]
 Hosts = Sequence[int] | npt.NDArray[np.int64]
@@ -68,9 +68,25 @@ def parameters_for(variant: Variant, workload: Workload) -> dict[str, object]:
     return queues | {"within": variant.within}
 
 
-def simulate(workload: Workload, variant: Variant, topology: Topology | None = None) -> Records:
+def make_simulation(
+    workload: Workload,
+    variant: Variant,
+    topology: Topology | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Simulation:
+    """Prepares a discipline on a topology, by default one link of capacity 1, without running it."""
+    parameters = parameters_for(variant, workload) if parameters is None else parameters
+    topology = one_link(capacity=1.0) if topology is None else topology
+    return Simulation(workload, topology, make_discipline(variant.discipline, parameters))
+
+
+def simulate(
+    workload: Workload,
+    variant: Variant,
+    topology: Topology | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Records:
     """Runs a discipline on a topology, by default one link of capacity 1, to the end."""
-    discipline = make_discipline(variant.discipline, parameters_for(variant, workload))
-    simulation = Simulation(workload, one_link(capacity=1.0) if topology is None else topology, discipline)
+    simulation = make_simulation(workload, variant, topology, parameters)
     simulation.run()
     return simulation.records()
