@@ -75,8 +75,8 @@ NS3: Final = """
 ## ns-3.37 with today's TCP
 
 The same arrivals and policies, k = 10, f = 5, through `flowsched/Artemis-v0` with `transport="tcp"`; ns-3 with TCP
-Cubic, SACK, MSS 1448 B, initial window 10, no loss. Allowed: {points:.0f} points for deadlines, {share:.0f} % for times.
-`ideal` is the same network as a fluid without headers, handshake and slow start. ns-3's figures are single runs.
+Cubic, SACK, MSS 1448 B, initial window 10, no loss. Allowed: {points:.0f} points for deadlines, {share:.0f} % for
+times. `ideal` is the same network as a fluid without headers, handshake and slow start. ns-3's figures are single runs.
 
 """
 
