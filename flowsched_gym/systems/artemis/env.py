@@ -13,6 +13,7 @@ from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
 from flowsched_gym.systems.artemis.observation import ArtemisObservation, artemis_layout
+from flowsched_gym.systems.artemis.rendering import draw_frame, write_frame
 from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.topology import big_switch
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
@@ -240,12 +241,8 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     def _render_frame(self) -> npt.NDArray[np.uint8]:
         """Draws a frame."""
-        from flowsched_gym.systems.artemis.rendering import draw_frame
-
         return draw_frame(self)
 
     def _render_text(self) -> str:
         """Writes a frame as text."""
-        from flowsched_gym.systems.artemis.rendering import write_frame
-
         return write_frame(self)

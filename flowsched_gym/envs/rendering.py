@@ -1,0 +1,360 @@
+"""Draws what the pictures of all systems are made of: cards, text, bars and marks, and numbers with their units.
+
+A frame is drawn many times with little change, so the parts that cost are kept: the letters of the font, whole words,
+and, by the systems, the background. Pillow is imported when the first frame is drawn; text needs none of it.
+"""
+
+import functools
+import importlib
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    BYTES_PER_SECOND_PER_GBPS,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+)
+
+if TYPE_CHECKING:
+    from PIL import Image as PillowImage
+
+__all__ = [
+    "ACCENT",
+    "BLUE",
+    "CARD",
+    "GREY",
+    "INK",
+    "LINE",
+    "MUTED",
+    "ORANGE",
+    "PAPER",
+    "RED",
+    "TRACK",
+    "WHITE",
+    "WINDOW",
+    "Box",
+    "Canvas",
+    "Colour",
+    "aligned",
+    "duration_text",
+    "number_text",
+    "rate_text",
+    "shortened",
+    "size_text",
+    "text_bar",
+    "text_width",
+]
+
+Colour = tuple[int, int, int]
+
+PAPER: Final[Colour] = (241, 243, 246)
+CARD: Final[Colour] = (255, 255, 255)
+WHITE: Final[Colour] = (255, 255, 255)
+INK: Final[Colour] = (27, 35, 48)
+MUTED: Final[Colour] = (98, 108, 123)
+LINE: Final[Colour] = (214, 219, 227)
+TRACK: Final[Colour] = (229, 233, 239)
+WINDOW: Final[Colour] = (236, 242, 250)
+GREY: Final[Colour] = (138, 148, 163)
+ACCENT: Final[Colour] = (44, 62, 92)
+# Blue, orange and vermilion of Okabe and Ito (2008) stay apart for colour-blind readers, in lightness too.
+BLUE: Final[Colour] = (0, 114, 178)
+ORANGE: Final[Colour] = (240, 173, 38)
+RED: Final[Colour] = (196, 61, 24)
+
+HATCH_STEP: Final = 7
+"""Pixels between the lines of a hatched bar."""
+SPACE_STRETCH: Final = 1.35
+"""Widening of the space between words, which Pillow's own font draws very narrow."""
+BOLD_WEIGHT: Final = 0.65
+"""Strength of the second impression, one pixel to the right, that makes a letter bold."""
+STRIP_HEIGHT: Final = 20
+"""Rows copied at a time: small blocks stay in the allocator's hands, large ones would be new pages for every frame."""
+WORDS_KEPT: Final = 8192
+GLYPHS_KEPT: Final = 1024
+
+
+class Box(NamedTuple):
+    """Bounds a part of a picture in pixels; right and bottom lie outside.
+
+    Attributes:
+        left: First column.
+        top: First row.
+        right: Column behind the last.
+        bottom: Row behind the last.
+    """
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self.bottom - self.top
+
+    @property
+    def middle(self) -> int:
+        """Row in the middle."""
+        return (self.top + self.bottom) // 2
+
+
+class Canvas:
+    """Draws on an image.
+
+    Args:
+        width: Columns.
+        height: Rows.
+        colour: Background.
+
+    Raises:
+        MissingDependencyError: Pillow is not installed.
+    """
+
+    def __init__(self, width: int, height: int, colour: Colour = PAPER) -> None:
+        """Starts with the background alone."""
+        self._image: PillowImage.Image = _pillow("Image").new("RGB", (width, height), colour)
+        self._draw = _pillow("ImageDraw").Draw(self._image)
+
+    def cover(self, other: "Canvas") -> None:
+        """Puts the picture of a canvas of the same size over its own; cheaper than a new canvas for each frame."""
+        self._image.paste(other._image)
+
+    def array(self) -> npt.NDArray[np.uint8]:
+        """Returns the picture, a new (height, width, 3) uint8 array."""
+        width, height = self._image.size
+        pixels = np.empty((height, width, 3), dtype=np.uint8)
+        for top in range(0, height, STRIP_HEIGHT):
+            strip = pixels[top : top + STRIP_HEIGHT]
+            part = self._image.crop((0, top, width, top + len(strip)))
+            strip[:] = np.frombuffer(part.tobytes(), dtype=np.uint8).reshape(strip.shape)
+        return pixels
+
+    def text(
+        self,
+        x: int,
+        y: int,
+        text: str,
+        *,
+        size: int = 13,
+        colour: Colour = INK,
+        bold: bool = False,
+        align: str = "left",
+    ) -> int:
+        """Writes one line.
+
+        Args:
+            x: Left end, right end or middle, as ``align`` says.
+            y: Middle of the line.
+            text: What to write.
+            size: Height of the font in pixels.
+            colour: Colour of the letters.
+            bold: Whether they are bold.
+            align: ``left``, ``right`` or ``center``.
+
+        Returns:
+            Column behind the last letter.
+        """
+        mask = _word(text, size, bold)
+        left = x - {"left": 0, "right": mask.width, "center": mask.width // 2}[align]
+        self._image.paste(colour, (left, y - mask.height // 2), mask)
+        return left + mask.width
+
+    def rectangle(self, box: Box, colour: Colour | None, *, outline: Colour | None = None) -> None:
+        """Fills a rectangle, outlines it, or both."""
+        if box.width > 0 and box.height > 0:
+            self._draw.rectangle((box.left, box.top, box.right - 1, box.bottom - 1), fill=colour, outline=outline)
+
+    def card(self, box: Box) -> None:
+        """Draws a sheet that others are drawn on."""
+        self._draw.rounded_rectangle(
+            (box.left, box.top, box.right - 1, box.bottom - 1), radius=6, fill=CARD, outline=LINE
+        )
+
+    def bar(
+        self, box: Box, share: float, colour: Colour, *, hatched: bool = False, track: Colour | None = TRACK
+    ) -> None:
+        """Draws a horizontal bar.
+
+        Args:
+            box: The whole of it.
+            share: Part that is filled, cut to [0, 1]; what is not 0 shows at least two pixels.
+            colour: Colour of that part.
+            hatched: Whether it carries white stripes, so that it is told apart without its colour.
+            track: Colour of the rest, ``None`` to leave it as it is.
+        """
+        share = min(max(share, 0.0), 1.0)
+        filled = max(round(box.width * share), 2) if share > 0.0 else 0
+        if track is not None:
+            self.rectangle(box, track)
+        part = Box(box.left, box.top, box.left + filled, box.bottom)
+        self.rectangle(part, colour)
+        if hatched and filled > 0:
+            self._image.paste(WHITE, (part.left, part.top), _stripes(part.width, part.height))
+
+    def check(self, x: int, y: int, colour: Colour) -> None:
+        """Draws a check mark around a point."""
+        self._draw.line([(x - 5, y), (x - 2, y + 4), (x + 5, y - 4)], fill=colour, width=2)
+
+    def cross(self, x: int, y: int, colour: Colour) -> None:
+        """Draws a cross around a point."""
+        self._draw.line([(x - 4, y - 4), (x + 4, y + 4)], fill=colour, width=2)
+        self._draw.line([(x - 4, y + 4), (x + 4, y - 4)], fill=colour, width=2)
+
+    def curve(self, box: Box, values: Sequence[float], num_places: int, colour: Colour) -> None:
+        """Draws values in [0, 1] as a line, the last one at the right edge.
+
+        Args:
+            box: Where 0 is the bottom and 1 the top.
+            values: The values, at most ``num_places``.
+            num_places: How many values fill the width.
+            colour: Colour of the line.
+        """
+        step = box.width / max(num_places - 1, 1)
+        first = box.right - 1 - step * (len(values) - 1)
+        points = [
+            (first + step * place, box.bottom - 1 - value * (box.height - 1)) for place, value in enumerate(values)
+        ]
+        if len(points) > 1:
+            self._draw.line(points, fill=colour, width=2, joint="curve")
+        if points:
+            x, y = points[-1]
+            self._draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
+
+
+def number_text(value: float) -> str:
+    """Writes a number >= 0 with three digits."""
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def duration_text(seconds: float) -> str:
+    """Writes a time with three digits and the unit that suits it."""
+    sign = "-" if seconds < 0 else ""
+    length = abs(seconds)
+    if math.isinf(length):
+        return f"{sign}inf"
+    if length >= 0.9995:
+        return f"{sign}{number_text(length)} s"
+    if length >= 0.9995 * SECONDS_PER_MILLISECOND:
+        return f"{sign}{number_text(length / SECONDS_PER_MILLISECOND)} ms"
+    return f"{sign}{length / SECONDS_PER_MICROSECOND:.0f} us"
+
+
+def size_text(size: float) -> str:
+    """Writes bytes with the unit that suits them."""
+    if size >= 999.5 * BYTES_PER_KILOBYTE:
+        return f"{number_text(size / BYTES_PER_MEGABYTE)} MB"
+    if size >= 99.5 * BYTES_PER_KILOBYTE:
+        return f"{size / BYTES_PER_KILOBYTE:.0f} KB"
+    return f"{number_text(size / BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
+
+
+def rate_text(rate: float) -> str:
+    """Writes a rate in B/s in bits per second."""
+    gbps = rate / BYTES_PER_SECOND_PER_GBPS
+    return f"{number_text(gbps)} Gbit/s" if gbps >= 0.9995 else f"{gbps * 1000:.0f} Mbit/s"
+
+
+def shortened(text: str, length: int) -> str:
+    """Cuts a text to so many characters, the end of it kept."""
+    return text if len(text) <= length else "..." + text[3 - length :]
+
+
+def text_width(text: str, *, size: int = 13, bold: bool = False) -> int:
+    """Returns the columns that a line takes on a canvas."""
+    return _word(text, size, bold).width
+
+
+def text_bar(share: float, width: int) -> str:
+    """Draws a horizontal bar with characters, so many between its brackets."""
+    filled = round(min(max(share, 0.0), 1.0) * width)
+    return f"[{'#' * filled}{'.' * (width - filled)}]"
+
+
+def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  ") -> list[str]:
+    """Writes a table as lines of text.
+
+    Args:
+        rows: Cells, as many in each row as ``alignment`` has letters.
+        alignment: ``l`` or ``r`` for each column.
+        indent: What stands before each line.
+    """
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(alignment))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if side == "r" else cell.ljust(width)
+            for cell, width, side in zip(row, widths, alignment, strict=True)
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return lines
+
+
+def _pillow(module: str) -> Any:
+    """Imports a module of Pillow."""
+    try:
+        return importlib.import_module(f"PIL.{module}")
+    except ImportError as error:
+        raise MissingDependencyError("Pillow", extra="plot", purpose="draw frames") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _font(size: int) -> Any:
+    """Loads the font that Pillow brings along."""
+    return _pillow("ImageFont").load_default(size=size)
+
+
+@functools.lru_cache(maxsize=GLYPHS_KEPT)
+def _glyph(letter: str, size: int, bold: bool) -> tuple["PillowImage.Image", int]:
+    """Draws one letter; returns its mask and the width that it takes."""
+    font = _font(size)
+    ascent, descent = font.getmetrics()
+    advance = font.getlength(letter)
+    if letter == " ":
+        advance *= SPACE_STRETCH
+    plain = _pillow("Image").new("L", (math.ceil(advance) + 2, ascent + descent))
+    _pillow("ImageDraw").Draw(plain).text((0, 0), letter, font=font, fill=255)
+    if not bold:
+        return plain, round(advance)
+    second = plain.point(lambda strength: round(strength * BOLD_WEIGHT))
+    heavy = plain.copy()
+    heavy.paste(255, (1, 0), second)
+    return heavy, round(advance + BOLD_WEIGHT)
+
+
+@functools.lru_cache(maxsize=WORDS_KEPT)
+def _word(text: str, size: int, bold: bool) -> "PillowImage.Image":
+    """Sets letters side by side; returns the mask."""
+    glyphs = [_glyph(letter, size, bold) for letter in text]
+    height = glyphs[0][0].height if glyphs else 1
+    mask: PillowImage.Image = _pillow("Image").new("L", (max(sum(advance for _, advance in glyphs), 1), height))
+    x = 0
+    for glyph, advance in glyphs:
+        mask.paste(255, (x, 0), glyph)
+        x += advance
+    return mask
+
+
+@functools.lru_cache(maxsize=1024)
+def _stripes(width: int, height: int) -> "PillowImage.Image":
+    """Draws slanted lines; returns the mask."""
+    mask: PillowImage.Image = _pillow("Image").new("L", (width, height))
+    draw = _pillow("ImageDraw").Draw(mask)
+    for x in range(-height, width + HATCH_STEP, HATCH_STEP):
+        draw.line([(x, height), (x + height, 0)], fill=170, width=2)
+    return mask
