@@ -1,0 +1,141 @@
+"""Holds the sharing of links to its definition, on random networks."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowsched_gym.model.rules.sharing import share_links
+
+ROUNDING = 1e-9
+
+
+class Network(NamedTuple):
+    """Links, and flows on them."""
+
+    capacity: npt.NDArray[np.float64]
+    paths: list[list[int]]
+    priority: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    rate_cap: npt.NDArray[np.float64]
+    admitted: npt.NDArray[np.bool_]
+
+
+@st.composite
+def networks(draw: st.DrawFn, *, priorities: int) -> Network:
+    """Draws up to five links and eight flows over them."""
+    num_links, num_flows = draw(st.integers(1, 5)), draw(st.integers(1, 8))
+
+    def for_each(count: int, values: st.SearchStrategy[object]) -> list[object]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    return Network(
+        capacity=np.array(for_each(num_links, st.floats(0.1, 100.0))),
+        paths=[draw(st.permutations(range(num_links)))[: draw(st.integers(1, num_links))] for _ in range(num_flows)],
+        priority=np.array(for_each(num_flows, st.integers(0, priorities - 1))),
+        weight=np.array(for_each(num_flows, st.floats(0.1, 10.0))),
+        rate_cap=np.array(for_each(num_flows, st.floats(0.1, 100.0) | st.just(np.inf))),
+        admitted=np.array(for_each(num_flows, st.sampled_from([True, True, True, False]))),
+    )
+
+
+def rates(network: Network) -> npt.NDArray[np.float64]:
+    """Shares the links; the scratch arrays must be left clean, and the flows sorted."""
+    num_flows, num_links = len(network.paths), len(network.capacity)
+    live, rate = np.arange(num_flows)[::-1].copy(), np.full(num_flows, np.nan)
+    load, open_flows = np.zeros(num_links), np.zeros(num_links, dtype=np.int64)
+    share_links(
+        live,
+        num_flows,
+        network.admitted,
+        network.priority,
+        network.weight,
+        network.rate_cap,
+        np.arange(num_flows),
+        network.capacity,
+        np.cumsum([0, *(len(path) for path in network.paths)]),
+        np.concatenate(network.paths),
+        rate,
+        np.zeros(num_links),
+        load,
+        open_flows,
+        np.zeros(num_links, dtype=np.int64),
+    )
+    assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
+    assert not load.any()
+    assert not open_flows.any()
+    return rate
+
+
+def on_link(network: Network, link: int, rate: npt.NDArray[np.float64], *, up_to: int) -> float:
+    """Adds up what flows up to a priority send over a link."""
+    return float(
+        sum(rate[row] for row, path in enumerate(network.paths) if link in path and network.priority[row] <= up_to)
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(network=networks(priorities=3))
+def test_no_link_is_overloaded_and_no_cap_or_ban_is_passed(network: Network) -> None:
+    rate = rates(network)
+
+    assert (rate >= 0).all()
+    assert (rate[~network.admitted] == 0).all()
+    assert (rate <= network.rate_cap * (1 + ROUNDING)).all()
+    for link, capacity in enumerate(network.capacity):
+        assert on_link(network, link, rate, up_to=3) <= capacity * (1 + ROUNDING)
+
+
+@settings(max_examples=100, deadline=None)
+@given(network=networks(priorities=3))
+def test_a_flow_below_its_cap_meets_a_link_where_none_of_its_priority_has_more(network: Network) -> None:
+    """Checks what defines weighted max-min fairness: a bottleneck for each flow, inside its priority."""
+    rate = rates(network)
+    per_weight = rate / network.weight
+
+    for row, path in enumerate(network.paths):
+        if not network.admitted[row] or rate[row] >= network.rate_cap[row] * (1 - ROUNDING):
+            continue
+        bottlenecks = [
+            link
+            for link in path
+            if on_link(network, link, rate, up_to=network.priority[row]) >= network.capacity[link] * (1 - ROUNDING)
+            and all(
+                per_weight[other] <= per_weight[row] * (1 + ROUNDING) + ROUNDING
+                for other, other_path in enumerate(network.paths)
+                if link in other_path and network.priority[other] == network.priority[row]
+            )
+        ]
+        assert bottlenecks, f"flow {row} could send faster than {rate[row]}"
+
+
+@settings(max_examples=50, deadline=None)
+@given(network=networks(priorities=2))
+def test_a_lower_priority_takes_nothing_from_a_higher_one(network: Network) -> None:
+    alone = network._replace(admitted=network.admitted & (network.priority == 0))
+
+    with_others, without = rates(network), rates(alone)
+
+    assert with_others[network.priority == 0].tolist() == without[network.priority == 0].tolist()
+
+
+def test_three_flows_on_a_line_of_two_links_share_as_in_the_textbook() -> None:
+    # Flow 0 crosses both links; the second link, of capacity 2, has room that only flow 2 can use.
+    network = Network(
+        capacity=np.array([1.0, 2.0]),
+        paths=[[0, 1], [0], [1]],
+        priority=np.zeros(3, dtype=np.int64),
+        weight=np.ones(3),
+        rate_cap=np.full(3, np.inf),
+        admitted=np.ones(3, dtype=np.bool_),
+    )
+
+    assert rates(network).tolist() == [0.5, 0.5, 1.5]
+    assert rates(network._replace(weight=np.array([3.0, 1.0, 1.0]))).tolist() == [0.75, 0.25, 1.25]
+    assert rates(network._replace(rate_cap=np.array([0.25, np.inf, np.inf]))).tolist() == [0.25, 0.75, 1.75]
+    assert rates(network._replace(admitted=np.array([False, True, True]))).tolist() == [0.0, 1.0, 2.0]
+    assert rates(network._replace(priority=np.array([1, 0, 0]))).tolist() == [0.0, 1.0, 2.0]
+    assert rates(network._replace(priority=np.array([0, 1, 1]))).tolist() == pytest.approx([1.0, 0.0, 1.0])

@@ -1,0 +1,69 @@
+"""Holds the queue of token requests to its order, and a destination to its counts."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
+from flowsched_gym.simulation import Destination
+
+
+def waiting(destination: Destination) -> list[int]:
+    """Returns the rows that wait, oldest first."""
+    rows: list[int] = destination.requests[destination.head : destination.tail].tolist()
+    return rows
+
+
+def test_a_request_that_is_taken_leaves_the_others_in_their_order() -> None:
+    requests = np.array([9, 4, 5, 6, 7])
+
+    assert take_request(requests, 1, 2) == 6
+    assert requests[2:].tolist() == [4, 5, 7]
+
+
+def test_a_request_that_is_sent_back_stands_behind_the_youngest() -> None:
+    requests = np.array([4, 5, 6, 0])
+
+    assert send_to_back(requests, 0, 3, 1) == 5
+    assert requests[1:].tolist() == [4, 6, 5]
+
+
+def test_taking_a_row_out_keeps_the_others() -> None:
+    rows = np.array([3, 8, 5, 0])
+
+    assert take_out(rows, 3, 8) == 2
+    assert rows[:2].tolist() == [3, 5]
+
+
+@given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))
+def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]) -> None:
+    destination = Destination(host=0, num_tokens=2, num_requests=len(commands))
+    queue: list[int] = []
+    active: list[int] = []
+    postponed: set[int] = set()
+    arrived = 0
+    for command, choice in commands:
+        if command == "enqueue":
+            destination.enqueue(arrived)
+            queue.append(arrived)
+            arrived += 1
+        elif command == "return" and active:
+            row = active.pop(choice % len(active))
+            destination.take_back(row)
+        elif queue and command == "grant" and len(active) < 2:
+            slot = choice % len(queue)
+            active.append(queue.pop(slot))
+            assert destination.grant(slot) == active[-1]
+        elif queue and command == "postpone" and queue[choice % len(queue)] not in postponed:
+            slot = choice % len(queue)
+            queue.append(queue.pop(slot))
+            postponed.add(queue[-1])
+            assert destination.postpone(slot) == queue[-1]
+
+        assert waiting(destination) == queue
+        assert destination.num_waiting == len(queue)
+        assert destination.active[: destination.num_active].tolist() == active
+        assert destination.tokens == 2 - len(active)
+        assert destination.expected == len(commands) - arrived
+        assert destination.asks == (len(active) < 2 and bool(queue))
+        assert destination.can_wait == (bool(active) or arrived < len(commands))
