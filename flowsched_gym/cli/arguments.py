@@ -10,7 +10,7 @@ from flowsched_gym.errors import ConfigError
 
 __all__ = ["key_values", "parse_value", "positive_integer", "positive_number", "seed"]
 
-WORDS: Final = {"true": True, "false": False, "none": None, "null": None}
+PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -61,8 +61,8 @@ def parse_value(text: str) -> object:
     """Converts the value of a ``key=value`` argument.
 
     JSON is taken as such: numbers, ``true``, ``[1e5, 1e6]``, ``{"kind": "exponential", "mean": 1e5}``, ``"text"``. So
-    are other notations of numbers, the words true, false and none in any case, and numbers with commas between
-    (``1e5,1e6``, a list). All else is text.
+    are other notations of numbers, Python's True, False and None, and numbers with commas between (``1e5,1e6``, a
+    list). All else is text, such as ``none``, which some arguments have as a value.
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
@@ -70,8 +70,8 @@ def parse_value(text: str) -> object:
         pass
     if NUMBER.fullmatch(text):
         return float(text)
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if text in PYTHON_WORDS:
+        return PYTHON_WORDS[text]
     parts = text.split(",")
     if len(parts) > 1 and all(NUMBER.fullmatch(part.strip()) for part in parts):
         return [parse_value(part.strip()) for part in parts]

@@ -9,7 +9,7 @@ from typing import Final
 from flowsched_gym.cli.arguments import key_values, positive_integer, seed
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.evaluation import EvaluationResult, evaluate
+from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate
 from flowsched_gym.leaderboard import Table
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
@@ -58,6 +58,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         print(f"{result.policy} on {result.environment}, {len(result.episodes)} episodes:")
         print(_table(result).text(), end="")
+        if len(result.episodes) < MIN_EPISODES:
+            print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
 def _table(result: EvaluationResult) -> Table:

@@ -1,0 +1,136 @@
+"""Holds the command line to its exit statuses and to one line for each error."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flowsched_gym import __version__
+from flowsched_gym.cli import app, list_command
+
+
+def spawn(*arguments: str, **options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "flowsched_gym.cli", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "flowsched: error: the following arguments are required: COMMAND (see flowsched --help)"),
+        (["dance"], "flowsched: error: argument COMMAND: invalid choice: 'dance'"),
+        (["list", "--jason"], "flowsched: error: unrecognized arguments: --jason"),
+        (
+            ["workload", "gather-a1", "--out", "x.csv"],
+            "flowsched workload: error: the following arguments are required",
+        ),
+        (
+            ["workload", "gather-a1", "--flows", "0", "--out", "x.csv"],
+            "argument --flows: '0': it must be an integer >= 1",
+        ),
+        (
+            ["workload", "gather-a1", "--flows", "9", "--load", "nan", "--out", "x.csv"],
+            "--load: 'nan': it must be a finite",
+        ),
+        (["replay", "x.csv"], "flowsched replay: error: the following arguments are required: --discipline"),
+        (
+            ["replay", "x.csv", "--discipline", "edf", "--link-gbps", "1", "--capacity", "5"],
+            "not allowed with argument",
+        ),
+        (
+            ["evaluate", "e", "--policy", "edf", "--episodes", "1", "--seed", "-1"],
+            "--seed: '-1': it must be an integer >=",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line_on_standard_error_and_status_2(flowsched, arguments: list[str], message: str) -> None:
+    outcome = flowsched(*arguments)
+
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [[], ["list"], ["workload"], ["replay"], ["evaluate"], ["leaderboard"]])
+def test_every_command_has_help(flowsched, command: list[str]) -> None:
+    outcome = flowsched(*command, "--help")
+
+    assert outcome.status == 0
+    assert "usage: flowsched" in outcome.out
+    assert outcome.err == ""
+
+
+def test_the_version_is_that_of_the_package(flowsched) -> None:
+    assert flowsched("--version") == (0, f"flowsched-gym {__version__}\n", "")
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_too(flowsched, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr(list_command, "inventory", fail)
+    outcome = flowsched("list")
+
+    assert outcome.status == 1
+    assert outcome.err == (
+        "flowsched: error: unforeseen RuntimeError: first line second line (FLOWSCHED_TRACEBACK=1 shows where)\n"
+    )
+
+
+def test_the_traceback_is_shown_on_request(flowsched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_command, "inventory", lambda: 1 / 0)
+    monkeypatch.setenv(app.TRACEBACK_VARIABLE, "1")
+
+    assert "Traceback" in flowsched("list").err
+
+
+def test_too_little_memory_is_an_error_of_one_line(flowsched, tmp_path: Path) -> None:
+    outcome = flowsched("workload", "gather-a1", "--flows", 10**15, "--out", tmp_path / "flows.csv")
+
+    assert outcome.status == 2
+    assert outcome.err.startswith("flowsched: error: not enough memory")
+    assert outcome.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -> None:
+    with spawn("workload", "gather-a1", "--flows", "3000000", "--out", str(tmp_path / "flows.csv")) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "flowsched: interrupted"
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_stops_early_hears_nothing() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with subprocess.Popen(
+        [sys.executable, "-m", "flowsched_gym.cli", "list"], stdout=writer, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(writer)
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert err == ""
+
+
+def test_the_command_line_works_as_a_process_of_its_own() -> None:
+    with spawn("list", "--json") as process:
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert err == ""
+    assert "flowsched/Artemis-v0" in [entry["name"] for entry in json.loads(out)["environments"]]

@@ -1,0 +1,81 @@
+"""Tells how values on the command line are read."""
+
+import argparse
+
+import pytest
+
+from flowsched_gym.cli.arguments import key_values, parse_value, positive_integer, positive_number, seed
+from flowsched_gym.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-2.5e-3", -2.5e-3),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("+3", 3.0),
+        ("true", True),
+        ("False", False),
+        ("None", None),
+        ("null", None),
+        ("none", "none"),
+        ("fifo", "fifo"),
+        ('"5"', "5"),
+        ("", ""),
+        ("[1e5, 1e6]", [1e5, 1e6]),
+        ("[]", []),
+        ("1e5,1e6", [1e5, 1e6]),
+        ("1, 2", [1, 2]),
+        ("a,b", "a,b"),
+        ('{"kind": "exponential", "mean": 5}', {"kind": "exponential", "mean": 5}),
+        ("[1,", "[1,"),
+        ("NaN", "NaN"),
+        ("Infinity", "Infinity"),
+        ("flows/my=file.csv", "flows/my=file.csv"),
+    ],
+)
+def test_values_are_json_where_they_can_be_and_text_otherwise(text: str, value: object) -> None:
+    parsed = parse_value(text)
+
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_keys_and_values_are_parted_at_the_first_equals_sign() -> None:
+    assert key_values("--param", ["a=1", "file=x=y"]) == {"a": 1, "file": "x=y"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (["a"], "--param is 'a': it must be key=value"),
+        (["=5"], "--param is '=5': it must be key=value"),
+        (["a-b=5"], "--param is 'a-b=5': it must be key=value"),
+        (["a=5", "a=6"], "--param gives a twice"),
+    ],
+)
+def test_other_forms_are_refused(entries: list[str], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        key_values("--param", entries)
+
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "many", "", "1e3"])
+def test_what_is_no_positive_integer_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="it must be an integer >= 1"):
+        positive_integer(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "many", ""])
+def test_what_is_no_positive_number_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="it must be a finite number > 0"):
+        positive_number(text)
+
+
+def test_a_seed_may_be_zero_but_not_negative() -> None:
+    assert seed("0") == 0
+    with pytest.raises(argparse.ArgumentTypeError, match="it must be an integer >= 0"):
+        seed("-1")

@@ -1,0 +1,56 @@
+"""Reads what ``flowsched list`` prints."""
+
+import json
+
+import gymnasium
+import pytest
+
+from flowsched_gym.cli import output
+from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.topology import TOPOLOGIES
+from flowsched_gym.workload import WORKLOADS
+
+
+def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
+    outcome = flowsched("list")
+
+    assert outcome.status == 0
+    assert outcome.err == ""
+    headings = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
+    assert headings == ["environments:", "disciplines:", "policies:", "workloads:", "topologies:"]
+    for name in (*WORKLOADS, *DISCIPLINES, *TOPOLOGIES):
+        lines = [line for line in outcome.out.splitlines() if line.split()[0] == name]
+        assert lines
+        assert all(len(line.split(maxsplit=1)[1]) > 5 for line in lines)
+
+
+def test_descriptions_begin_in_one_column(flowsched) -> None:
+    entries = [line for line in flowsched("list").out.splitlines() if line.startswith(" ")]
+
+    starts = {len(line) - len(line.lstrip().split(maxsplit=1)[1]) for line in entries}
+    assert len(starts) == 1
+
+
+def test_as_json_it_is_one_document_with_the_same_content(flowsched) -> None:
+    outcome = flowsched("list", "--json")
+
+    lists = json.loads(outcome.out)
+    assert list(lists) == ["environments", "disciplines", "policies", "workloads", "topologies"]
+    assert [entry["name"] for entry in lists["workloads"]] == list(WORKLOADS)
+    assert [entry["name"] for entry in lists["disciplines"]] == list(DISCIPLINES)
+    assert all(entry["description"] for entries in lists.values() for entry in entries)
+    registered = {name for name in gymnasium.registry if name.startswith("flowsched/")}
+    assert {entry["name"] for entry in lists["environments"]} == registered
+
+
+def test_on_a_narrow_terminal_long_lines_are_folded(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "50")
+
+    output.print_definitions({"edf": "earliest deadline first " * 4}, width=5, indent="  ")
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("  edf    earliest deadline")
+    assert all(len(line) < 50 for line in lines)
+    assert all(line.startswith(" " * 9) for line in lines[1:])

@@ -1,0 +1,223 @@
+"""Replays flow files by ``flowsched replay``."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.cli.replay_command import measure
+from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.workload import read_flows
+
+HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
+
+# At 100 B/s: flow 0 alone for 1 s, then by discipline.
+TOY = "0,,1,0,300,0,\n1,0,2,0,100,1,1.5\n2,0,1,0,100,1,1.5\n"
+
+
+@pytest.fixture
+def flows(tmp_path: Path) -> Path:
+    path = tmp_path / "flows.csv"
+    path.write_text(f"{HEADER}\n{TOY}")
+    return path
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_records_are_the_flows_and_what_became_of_them(flowsched, flows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "records.csv"
+
+    outcome = flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--out", out)
+
+    assert outcome.status == 0
+    assert outcome.err == ""
+    rows = rows_of(out)
+    assert list(rows[0]) == [*HEADER.split(","), "completion_s", "fct_s", "slowdown", "deadline_met"]
+    assert [row["flow_id"] for row in rows] == ["0", "1", "2"]
+    assert [row["task_id"] for row in rows] == ["", "0", "0"]
+    assert [row["deadline_s"] for row in rows] == ["", "1.5", "1.5"]
+    assert [float(row["completion_s"]) for row in rows] == pytest.approx([5.0, 2.0, 3.0])
+    assert [float(row["fct_s"]) for row in rows] == pytest.approx([5.0, 1.0, 2.0])
+    assert [float(row["slowdown"]) for row in rows] == pytest.approx([5 / 3, 1.0, 2.0])
+    assert [row["deadline_met"] for row in rows] == ["", "true", "false"]
+
+
+def test_the_records_hold_the_same_bits_as_the_replay_in_python(flowsched, tmp_path: Path) -> None:
+    path, out = tmp_path / "flows.csv", tmp_path / "records.csv"
+    flowsched("workload", "gather-heavy", "--flows", 200, "--out", path)
+
+    flowsched("replay", path, "--discipline", "ps", "--topology", "big-switch", "--link-gbps", 2, "--out", out)
+
+    records = flowsched_gym.replay(path, discipline="ps", topology="big-switch", capacity=250e6)
+    rows = rows_of(out)
+    for column, values in (("completion_s", records.completion_time), ("slowdown", records.slowdown)):
+        assert [float(row[column]) for row in rows] == values.tolist()
+    assert [row["deadline_met"] == "true" for row in rows] == records.deadline_met.tolist()
+
+
+def test_as_json_the_metrics_are_one_document_without_nan(flowsched, flows: Path) -> None:
+    outcome = flowsched("replay", flows, "--discipline", "fifo", "--capacity", 100, "--json")
+
+    metrics = json.loads(outcome.out)
+    assert tuple(metrics) == METRIC_NAMES
+    assert metrics["num_flows"] == 3
+    assert metrics["mean_fct"] == pytest.approx((3 + 3 + 4) / 3)
+    assert metrics["deadline_hit_ratio"] == 0.0
+    assert metrics["utilisation"] == pytest.approx(1.0)
+    assert "NaN" not in outcome.out
+
+
+def test_metrics_that_are_not_defined_are_null_in_json_and_left_out_of_the_table(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,1,0,100,0\n")
+
+    assert json.loads(flowsched("replay", path, "--discipline", "ps", "--json").out)["deadline_hit_ratio"] is None
+    table = flowsched("replay", path, "--discipline", "ps").out
+    assert "mean_fct" in table
+    assert "deadline_hit_ratio" not in table
+    assert "nan" not in table
+
+
+def test_one_link_is_utilised_as_one_however_many_hosts_receive(tmp_path: Path) -> None:
+    columns = {
+        "flow_id": [0, 1], "source": [2, 3], "destination": [0, 1], "size_bytes": [100, 100], "arrival_s": [0, 0]
+    }  # fmt: skip
+    shared = flowsched_gym.replay(columns, discipline="ps", capacity=100.0)
+    apart = flowsched_gym.replay(columns, discipline="ps", topology="big-switch", capacity=100.0)
+
+    assert measure(shared, topology="one-link", capacity=100.0).utilisation == pytest.approx(1.0)
+    assert measure(apart, topology="big-switch", capacity=100.0).utilisation == pytest.approx(1.0)
+    assert apart.completion_time.max() == pytest.approx(shared.completion_time.max() / 2)
+
+
+@pytest.mark.parametrize("thresholds", ["[50, 150]", "50,150", "5e1, 1.5e2"])
+def test_parameters_reach_the_discipline(flowsched, flows: Path, tmp_path: Path, thresholds: str) -> None:
+    out = tmp_path / "records.csv"
+    parameters = ["--param", f"thresholds={thresholds}", "--param", "within=fifo"]
+
+    assert flowsched("replay", flows, "--discipline", "mlfq", *parameters, "--capacity", 100, "--out", out).status == 0
+
+    expected = flowsched_gym.replay(
+        flows, discipline="mlfq", parameters={"thresholds": [50.0, 150.0], "within": "fifo"}, capacity=100.0
+    )
+    assert [float(row["fct_s"]) for row in rows_of(out)] == expected.fct.tolist()
+
+
+def test_records_may_be_parquet(flowsched, flows: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "records.parquet"
+
+    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--out", out).status == 0
+
+    table = parquet.read_table(out).to_pydict()
+    assert table["completion_s"] == pytest.approx([5.0, 2.0, 3.0])
+    assert table["deadline_met"] == [None, True, False]
+    assert table["task_id"] == [None, 0, 0]
+
+
+def test_a_plot_is_written(flowsched, flows: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.png"
+
+    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--plot", picture).status == 0
+
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
+    assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
+
+    outcome = flowsched("replay", flows, "--discipline", "srpt")
+    assert outcome.status == 2
+    assert "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--discipline", "edff"], "discipline is 'edff': it must be one of fifo, ps"),
+        (["--discipline", "edf", "--topology", "ring"], "topology is 'ring': it must be one of one-link, big-switch"),
+        (
+            ["--discipline", "edf", "--topology", "big-switch", "--hosts", "2"],
+            "topology big-switch has the hosts 0 to 1",
+        ),
+        (["--discipline", "edf", "--param", "thresholds=5"], "discipline edf has no parameter 'thresholds'"),
+        (["--discipline", "edf", "--param", "thresholds"], "--param is 'thresholds': it must be key=value"),
+        (["--discipline", "edf", "--plot", "picture.doc"], "picture.doc has the extension '.doc': a picture needs one"),
+        (["--discipline", "edf", "--plot", "none/picture.png"], "none/picture.png cannot be written: the folder"),
+        (["--discipline", "edf", "--out", "none/records.csv"], "none/records.csv cannot be written: the folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(flows.parent)
+    if "--out" not in arguments:
+        arguments = [*arguments, "--out", "records.csv"]
+
+    outcome = flowsched("replay", flows, *arguments)
+
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert list(flows.parent.iterdir()) == [flows]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "does not exist: a flow file is needed"),
+        ("", "the file is empty"),
+        (f"{HEADER},color\n0,,1,0,5,0,,red\n", "line 1: unknown column 'color'"),
+        (f"{HEADER}\n0,,1,0,-5,0,\n", "line 2, column size_bytes: '-5': it must be a finite number of bytes > 0"),
+        (f"{HEADER}\n0,,1,0,nan,0,\n", "line 2, column size_bytes: 'nan'"),
+        (f"{HEADER}\n1,,1,0,5,0,\n1,,1,0,5,0,\n", "line 3, column flow_id: 1 after 1"),
+        (f"{HEADER}\n2,,1,0,5,0,\n1,,1,0,5,0,\n", "line 3, column flow_id: 1 after 2"),
+        (f"{HEADER}\n0,,1,0,5,0,\n1,,1", "line 3: 3 cells in '1,,1': it must be 7"),
+    ],
+)
+def test_a_bad_flow_file_is_one_line_and_writes_nothing(flowsched, tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "flows.csv"
+    if content is not None:
+        path.write_text(content)
+    before = list(tmp_path.iterdir())
+
+    outcome = flowsched("replay", path, "--discipline", "edf", "--out", tmp_path / "records.csv", "--json")
+
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith(f"flowsched: error: {path}")
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == before
+
+
+def test_without_matplotlib_the_pip_command_is_named_before_anything_is_simulated(
+    flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    outcome = flowsched("replay", flows, "--discipline", "edf", "--plot", flows.with_name("picture.png"))
+
+    assert outcome.status == 2
+    assert "pip install 'flowsched-gym[plot]'" in outcome.err
+
+
+def test_a_replay_gives_the_same_file_again(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    flowsched("workload", "gather-multi", "--flows", 300, "--out", path)
+
+    texts = []
+    for name in ("a.csv", "b.csv"):
+        flowsched("replay", path, "--discipline", "las", "--topology", "big-switch", "--out", tmp_path / name)
+        texts.append((tmp_path / name).read_text())
+
+    assert texts[0] == texts[1]
+    assert np.isfinite(read_flows(path).size).all()
