@@ -1,0 +1,87 @@
+"""Holds topologies to their paths, delays and capacities."""
+
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError, WorkloadError
+from flowsched_gym.topology import TOPOLOGIES, Topology, big_switch, make_topology, one_link
+
+
+def links_between(topology: Topology, source: int, destination: int) -> list[str]:
+    """Returns the names of the links on a path."""
+    path = topology.path_of(np.array([source]), np.array([destination]))[0]
+    links = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]]
+    return [topology.link_names[link] for link in links]
+
+
+def test_the_switch_joins_each_pair_of_hosts_by_an_uplink_and_a_downlink() -> None:
+    switch = big_switch(num_hosts=3)
+
+    assert switch.num_links == 6
+    for source in range(3):
+        for destination in range(3):
+            assert links_between(switch, source, destination) == [f"host {source} up", f"host {destination} down"]
+
+
+def test_all_flows_share_the_one_link_whatever_their_hosts() -> None:
+    link = one_link(capacity=5.0, delay=0.25)
+
+    assert link.path_of(np.array([0, 70]), np.array([9, 4])).tolist() == [0, 0]
+    assert link.path_delay(np.array([0, 0])).tolist() == [0.25, 0.25]
+    assert link.path_capacity(np.array([0, 0])).tolist() == [5.0, 5.0]
+
+
+def test_the_delay_of_a_path_is_the_sum_over_its_links() -> None:
+    switch = big_switch(num_hosts=2, delay=np.array([1.0, 2.0, 4.0, 8.0]))  # type: ignore[arg-type]
+    path = switch.path_of(np.array([0, 1, 0]), np.array([1, 0, 0]))
+
+    assert switch.path_delay(path).tolist() == [9.0, 6.0, 5.0]
+    # Equal links give a whole multiple, to the last bit.
+    assert big_switch(num_hosts=2, delay=0.1).path_delay(path).tolist() == [0.2, 0.2, 0.2]
+
+
+def test_the_capacity_of_a_path_is_that_of_its_slowest_link() -> None:
+    switch = big_switch(num_hosts=2, capacity=np.array([1.0, 2.0, 3.0, 0.5]))  # type: ignore[arg-type]
+    path = switch.path_of(np.array([1, 0, 1]), np.array([0, 1, 0]))
+
+    assert switch.path_capacity(path).tolist() == [2.0, 0.5, 2.0]
+    assert switch.path_capacity(path[:0]).tolist() == []
+
+
+def test_arrays_of_a_topology_cannot_be_written() -> None:
+    switch = big_switch(num_hosts=2)
+    for array in (switch.capacity, switch.delay, switch.path_start, switch.path_links):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_every_topology_is_made_by_name_with_a_gigabit_unless_told_otherwise(name: str) -> None:
+    assert set(make_topology(name, num_hosts=4).capacity) == {125e6}
+    assert set(make_topology(name, num_hosts=4, capacity=7.0, delay=0.5).capacity) == {7.0}
+    assert make_topology(name, num_hosts=4).name == name
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_capacity_that_is_not_finite_and_positive_is_refused(value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"topology one-link: capacity is {value}: it must be finite and > 0 B/s"):
+        one_link(capacity=value)
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_a_delay_that_is_not_finite_and_at_least_zero_is_refused(value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"topology big-switch: delay is {value}: it must be finite and >= 0 s"):
+        big_switch(num_hosts=2, delay=value)
+
+
+def test_a_switch_needs_two_hosts_and_a_topology_a_name_that_exists() -> None:
+    with pytest.raises(ConfigError, match="topology big-switch: num_hosts is 1: it must be >= 2"):
+        make_topology("big-switch", num_hosts=1)
+    with pytest.raises(ConfigError, match="topology is 'torus': it must be one of one-link, big-switch"):
+        make_topology("torus", num_hosts=4)
+
+
+def test_a_host_outside_the_topology_is_refused() -> None:
+    switch = big_switch(num_hosts=2)
+    with pytest.raises(WorkloadError, match="destination is 5 in row 1: topology big-switch has the hosts 0 to 1"):
+        switch.path_of(np.array([0, 1]), np.array([1, 5]))
