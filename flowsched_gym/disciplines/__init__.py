@@ -1,6 +1,6 @@
 """Scheduling disciplines that act inside the simulation at every event."""
 
-from flowsched_gym.disciplines.base import BaseDiscipline
+from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
 from flowsched_gym.disciplines.registry import DISCIPLINES, make_discipline
 from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq, Within
@@ -8,6 +8,8 @@ from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq, Within
 __all__ = [
     "DISCIPLINES",
     "BaseDiscipline",
+    "DisciplineArrays",
+    "DisciplineKind",
     "Edf",
     "Fifo",
     "Las",

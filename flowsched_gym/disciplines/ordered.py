@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.disciplines.base import BaseDiscipline
+from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.ordering import (
     order_by_arrival,
@@ -23,6 +23,8 @@ IntArray = npt.NDArray[np.int64]
 class Fifo(BaseDiscipline):
     """First in, first out."""
 
+    kind = DisciplineKind.FIFO
+
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by arrival."""
         order_by_arrival(live, count, self.state.arrival_time, self.controls.priority)
@@ -30,6 +32,8 @@ class Fifo(BaseDiscipline):
 
 class Psjf(BaseDiscipline):
     """Smallest original size first, preemptively."""
+
+    kind = DisciplineKind.PSJF
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by size."""
@@ -39,6 +43,8 @@ class Psjf(BaseDiscipline):
 class Srpt(BaseDiscipline):
     """Shortest remaining processing time first."""
 
+    kind = DisciplineKind.SRPT
+
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by remaining bytes."""
         order_by_remaining(live, count, self.state.remaining, self.state.arrival_time, self.controls.priority)
@@ -46,6 +52,8 @@ class Srpt(BaseDiscipline):
 
 class Sjf(BaseDiscipline):
     """Smallest flow (job) first, without preemption."""
+
+    kind = DisciplineKind.SJF
 
     def begin(self, state: FlowState, controls: Controls) -> None:
         """Makes room for the keys."""
@@ -67,9 +75,15 @@ class Sjf(BaseDiscipline):
             self._second,
         )
 
+    def arrays(self) -> DisciplineArrays:
+        """Hands over the keys."""
+        return super().arrays()._replace(first=self._first, second=self._second)
+
 
 class Edf(BaseDiscipline):
     """Earliest absolute deadline first, preemptively; flows without one come last, shortest remaining first."""
+
+    kind = DisciplineKind.EDF
 
     def begin(self, state: FlowState, controls: Controls) -> None:
         """Makes room for the key."""
@@ -83,9 +97,15 @@ class Edf(BaseDiscipline):
             live, count, state.deadline, state.remaining, state.arrival_time, self.controls.priority, self._second
         )
 
+    def arrays(self) -> DisciplineArrays:
+        """Hands over the key."""
+        return super().arrays()._replace(second=self._second)
+
 
 class _SizeDeadlineRatio(BaseDiscipline):
     """Ranks by the ratio of size and time allowed after arrival; flows without a deadline come last."""
+
+    kind = DisciplineKind.RATIO
 
     _sign: float
 
@@ -102,6 +122,10 @@ class _SizeDeadlineRatio(BaseDiscipline):
         order_by_ratio(
             live, count, self._ratio, state.remaining, state.arrival_time, self.controls.priority, self._second
         )
+
+    def arrays(self) -> DisciplineArrays:
+        """Hands over the ratios and the key."""
+        return super().arrays()._replace(first=self._ratio, second=self._second)
 
 
 class Ssdf(_SizeDeadlineRatio):

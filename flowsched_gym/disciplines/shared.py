@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.disciplines.base import BaseDiscipline
+from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.feedback import (
@@ -35,6 +35,8 @@ class Within(StrEnum):
 class Ps(BaseDiscipline):
     """Processor sharing; on a network, max-min fairness."""
 
+    kind = DisciplineKind.PS
+
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Changes nothing: all flows are equal from the start."""
 
@@ -46,9 +48,12 @@ class Las(BaseDiscipline):
     differ may drift apart in between.
     """
 
+    kind = DisciplineKind.LAS
+
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Makes a level of each group of flows that have attained the same."""
-        share_least_attained(live, count, self.state.attained, self.controls.priority)
+        state = self.state
+        share_least_attained(now, live, count, state.attained, state.rate, self.controls.priority)
 
     def review_time(self, now: float, live: IntArray, count: int) -> float:
         """Returns when one level catches up with the next."""
@@ -65,6 +70,8 @@ class Mlfq(BaseDiscipline):
     Raises:
         ConfigError: The thresholds are not finite, positive and increasing.
     """
+
+    kind = DisciplineKind.FEEDBACK
 
     def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
         """Checks the thresholds."""
@@ -85,6 +92,14 @@ class Mlfq(BaseDiscipline):
         )
         head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
 
+    def arrays(self) -> DisciplineArrays:
+        """Hands over thresholds and levels."""
+        return (
+            super()
+            .arrays()
+            ._replace(share=self._share, limits=self._thresholds, level=self._level, entered=self._entered)
+        )
+
 
 class Qsjf(BaseDiscipline):
     """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
@@ -96,6 +111,8 @@ class Qsjf(BaseDiscipline):
     Raises:
         ConfigError: The thresholds are not finite, positive and increasing.
     """
+
+    kind = DisciplineKind.SIZE_CLASSES
 
     def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
         """Checks the thresholds."""
@@ -110,9 +127,11 @@ class Qsjf(BaseDiscipline):
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by queue."""
-        head_of_each_level(
-            live, count, self._level, self.state.arrival_time, self.controls.priority, self._share
-        )
+        head_of_each_level(live, count, self._level, self.state.arrival_time, self.controls.priority, self._share)
+
+    def arrays(self) -> DisciplineArrays:
+        """Hands over the queues."""
+        return super().arrays()._replace(share=self._share, level=self._level, entered=self.state.arrival_time.copy())
 
 
 class Wfq(BaseDiscipline):
@@ -126,6 +145,8 @@ class Wfq(BaseDiscipline):
     Raises:
         ConfigError: A queue does not exist, or a weight is not finite and > 0.
     """
+
+    kind = DisciplineKind.WEIGHTED
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
         """Checks queues and weights."""
@@ -141,7 +162,9 @@ class Wfq(BaseDiscipline):
         """Checks that each flow has a queue."""
         super().begin(state, controls)
         if len(self._queue) != len(state.size):
-            raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {len(state.size)} flows")
+            raise ConfigError(
+                f"queue has {len(self._queue)} entries: it must have one for each of {len(state.size)} flows"
+            )
         self._occupancy = np.zeros(len(self._weights), dtype=np.int64)
 
     def control(self, now: float, live: IntArray, count: int) -> None:
@@ -156,6 +179,20 @@ class Wfq(BaseDiscipline):
             self.controls.admitted,
             self.controls.weight,
             self._occupancy,
+        )
+
+    def arrays(self) -> DisciplineArrays:
+        """Hands over queues and weights."""
+        return (
+            super()
+            .arrays()
+            ._replace(
+                share=self._share,
+                weights=self._weights,
+                level=self._queue,
+                entered=self.state.arrival_time.copy(),
+                occupancy=self._occupancy,
+            )
         )
 
 

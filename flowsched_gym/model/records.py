@@ -5,7 +5,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Records"]
+from flowsched_gym.model.rules.progress import latest_completion
+
+__all__ = ["Records", "complete_records"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -57,3 +59,35 @@ class Records:
     def num_flows(self) -> int:
         """Number of flows."""
         return len(self.flow_id)
+
+
+def complete_records(
+    *,
+    flow_id: IntArray,
+    task_id: IntArray,
+    source: IntArray,
+    destination: IntArray,
+    size: FloatArray,
+    arrival_time: FloatArray,
+    deadline_span: FloatArray,
+    grant_time: FloatArray,
+    completion_time: FloatArray,
+    ideal_fct: FloatArray,
+) -> Records:
+    """Builds records from what an engine measured; see ``Records`` for the arrays."""
+    fct = completion_time - arrival_time
+    return Records(
+        flow_id=flow_id,
+        task_id=task_id,
+        source=source,
+        destination=destination,
+        size=size,
+        arrival_time=arrival_time,
+        deadline_span=deadline_span,
+        grant_time=grant_time,
+        completion_time=completion_time,
+        fct=fct,
+        ideal_fct=ideal_fct,
+        slowdown=fct / ideal_fct,
+        deadline_met=completion_time <= latest_completion(arrival_time + deadline_span),
+    )

@@ -1,6 +1,6 @@
 """Says what a policy is: anything that predicts actions as Stable-Baselines3's models do."""
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,6 @@ class Policy(Protocol):
         Returns:
             Actions, () or (batch,), and the state.
         """
-        ...
-
-    @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
-        """Makes the policy for an environment."""
         ...
 
 

@@ -126,9 +126,7 @@ class LinkSharing:
             return
         self._discipline.control(now, self.live, count)
         share_links(self.live, count, *self._share_arrays)
-        time = min(
-            next_event_time(now, self.live, count, *self._next_arrays),
-            self._discipline.review_time(now, self.live, count),
-        )
+        review_time = self._discipline.review_time(now, self.live, count)
+        time = next_event_time(now, self.live, count, *self._next_arrays, review_time)
         if time < np.inf:
             self._wake = self._clock.at(time, EventKind.COMPLETION, self._on_wake)

@@ -10,7 +10,7 @@ from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.records import Records
+from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.progress import latest_completion
 from flowsched_gym.model.rules.transport import isolated_times, wire_volume
 from flowsched_gym.model.state import new_flow_state
@@ -185,10 +185,7 @@ class Simulation:
         )
         waits = (2.0 if self._has_tokens else 0.0) * self._path_delay
         waits += transport.handshake_round_trips * self._round_trip
-        ideal_fct = sending + waits + self._path_delay
-        completion_time = self._completion_time.copy()
-        fct = completion_time - workload.arrival_time
-        return Records(
+        return complete_records(
             flow_id=workload.flow_id,
             task_id=workload.task_id,
             source=workload.source,
@@ -197,11 +194,8 @@ class Simulation:
             arrival_time=workload.arrival_time,
             deadline_span=workload.deadline_span,
             grant_time=self._grant_time.copy(),
-            completion_time=completion_time,
-            fct=fct,
-            ideal_fct=ideal_fct,
-            slowdown=fct / ideal_fct,
-            deadline_met=completion_time <= np.array(self._latest),
+            completion_time=self._completion_time.copy(),
+            ideal_fct=sending + waits + self._path_delay,
         )
 
     def _schedule_arrivals(self, times: npt.NDArray[np.float64]) -> None:

@@ -1,13 +1,36 @@
-"""Compiles the rules: one decorator, so that all of them obey the same arithmetic."""
+"""Compiles the rules: one decorator, so that all of them obey the same arithmetic.
 
+Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
+into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
+of every cached function is a digest of the sources of all rules and of the compiled engine.
+"""
+
+import hashlib
 from collections.abc import Callable
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
 from numba import njit
 
 __all__ = ["rule"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy"}
+PACKAGE: Final = Path(__file__).parents[2]
+COMPILED_FOLDERS: Final = ("model", "batch", "disciplines")
+
+
+def _digest() -> str:
+    """Digests the sources that compiled code depends on."""
+    digest = hashlib.sha256()
+    for folder in COMPILED_FOLDERS:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+STAMP: Final = _digest()
 
 
 def rule(function: Function) -> Function:
@@ -16,13 +39,10 @@ def rule(function: Function) -> Function:
     ``function.py_func`` is the plain function. Without a folder to write to, the code is compiled in each process.
     """
     try:
-        return _compile(function, cache=True)
+        dispatcher = njit(cache=True, **OPTIONS)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
-        return _compile(function, cache=False)
-
-
-def _compile(function: Function, *, cache: bool) -> Function:
-    """Compiles with the options that all rules share."""
-    return cast(Function, njit(cache=cache, fastmath=False, error_model="numpy", boundscheck=False)(function))
+        return cast(Function, njit(**OPTIONS)(function))
+    dispatcher._cache._cache_file._source_stamp = STAMP
+    return cast(Function, dispatcher)

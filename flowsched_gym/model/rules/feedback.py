@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.progress import TIME_TOLERANCE
 
 __all__ = [
     "LEVEL_TOLERANCE",
@@ -26,21 +27,40 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @rule
-def share_least_attained(live: IntArray, count: int, attained: FloatArray, priority: IntArray) -> None:
-    """Serves the least attained bytes first; equals share (LAS). Equal means within ``LEVEL_TOLERANCE``."""
+def share_least_attained(
+    now: float, live: IntArray, count: int, attained: FloatArray, rate: FloatArray, priority: IntArray
+) -> None:
+    """Serves the least attained bytes first; equals share (LAS).
+
+    Equal means within ``LEVEL_TOLERANCE``, and within what the fastest flow sends in the rounding of the time.
+
+    Args:
+        now: Time in s.
+        live: Rows of the live flows in its first ``count`` places; reordered by attained bytes.
+        count: Number of live flows.
+        attained: Bytes sent.
+        rate: Rates in B/s up to now.
+        priority: Receives the levels, 0, 1, ...
+    """
     for place in range(1, count):
         row = live[place]
         hole = place
         while hole > 0 and (
-            attained[live[hole - 1]] > attained[row] or (attained[live[hole - 1]] == attained[row] and live[hole - 1] > row)
+            attained[live[hole - 1]] > attained[row]
+            or (attained[live[hole - 1]] == attained[row] and live[hole - 1] > row)
         ):
             live[hole] = live[hole - 1]
             hole -= 1
         live[hole] = row
+    fastest = 0.0
+    for place in range(count):
+        fastest = max(fastest, rate[live[place]])
     level = 0
     for place in range(count):
-        if place > 0 and attained[live[place]] > attained[live[place - 1]] * (1.0 + LEVEL_TOLERANCE):
-            level += 1
+        if place > 0:
+            behind, ahead = attained[live[place - 1]], attained[live[place]]
+            if ahead - behind > fastest * (now * TIME_TOLERANCE) + behind * LEVEL_TOLERANCE:
+                level += 1
         priority[live[place]] = level
 
 

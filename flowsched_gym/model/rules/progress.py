@@ -18,6 +18,8 @@ TIME_TOLERANCE: Final = 1e-14
 """Relative rounding of event times, about 45 units in the last place."""
 SIZE_TOLERANCE: Final = 1e-13
 """Relative rounding of bytes summed over the events of a flow."""
+SMALLEST_STEP: Final = 2.0**-52
+"""Relative distance of a time to the next one that float64 can hold, or twice that."""
 DEADLINE_TOLERANCE: Final = 1e-12
 """A flow that is late by this part of its deadline is late by rounding only."""
 
@@ -100,15 +102,28 @@ def next_event_time(
     remaining: FloatArray,
     rate: FloatArray,
     review_at: FloatArray,
+    review_time: float,
 ) -> float:
-    """Returns the absolute time in s at which the next live flow finishes or reaches ``review_at``; inf for never."""
+    """Returns the absolute time in s, > now, at which a live flow next finishes or crosses a level; inf for never.
+
+    Args:
+        now: Time in s.
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        attained: Bytes sent.
+        remaining: Bytes left.
+        rate: Rates in B/s.
+        review_at: Attained bytes at which a flow needs attention.
+        review_time: Absolute time in s, >= now, at which the discipline needs attention anyway.
+    """
     soonest = np.inf
     for place in range(count):
         row = live[place]
         if rate[row] > 0.0:
             left = min(remaining[row], review_at[row] - attained[row])
             soonest = min(soonest, left / rate[row])
-    return now + soonest
+    # A last byte may need less time than the clock can tell; the clock moves all the same, by its smallest step.
+    return max(min(now + soonest, review_time), now * (1.0 + SMALLEST_STEP))
 
 
 @rule

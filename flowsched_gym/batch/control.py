@@ -1,0 +1,93 @@
+"""Calls the rules of a discipline by its number, inside compiled code."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines import DisciplineArrays, DisciplineKind
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.feedback import (
+    catch_up_time,
+    head_of_each_level,
+    level_by_attained,
+    share_least_attained,
+    weigh_queues,
+)
+from flowsched_gym.model.rules.ordering import (
+    order_by_arrival,
+    order_by_deadline,
+    order_by_ratio,
+    order_by_remaining,
+    order_by_size,
+    order_without_preemption,
+)
+from flowsched_gym.model.state import FlowState
+
+__all__ = ["control", "review_time"]
+
+IntArray = npt.NDArray[np.int64]
+
+FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED = (
+    int(kind)
+    for kind in (
+        DisciplineKind.FIFO,
+        DisciplineKind.PSJF,
+        DisciplineKind.SRPT,
+        DisciplineKind.SJF,
+        DisciplineKind.EDF,
+        DisciplineKind.RATIO,
+        DisciplineKind.LAS,
+        DisciplineKind.FEEDBACK,
+        DisciplineKind.SIZE_CLASSES,
+        DisciplineKind.WEIGHTED,
+    )
+)
+
+
+@rule
+def control(
+    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays
+) -> None:
+    """Fills the controls of the live flows, as the discipline's ``control`` does; processor sharing changes nothing."""
+    arrival, priority = state.arrival_time, controls.priority
+    if own.kind == FIFO:
+        order_by_arrival(live, count, arrival, priority)
+    elif own.kind == PSJF:
+        order_by_size(live, count, state.size, arrival, priority)
+    elif own.kind == SRPT:
+        order_by_remaining(live, count, state.remaining, arrival, priority)
+    elif own.kind == SJF:
+        order_without_preemption(live, count, state.size, state.attained, arrival, priority, own.first, own.second)
+    elif own.kind == EDF:
+        order_by_deadline(live, count, state.deadline, state.remaining, arrival, priority, own.second)
+    elif own.kind == RATIO:
+        order_by_ratio(live, count, own.first, state.remaining, arrival, priority, own.second)
+    elif own.kind == LAS:
+        share_least_attained(now, live, count, state.attained, state.rate, priority)
+    elif own.kind == FEEDBACK:
+        level_by_attained(now, live, count, state.attained, own.limits, own.level, own.entered, controls.review_at)
+        head_of_each_level(live, count, own.level, own.entered, priority, own.share)
+    elif own.kind == SIZE_CLASSES:
+        head_of_each_level(live, count, own.level, own.entered, priority, own.share)
+    elif own.kind == WEIGHTED:
+        weigh_queues(
+            live,
+            count,
+            own.level,
+            own.weights,
+            own.entered,
+            own.share,
+            controls.admitted,
+            controls.weight,
+            own.occupancy,
+        )
+
+
+@rule
+def review_time(
+    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays
+) -> float:
+    """Returns when the controls change by themselves, as the discipline's ``review_time`` does."""
+    if own.kind == LAS:
+        return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
+    return np.inf
