@@ -1,0 +1,287 @@
+"""Scores the slots of an observation by one network that all slots share, whatever their number.
+
+The observation of a slot-choice environment is a context followed by one row of columns for each slot
+(`flowsched_gym.encoders.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here one
+network reads every slot together with the context, the slot's place in the queue and a summary of all slots, so that
+what is learned at one place holds at all. Slots where nothing waits take no part and cannot be chosen.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
+
+from flowsched_gym.encoders import Layout
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["MaskableSetwisePolicy", "SetwiseNetwork", "SetwisePolicy", "SetwiseShape", "SlotEncoder"]
+
+FORBIDDEN: Final = -1e8
+"""Logit of an action whose slot is empty: its probability is zero in float32."""
+ACTOR_GAIN: Final = 0.01
+"""Gain of the last layer of the scorers, so that training starts near a uniform choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetwiseShape:
+    """Holds the sizes of a set-wise network.
+
+    Attributes:
+        num_context: Context columns, >= 0.
+        num_slots: Slots, >= 1.
+        num_slot_features: Columns of a slot, >= 1.
+        presence: Slot column that is positive exactly where something waits.
+        width: Width of all layers, >= 1.
+        num_blocks: Rounds in which each slot reads a summary of all slots before it is scored, >= 0. The critic, which
+            needs the summary alone, has none.
+    """
+
+    num_context: int
+    num_slots: int
+    num_slot_features: int
+    presence: int
+    width: int
+    num_blocks: int
+
+    def __post_init__(self) -> None:
+        """Checks the sizes."""
+        for name, least in (("num_context", 0), ("num_slots", 1), ("width", 1), ("num_blocks", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}: it must be >= {least}")
+        if not 0 <= self.presence < self.num_slot_features:
+            raise ConfigError(f"presence is {self.presence}: it must be a column, 0 to {self.num_slot_features - 1}")
+
+    @classmethod
+    def of_layout(cls, layout: Layout, *, width: int, num_blocks: int) -> "SetwiseShape":
+        """Reads the sizes from the columns of an observation.
+
+        Raises:
+            ConfigError: A size is not allowed, or no column tells which slots are empty.
+        """
+        names = [column.name for column in layout.slot]
+        marker = next((name for name in ("present", "size") if name in names), None)
+        if marker is None:
+            raise ConfigError(
+                f"network is setwise: it needs a slot column 'present' or 'size', the observation has {names}"
+            )
+        return cls(
+            num_context=layout.num_context,
+            num_slots=layout.num_slots,
+            num_slot_features=layout.num_slot_features,
+            presence=names.index(marker),
+            width=width,
+            num_blocks=num_blocks,
+        )
+
+
+class SlotEncoder(nn.Module):
+    """Describes each slot, and all of them together, by vectors.
+
+    Args:
+        shape: Sizes of the observation and the layers.
+        num_blocks: Rounds in which each slot reads a summary of all.
+
+    Attributes:
+        num_summary: Length of the summary.
+    """
+
+    def __init__(self, shape: SetwiseShape, num_blocks: int) -> None:
+        """Makes the layers."""
+        super().__init__()
+        width = shape.width
+        self.shape = shape
+        place = (torch.arange(shape.num_slots, dtype=torch.float32) + 1.0) / shape.num_slots
+        self.register_buffer("place", place.reshape(1, -1, 1), persistent=False)
+        self.read_slot = nn.Linear(shape.num_slot_features + 1, width)
+        self.read_context = nn.Linear(shape.num_context, width, bias=False) if shape.num_context else None
+        self.embed = nn.Linear(width, width)
+        self.blocks = nn.ModuleList(_Block(width) for _ in range(num_blocks))
+        self.num_summary = 2 * width + shape.num_context
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Encodes observations.
+
+        Args:
+            observation: (batch, num_context + num_slots * num_slot_features) float32.
+
+        Returns:
+            Vectors of the slots, (batch, num_slots, width); the summary, (batch, num_summary): mean and maximum over
+            the slots that are not empty, and the context; and which slots are empty, (batch, num_slots) bool.
+        """
+        shape = self.shape
+        context = observation[:, : shape.num_context]
+        slots = observation[:, shape.num_context :].reshape(-1, shape.num_slots, shape.num_slot_features)
+        empty = slots[:, :, shape.presence] <= 0
+        share = (~empty).to(slots.dtype)
+        share = (share / share.sum(dim=1, keepdim=True).clamp(min=1.0)).unsqueeze(1)
+        place: torch.Tensor = self.get_buffer("place").expand(len(slots), -1, -1)
+        first = self.read_slot(torch.cat([slots, place], dim=-1))
+        if self.read_context is not None:
+            first = first + self.read_context(context).unsqueeze(1)
+        vectors = self.embed(torch.relu(first))
+        for block in self.blocks:
+            vectors = vectors + block(vectors, _pool(vectors, share, empty))
+        return vectors, torch.cat([_pool(vectors, share, empty), context], dim=-1), empty
+
+
+class _Block(nn.Module):
+    """Lets each slot read a summary of all: a perceptron of two layers whose result is added to the slot's vector."""
+
+    def __init__(self, width: int) -> None:
+        """Makes the layers."""
+        super().__init__()
+        self.read_own = nn.Linear(width, width)
+        self.read_all = nn.Linear(2 * width, width, bias=False)
+        self.write = nn.Linear(width, width)
+
+    def forward(self, vectors: torch.Tensor, pooled: torch.Tensor) -> torch.Tensor:
+        """Returns what to add to the vectors, (batch, num_slots, width)."""
+        hidden = torch.relu(self.read_own(vectors) + self.read_all(pooled).unsqueeze(1))
+        added: torch.Tensor = self.write(hidden)
+        return added
+
+
+def _pool(vectors: torch.Tensor, share: torch.Tensor, empty: torch.Tensor) -> torch.Tensor:
+    """Returns mean and maximum over the slots that are not empty, zeros where all are, (batch, 2 * width).
+
+    Args:
+        vectors: Vectors of the slots, (batch, num_slots, width).
+        share: Weight of each slot in the mean, (batch, 1, num_slots).
+        empty: Which slots are empty, (batch, num_slots) bool.
+    """
+    mean = torch.bmm(share, vectors).squeeze(1)
+    largest = vectors.masked_fill(empty.unsqueeze(-1), FORBIDDEN).amax(dim=1)
+    largest = largest.masked_fill(empty.all(dim=1, keepdim=True), 0.0)
+    return torch.cat([mean, largest], dim=-1)
+
+
+class SetwiseNetwork(nn.Module):
+    """Scores actions and estimates values with an encoder of slots for each, so that neither disturbs the other.
+
+    Actions are counted slot by slot first (``num_actions // num_slots`` scores of each slot: grant it, send it to the
+    back), then come those that belong to no slot (wait), scored from the summary.
+
+    Args:
+        shape: Sizes.
+        num_actions: Number of actions, >= num_slots.
+
+    Attributes:
+        latent_dim_pi: Number of actions: what the actor returns are logits.
+        latent_dim_vf: Length of the critic's last hidden vector.
+
+    Raises:
+        ConfigError: There are fewer actions than slots.
+    """
+
+    def __init__(self, shape: SetwiseShape, num_actions: int) -> None:
+        """Makes the layers."""
+        super().__init__()
+        scores_per_slot, num_others = divmod(num_actions, shape.num_slots)
+        if scores_per_slot < 1:
+            raise ConfigError(f"network is setwise: {num_actions} actions are fewer than {shape.num_slots} slots")
+        self.actor = SlotEncoder(shape, shape.num_blocks)
+        self.critic = SlotEncoder(shape, 0)
+        self.score_slots = _head(shape.width, shape.width, scores_per_slot)
+        self.score_others = _head(self.actor.num_summary, shape.width, num_others) if num_others else None
+        self.value_layers = nn.Sequential(
+            nn.Linear(self.critic.num_summary, shape.width),
+            nn.ReLU(),
+            nn.Linear(shape.width, shape.width),
+            nn.ReLU(),
+        )
+        self.latent_dim_pi = num_actions
+        self.latent_dim_vf = shape.width
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the logits of the actions and the critic's last hidden vector."""
+        return self.forward_actor(observation), self.forward_critic(observation)
+
+    def forward_actor(self, observation: torch.Tensor) -> torch.Tensor:
+        """Returns the logits of the actions, (batch, num_actions)."""
+        vectors, summary, empty = self.actor(observation)
+        scores = self.score_slots(vectors).masked_fill(empty.unsqueeze(-1), FORBIDDEN)
+        logits: torch.Tensor = scores.transpose(1, 2).flatten(start_dim=1)
+        if self.score_others is not None:
+            logits = torch.cat([logits, self.score_others(summary)], dim=-1)
+        return logits
+
+    def forward_critic(self, observation: torch.Tensor) -> torch.Tensor:
+        """Returns the critic's last hidden vector, (batch, width)."""
+        _, summary, _ = self.critic(observation)
+        hidden: torch.Tensor = self.value_layers(summary)
+        return hidden
+
+
+def _head(num_inputs: int, width: int, num_outputs: int) -> nn.Sequential:
+    """Makes a scorer whose first scores are all nearly zero."""
+    last = nn.Linear(width, num_outputs)
+    nn.init.orthogonal_(last.weight, gain=ACTOR_GAIN)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(num_inputs, width), nn.ReLU(), last)
+
+
+class _Setwise:
+    """Puts a set-wise network in the place of the two perceptrons of a Stable-Baselines3 policy."""
+
+    mlp_extractor: Any
+    action_net: Any
+    optimizer_class: Any
+    optimizer_kwargs: dict[str, Any]
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        *,
+        shape: dict[str, int],
+        **kwargs: Any,
+    ) -> None:
+        """Checks the spaces and builds the network.
+
+        Args:
+            observation_space: A one-dimensional box.
+            action_space: A discrete space.
+            lr_schedule: Learning rate by the share of training that is left.
+            shape: Fields of ``SetwiseShape``.
+            **kwargs: Passed on to the policy of Stable-Baselines3.
+
+        Raises:
+            ConfigError: The actions are not discrete, or fewer than the slots.
+        """
+        if not isinstance(action_space, spaces.Discrete):
+            raise ConfigError(f"network is setwise: the action space is {action_space}, it must be Discrete")
+        self._shape = SetwiseShape(**shape)
+        self._num_actions = int(action_space.n)
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """Makes network and optimiser."""
+        self.mlp_extractor = SetwiseNetwork(self._shape, self._num_actions)
+        self.action_net = nn.Identity()
+        self.value_net = nn.Linear(self._shape.width, 1)
+        nn.init.orthogonal_(self.value_net.weight)
+        nn.init.zeros_(self.value_net.bias)
+        self.optimizer = self.optimizer_class(
+            self.parameters(),  # type: ignore[attr-defined]
+            lr=lr_schedule(1),
+            **self.optimizer_kwargs,
+        )
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        """Returns what ``load`` of the policy alone needs."""
+        parameters: dict[str, Any] = super()._get_constructor_parameters()  # type: ignore[misc]
+        return {**parameters, "shape": asdict(self._shape)}
+
+
+class SetwisePolicy(_Setwise, ActorCriticPolicy):
+    """Is the set-wise policy of PPO and A2C."""
+
+
+class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
+    """Is the set-wise policy of MaskablePPO."""

@@ -1,0 +1,170 @@
+"""Loads models of Stable-Baselines3 and sb3-contrib, whatever their algorithm, as policies for an environment.
+
+A model file holds Python objects that are rebuilt on loading: load files of people you trust only.
+"""
+
+import pickle
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError
+from flowsched_gym.policies import Policy
+
+try:
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+    from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.policies import ActorCriticPolicy
+    from stable_baselines3.common.save_util import load_from_zip_file
+    from stable_baselines3.sac.policies import SACPolicy
+    from stable_baselines3.td3.policies import TD3Policy
+except ImportError as error:
+    missing = error.name or "stable_baselines3"
+    raise MissingDependencyError(missing, extra="train", purpose="load a model file") from None
+
+__all__ = ["check_spaces", "load_policy"]
+
+
+def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Policy:
+    """Loads a model of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC to act in an environment.
+
+    Args:
+        path: The model file (``.zip``) that the model's ``save`` wrote.
+        env: The environment that it will act in, wrapped or not.
+
+    Returns:
+        The model, on the CPU; its ``predict`` takes ``action_masks`` if it was trained with masks.
+
+    Raises:
+        ConfigError: There is no such file, or it is no model of one of these algorithms, or it is damaged.
+        SpaceMismatchError: The model was trained with other spaces.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ConfigError(f"model is {str(path)!r}: there is no such file")
+    content = _read(path)
+    check_spaces(path, content["observation_space"], content["action_space"], env)
+    algorithm = _algorithm(path, content)
+    try:
+        # A model has all that a policy needs to act, but is not made from an environment.
+        return cast(Policy, algorithm.load(path, device="cpu"))
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = _first_sentence(error)
+        raise ConfigError(f"model {path} cannot be rebuilt as {algorithm.__name__}: {reason}") from error
+
+
+def check_spaces(
+    path: Path,
+    observation_space: spaces.Space[Any],
+    action_space: spaces.Space[Any],
+    env: gymnasium.Env[Any, Any],
+) -> None:
+    """Refuses a model that was made for other spaces than an environment's.
+
+    Args:
+        path: Where the model lies, for the message.
+        observation_space: Space of the observations that the model was trained with.
+        action_space: Space of its actions.
+        env: The environment.
+
+    Raises:
+        SpaceMismatchError: A space differs; the message holds both.
+    """
+    for name, trained, given in (
+        ("observations", observation_space, env.observation_space),
+        ("actions", action_space, env.action_space),
+    ):
+        if not _same_space(trained, given):
+            descriptions = [_describe(trained), _describe(given)]
+            if descriptions[0] == descriptions[1]:
+                descriptions = [str(trained), str(given)]
+            raise SpaceMismatchError(
+                f"model {path} was trained with {name} {descriptions[0]}, the environment has {descriptions[1]}: "
+                "give the environment the arguments of the training"
+            )
+
+
+def _same_space(trained: spaces.Space[Any], given: spaces.Space[Any]) -> bool:
+    """Compares spaces; bounds of boxes may differ by the rounding of their storage."""
+    if isinstance(trained, spaces.Box) and isinstance(given, spaces.Box):
+        same_bounds = trained.shape == given.shape and (
+            np.allclose(trained.low, given.low) and np.allclose(trained.high, given.high)
+        )
+        return same_bounds and trained.dtype == given.dtype
+    return bool(trained == given)
+
+
+def _describe(space: spaces.Space[Any]) -> str:
+    """Writes a space on one line, whatever its size."""
+    if isinstance(space, spaces.Box):
+        return f"Box({space.low.min():g} to {space.high.max():g}, {space.shape}, {space.dtype})"
+    return str(space)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Reads what a model file says of its model, and checks that its parameters are whole.
+
+    Raises:
+        ConfigError: The file is no model, or damaged.
+    """
+    try:
+        content, parameters, _ = load_from_zip_file(path, device="cpu")
+    except (
+        ValueError,
+        OSError,
+        EOFError,
+        KeyError,
+        RuntimeError,
+        ImportError,
+        AttributeError,
+        TypeError,
+        pickle.UnpicklingError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise ConfigError(f"model {path} cannot be read: {_first_sentence(error)}") from error
+    needed = ("policy_class", "observation_space", "action_space")
+    if content is None or not parameters or any(content.get(name) is None for name in needed):
+        raise ConfigError(f"model {path} is no model of Stable-Baselines3: it holds no policy and spaces")
+    for name in needed:
+        if isinstance(content[name], (str, dict)):
+            raise ConfigError(f"model {path}: {name} is {content[name]!r}, which cannot be rebuilt here")
+    return content
+
+
+def _first_sentence(error: Exception) -> str:
+    """Returns the beginning of an error's message, without the advice that may follow it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
+
+
+def _algorithm(path: Path, content: Mapping[str, Any]) -> type[BaseAlgorithm]:
+    """Tells the algorithm from the class of its policy and the names of its settings.
+
+    Raises:
+        ConfigError: It is none that is known.
+    """
+    policy = content["policy_class"]
+    if isinstance(policy, type):
+        if issubclass(policy, MaskableActorCriticPolicy):
+            return MaskablePPO
+        if issubclass(policy, ActorCriticPolicy) and not issubclass(policy, RecurrentActorCriticPolicy):
+            if "clip_range" in content:
+                return PPO
+            if "cg_damping" not in content:  # which TRPO has
+                return A2C
+        if issubclass(policy, SACPolicy):
+            return SAC
+        if issubclass(policy, TD3Policy):
+            # DDPG is TD3 without noise on the target's action and without delay.
+            return DDPG if content.get("policy_delay") == 1 and content.get("target_noise_clip") == 0 else TD3
+    raise ConfigError(
+        f"model {path} has the policy {policy!r}: it must be one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"
+    )
