@@ -57,8 +57,8 @@ class Column:
         values = np.asarray(encoded, dtype=np.float64)
         if self.encoding is Encoding.FRACTION:
             return values
-        with np.errstate(divide="ignore"):
-            return np.asarray(values * self.scale / (1.0 - np.abs(values)))
+        room = 1.0 - np.abs(values)
+        return np.divide(values * self.scale, room, out=np.full(values.shape, np.inf), where=room > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +131,18 @@ class Layout:
         Raises:
             ConfigError: There is no such column.
         """
-        index = _index(self.slot, name)
-        return self.slot[index].decode(observation[..., self.num_context + index :: self.num_slot_features])
+        return self.slot[_index(self.slot, name)].decode(observation[..., self.slot_slice(name)])
+
+    def slot_slice(self, name: str) -> slice:
+        """Finds where a slot column stands in an observation, for all slots.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return slice(self.num_context + _index(self.slot, name), None, self.num_slot_features)
 
 
 def _index(columns: Sequence[Column], name: str) -> int:

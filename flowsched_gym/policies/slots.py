@@ -21,12 +21,13 @@ __all__ = [
     "SmallestSize",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 Observation = npt.NDArray[np.floating]
 
 
 class SlotPolicy:
     """Serves the present slot with the smallest score.
+
+    Encodings keep the order of values, so a policy that only compares one column reads it as it stands.
 
     Args:
         layout: Columns of the observations.
@@ -42,9 +43,8 @@ class SlotPolicy:
         """Checks that the columns are there."""
         self.layout = layout
         self.rng = np.random.default_rng(seed)
-        blank = np.zeros(layout.size)
-        for name in ("size", *self.needs):
-            layout.slot_column(blank, name)
+        self._size = layout.slot_slice("size")
+        self._needed = [layout.slot_slice(name) for name in self.needs]
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
@@ -60,41 +60,37 @@ class SlotPolicy:
     ) -> tuple[npt.NDArray[np.int64], Any]:
         """Chooses slots; see ``Policy``."""
         observation = np.asarray(observation)
-        present = self.layout.slot_column(observation, "size") > 0
+        present = observation[..., self._size] > 0
         score = np.where(present, self.score(observation), np.inf)
-        return np.asarray(np.argmin(score, axis=-1)), state
+        return np.asarray(score.argmin(axis=-1)), state
 
     @abstractmethod
-    def score(self, observation: Observation) -> FloatArray:
-        """Scores the slots of observations, (..., size) to (..., num_slots); the smallest is served."""
+    def score(self, observation: Observation) -> Observation:
+        """Scores the slots of observations, (..., size) to (..., num_slots) or (num_slots,); the smallest is served."""
 
 
 class FirstSlot(SlotPolicy):
     """First in, first out: serves the oldest request."""
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by place in the queue."""
-        return np.broadcast_to(np.arange(self.layout.num_slots, dtype=np.float64), self._shape(observation))
-
-    def _shape(self, observation: Observation) -> tuple[int, ...]:
-        """Shape of the scores."""
-        return (*observation.shape[:-1], self.layout.num_slots)
+        return np.arange(self.layout.num_slots, dtype=np.float64)
 
 
-class LastSlot(FirstSlot):
+class LastSlot(SlotPolicy):
     """Last in, first out: serves the youngest visible request."""
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by place in the queue, from its end."""
-        return -super().score(observation)
+        return np.arange(self.layout.num_slots, 0, -1, dtype=np.float64)
 
 
-class RandomSlot(FirstSlot):
+class RandomSlot(SlotPolicy):
     """Serves any visible request, each with the same probability."""
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores at random."""
-        return self.rng.random(self._shape(observation))
+        return self.rng.random((*observation.shape[:-1], self.layout.num_slots))
 
 
 class EarliestDeadline(SlotPolicy):
@@ -102,17 +98,17 @@ class EarliestDeadline(SlotPolicy):
 
     needs = ("time_left",)
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by the time to the deadline."""
-        return self.layout.slot_column(observation, "time_left")
+        return observation[..., self._needed[0]]
 
 
 class SmallestSize(SlotPolicy):
     """Smallest flow first (SJF)."""
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by size."""
-        return self.layout.slot_column(observation, "size")
+        return observation[..., self._size]
 
 
 class SmallestRatio(SlotPolicy):
@@ -120,7 +116,7 @@ class SmallestRatio(SlotPolicy):
 
     needs = ("deadline_span",)
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by size over time allowed."""
         span = self.layout.slot_column(observation, "deadline_span")
         return self.layout.slot_column(observation, "size") / np.where(span > 0, span, np.inf)
@@ -129,7 +125,7 @@ class SmallestRatio(SlotPolicy):
 class LargestRatio(SmallestRatio):
     """Largest size-deadline ratio first (LSDF; Artemis, section 4.2)."""
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by size over time allowed, largest first."""
         return -super().score(observation)
 
@@ -139,6 +135,6 @@ class LeastSlack(SlotPolicy):
 
     needs = ("slack",)
 
-    def score(self, observation: Observation) -> FloatArray:
+    def score(self, observation: Observation) -> Observation:
         """Scores by slack."""
-        return self.layout.slot_column(observation, "slack")
+        return observation[..., self._needed[0]]
