@@ -58,7 +58,8 @@ class Column:
         if self.encoding is Encoding.FRACTION:
             return values
         room = 1.0 - np.abs(values)
-        return np.divide(values * self.scale, room, out=np.full(values.shape, np.inf), where=room > 0)
+        decoded: FloatArray = np.full(values.shape, np.inf)
+        return np.divide(values * self.scale, room, out=decoded, where=room > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
