@@ -4,13 +4,16 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from flowsched_gym.cli.arguments import key_values, positive_integer, seed
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate
+from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment
 from flowsched_gym.leaderboard import Table
+from flowsched_gym.policies import Policy
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
@@ -44,12 +47,14 @@ def run(options: argparse.Namespace) -> None:
     # A user's own module:Class lies where the user is, which a console script does not look at by itself.
     sys.path.insert(0, os.getcwd())
     with standard_output_kept_clean(), ProgressBar("playing episodes") as progress:
+        is_model = options.policy.endswith(MODEL_SUFFIX)
         result = evaluate(
             options.environment,
-            options.policy,
+            _load_model(options.policy, options.environment, kwargs) if is_model else options.policy,
             episodes=options.episodes,
             seed=options.seed,
             kwargs=kwargs,
+            label=Path(options.policy).stem if is_model else None,
             command=_command(options),
             progress=progress,
         )
@@ -60,6 +65,19 @@ def run(options: argparse.Namespace) -> None:
         print(_table(result).text(), end="")
         if len(result.episodes) < MIN_EPISODES:
             print(f"Intervals need at least {MIN_EPISODES} episodes.")
+
+
+def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
+    """Loads a trained model that fits the environment."""
+    # Torch reads this at its import: small networks are several times slower on more threads than one.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+
+    env = make_environment(env_id, kwargs)
+    try:
+        return load_policy(path, env)
+    finally:
+        env.close()
 
 
 def _table(result: EvaluationResult) -> Table:

@@ -46,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo; may be repeated",
     )
+    parser.add_argument(
+        "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
+    )
     parser.add_argument("--out", metavar="FILE", help="records to write (.csv, or .parquet)")
     parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
     parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
@@ -72,6 +75,7 @@ def run(options: argparse.Namespace) -> None:
                 topology=options.topology,
                 capacity=capacity,
                 parameters=parameters,
+                engine=options.engine,
                 num_hosts=options.hosts,
                 progress=progress,
             )

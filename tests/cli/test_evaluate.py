@@ -1,11 +1,12 @@
 """Evaluates policies by ``flowsched evaluate``."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from flowsched_gym.evaluation import evaluate
+from flowsched_gym.evaluation import evaluate, make_environment
 
 POLICY = """
 import numpy as np
@@ -101,9 +102,61 @@ def test_a_users_class_that_fails_is_one_line(flowsched, tmp_path: Path, monkeyp
     assert "Traceback" not in outcome.err
 
 
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """Saves a model that was made, but not trained, for the arguments of ``ARTEMIS``."""
+    sb3 = pytest.importorskip("stable_baselines3")
+    import torch
+
+    torch.set_num_threads(1)
+    env = make_environment("flowsched/Artemis-v0", {"bursts": 5, "k": 3})
+    sb3.PPO("MlpPolicy", env, device="cpu", seed=0, n_steps=8, batch_size=8).save(tmp_path / "model.zip")
+    return tmp_path / "model.zip"
+
+
+def test_a_model_file_is_a_policy(flowsched, model: Path) -> None:
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", model, "--json")
+
+    assert outcome.status == 0
+    content = json.loads(outcome.out)
+    assert content["policy"] == "model"
+    assert content["episodes"]["seed"] == [5, 6]
+
+
+def test_a_model_for_other_spaces_is_one_line(flowsched, model: Path) -> None:
+    outcome = flowsched("evaluate", *ARTEMIS, "--kwarg", "f=7", "--policy", model, "--json")
+
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert f"model {model} was trained with observations" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_damaged_model_file_is_one_line(flowsched, model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:1000])
+
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", model)
+
+    assert outcome.status == 2
+    assert f"model {model} cannot be read" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_without_sb3_the_pip_command_is_named(flowsched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.delitem(sys.modules, "flowsched_gym.integrations.sb3", raising=False)
+
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", tmp_path / "model.zip")
+
+    assert outcome.status == 2
+    assert "pip install 'flowsched-gym[train]'" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["flowsched/Artemis-v0", "--policy", "none.zip"], "model is 'none.zip': there is no such file"),
         (["flowsched/Artemix-v0", "--policy", "edf"], "environment is 'flowsched/Artemix-v0': it must be one of"),
         (["flowsched/Artemis-v0", "--policy", "eedf"], "policy is 'eedf': flowsched/Artemis-v0 has random, fifo"),
         (["flowsched/Artemis-v0", "--policy", "no_such_module:Class"], "No module named 'no_such_module'"),

@@ -109,6 +109,16 @@ def test_parameters_reach_the_discipline(flowsched, flows: Path, tmp_path: Path,
     assert [float(row["fct_s"]) for row in rows_of(out)] == expected.fct.tolist()
 
 
+def test_the_compiled_engine_writes_the_same_records(flowsched, flows: Path, tmp_path: Path) -> None:
+    texts = []
+    for engine in ("simpy", "compiled"):
+        out = tmp_path / f"{engine}.csv"
+        assert flowsched("replay", flows, "--discipline", "las", "--engine", engine, "--out", out).status == 0
+        texts.append(out.read_text())
+
+    assert texts[0] == texts[1]
+
+
 def test_records_may_be_parquet(flowsched, flows: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     out = tmp_path / "records.parquet"
@@ -142,6 +152,7 @@ def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: 
     ("arguments", "message"),
     [
         (["--discipline", "edff"], "discipline is 'edff': it must be one of fifo, ps"),
+        (["--discipline", "edf", "--engine", "steam"], "engine is 'steam': it must be one of simpy, compiled"),
         (["--discipline", "edf", "--topology", "ring"], "topology is 'ring': it must be one of one-link, big-switch"),
         (
             ["--discipline", "edf", "--topology", "big-switch", "--hosts", "2"],
