@@ -91,7 +91,9 @@ def _draw_tall(canvas: Canvas, flow: ActiveFlow, box: Box) -> None:
     hatched = flow.outlook is Outlook.LOST
     canvas.bar(bar, flow.share_sent, COLOURS[flow.outlook], hatched=hatched)
     canvas.text(inner.right, second, sent, size=12, align="right")
-    _draw_time(canvas, flow, Box(inner.left, last - 3, bar.right, last + 3), inner.right)
+    if flow.outlook is not Outlook.UNBOUND:
+        canvas.bar(Box(inner.left, last - 3, bar.right, last + 3), flow.share_left, GREY)
+    _draw_time(canvas, flow, inner.right, last)
 
 
 def _draw_flat(canvas: Canvas, flow: ActiveFlow, box: Box) -> None:
@@ -106,14 +108,13 @@ def _draw_flat(canvas: Canvas, flow: ActiveFlow, box: Box) -> None:
     hatched = flow.outlook is Outlook.LOST
     bar = Box(left, box.bottom - 9, right, box.bottom - 3) if two else Box(left + 68, y - 4, right - 96, y + 4)
     canvas.bar(bar, flow.share_sent, COLOURS[flow.outlook], hatched=hatched)
-    _draw_time(canvas, flow, Box(right, y, right, y), right, size=size)
+    _draw_time(canvas, flow, right, y, size=size)
 
 
-def _draw_time(canvas: Canvas, flow: ActiveFlow, fuse: Box, right: int, *, size: int = 13) -> None:
-    """Writes the time that is left to a flow, after a bar of it where there is room."""
+def _draw_time(canvas: Canvas, flow: ActiveFlow, right: int, y: int, *, size: int = 13) -> None:
+    """Writes the time that is left to a flow, and what that means."""
     if flow.outlook is Outlook.UNBOUND:
-        canvas.text(right, fuse.middle, "no deadline", size=size, colour=MUTED, align="right")
+        canvas.text(right, y, "no deadline", size=size, colour=MUTED, align="right")
         return
-    canvas.bar(fuse, flow.share_left, GREY)
-    canvas.text(right - 32, fuse.middle, duration_text(flow.time_left), size=size, align="right")
-    canvas.text(right - 28, fuse.middle, flow.outlook.value, size=size, colour=word_colour(flow.outlook), bold=True)
+    canvas.text(right - 32, y, duration_text(flow.time_left), size=size, align="right")
+    canvas.text(right - 28, y, flow.outlook.value, size=size, colour=word_colour(flow.outlook), bold=True)
