@@ -10,6 +10,7 @@ from flowsched_gym.systems.artemis.snapshot import Outlook
 __all__ = [
     "CHART_HEIGHT",
     "COLOURS",
+    "DARK_ORANGE",
     "FOOT",
     "GAP",
     "HEIGHT",

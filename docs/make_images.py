@@ -1,0 +1,96 @@
+"""Makes the pictures of the README in ``docs/images``: a frame of Artemis, and an animation of one episode.
+
+Run it from the root of the repository: ``python docs/make_images.py``. The same versions give the same files.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import gymnasium as gym
+import numpy as np
+from PIL import Image
+
+from flowsched_gym.envs.rendering import ACCENT, BLUE, GREY, INK, LINE, MUTED, ORANGE, PAPER, RED, TRACK, WHITE, WINDOW
+from flowsched_gym.registration import make_policy
+from flowsched_gym.systems.artemis.env import ArtemisEnv
+from flowsched_gym.systems.artemis.frame_plan import DARK_ORANGE
+from flowsched_gym.systems.artemis.snapshot import Snapshot, take_snapshot
+
+IMAGES: Final = Path(__file__).resolve().parent / "images"
+ARTEMIS: Final = "flowsched/Artemis-v0"
+POLICY: Final = "feasible-first"
+SEED: Final = 7
+PICTURE: Final = {"bursts": 60, "k": 3, "f": 10}
+"""The episode that the picture is taken from."""
+ANIMATION: Final = {"bursts": 8, "k": 3, "f": 6}
+"""The episode that is animated."""
+FRAME_MS: Final = 130
+"""How long the animation shows each decision."""
+REST_MS: Final = 2500
+"""How long it shows the end."""
+SHADES: Final = 5
+"""Shades of each colour in the animation, for the edges of letters."""
+
+
+def play(setting: dict[str, int]) -> Iterator[tuple[Image.Image, Snapshot]]:
+    """Plays an episode of gather-heavy; yields a picture of each decision and of the end, and what it shows."""
+    env = gym.make(ARTEMIS, render_mode="rgb_array", workload="gather-heavy", **setting)  # type: ignore[arg-type]
+    base = env.unwrapped
+    assert isinstance(base, ArtemisEnv)
+    policy = make_policy(POLICY, env)
+    observation, _ = env.reset(seed=SEED)
+    over = False
+    while True:
+        yield Image.fromarray(np.asarray(env.render())), take_snapshot(base)
+        if over:
+            return
+        action, _ = policy.predict(observation)
+        observation, _, over, _, _ = env.step(int(action))
+
+
+def richness(snapshot: Snapshot) -> tuple[int, int, int, int]:
+    """Says how much of what may happen is to be seen at once."""
+    visible = [request.outlook for request in snapshot.waiting[: PICTURE["f"]]]
+    counts = [visible.count(outlook) for outlook in set(visible)]
+    sending = sum(flow.rate > 0.0 for flow in snapshot.active)
+    return len(counts), sending, min(counts, default=0), snapshot.num_finished
+
+
+def palette() -> Image.Image:
+    """Makes the colours of the animation: those of the frames, and shades of them on the way to white."""
+    shaded = (INK, MUTED, ACCENT, BLUE, ORANGE, RED, GREY, DARK_ORANGE)
+    colours = [PAPER, WHITE, LINE, TRACK, WINDOW]
+    for colour in shaded:
+        for step in range(SHADES):
+            share = step / SHADES
+            red, green, blue = (round(value + (255 - value) * share) for value in colour)
+            colours.append((red, green, blue))
+    image = Image.new("P", (1, 1))
+    image.putpalette([value for colour in colours for value in colour])
+    return image
+
+
+def write_picture(path: Path) -> None:
+    """Writes the richest moment of an episode."""
+    picture, _ = max(play(PICTURE), key=lambda moment: richness(moment[1]))
+    temporary = path.with_suffix(".tmp")
+    picture.save(temporary, format="PNG", optimize=True)
+    os.replace(temporary, path)
+
+
+def write_animation(path: Path) -> None:
+    """Writes a whole short episode, one picture for each decision, in few colours."""
+    colours = palette()
+    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture, _ in play(ANIMATION))
+    durations = [FRAME_MS] * len(others) + [REST_MS]
+    temporary = path.with_suffix(".tmp")
+    first.save(temporary, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+    os.replace(temporary, path)
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    write_picture(IMAGES / "artemis.png")
+    write_animation(IMAGES / "artemis.gif")
