@@ -22,8 +22,6 @@ Action = TypeVar("Action")
 
 SEED_BOUND: Final = 2**63 - 1
 """Episode seeds are drawn below this."""
-NOTHING: Final = np.zeros(0, dtype=np.int64)
-NOTHING.setflags(write=False)
 
 
 class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
@@ -143,7 +141,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         return {
             "time": simulation.clock._now,
             "action_mask": self.action_masks(),
-            "finished": simulation.workload.flow_id[finished] if finished else NOTHING,
+            "finished": tuple(simulation.workload.flow_id[finished].tolist()) if finished else (),
             "reward_terms": terms,
         }
 

@@ -92,7 +92,7 @@ def play(env: ArtemisEnv, look: Callable[[], object]) -> list[Any]:
     while not over:
         look()
         observation, reward, over, _, info = env.step(int(actions.integers(env.num_actions)))
-        seen.append((observation.tolist(), reward, info["time"], info["finished"].tolist()))
+        seen.append((observation.tolist(), reward, info["time"], info["finished"]))
     look()
     return seen
 
