@@ -1,0 +1,100 @@
+"""Holds the compiled engine to the reference engine: the same results, to the last bit."""
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+
+import flowsched_gym
+from flowsched_gym.disciplines import BaseDiscipline, make_discipline
+from flowsched_gym.errors import ConfigError, WorkloadError
+from flowsched_gym.model import Records
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import Topology, big_switch, one_link
+from flowsched_gym.workload import Workload, draw_flows, make_workload
+from tests.flows import VARIANTS, Variant, make_flows, parameters_for
+from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
+
+NEAR = [
+    one_link(capacity=1.0),
+    one_link(capacity=3.0, delay=0.1),
+    big_switch(num_hosts=NUM_HOSTS, capacity=1.0),
+    big_switch(num_hosts=NUM_HOSTS, capacity=3.0, delay=0.1),
+]
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+each_topology = pytest.mark.parametrize("topology", NEAR, ids=["link", "slow link", "switch", "slow switch"])
+
+
+def replay(workload: Workload, variant: Variant, topology: Topology | str, engine: str) -> Records:
+    """Replays flows on an engine."""
+    return flowsched_gym.replay(
+        workload,
+        discipline=variant.discipline,
+        topology=topology,
+        parameters=parameters_for(variant, workload),
+        engine=engine,
+    )
+
+
+def assert_engines_agree(workload: Workload, variant: Variant, topology: Topology | str) -> None:
+    """Compares every array of the records, bit by bit."""
+    reference = replay(workload, variant, topology, "simpy")
+    compiled = replay(workload, variant, topology, "compiled")
+
+    for field in fields(Records):
+        expected, actual = getattr(reference, field.name), getattr(compiled, field.name)
+        assert actual.dtype == expected.dtype
+        assert actual.tobytes() == expected.tobytes(), f"{field.name}: {actual.tolist()} is not {expected.tolist()}"
+
+
+@each_variant
+@each_topology
+@settings(max_examples=15, deadline=None)
+@given(workload=random_flows())
+def test_engines_agree_on_random_flows(variant: Variant, topology: Topology, workload: Workload) -> None:
+    assert_engines_agree(workload, variant, topology)
+
+
+@each_variant
+@each_topology
+@settings(max_examples=15, deadline=None)
+@given(workload=simultaneous_flows())
+def test_engines_agree_where_many_events_are_simultaneous(
+    variant: Variant, topology: Topology, workload: Workload
+) -> None:
+    assert_engines_agree(workload, variant, topology)
+
+
+@each_variant
+@pytest.mark.parametrize("name", ["poisson-web-search", "gather-heavy"])
+@pytest.mark.parametrize("topology", ["one-link", "big-switch"])
+def test_engines_agree_on_workloads_of_the_papers(variant: Variant, name: str, topology: str) -> None:
+    assert_engines_agree(draw_flows(make_workload(name), num_flows=200, seed=5), variant, topology)
+
+
+def test_the_compiled_engine_refuses_what_the_reference_refuses() -> None:
+    workload = make_flows([0.0], [1.0], source=[7])
+    for engine in ("simpy", "compiled"):
+        with pytest.raises(WorkloadError, match="source is 7 in row 0"):
+            replay(workload, Variant("ps"), big_switch(num_hosts=2), engine)
+
+
+def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(ConfigError, match="engine is 'cuda': it must be one of simpy, compiled"):
+        replay(make_flows([0.0], [1.0]), Variant("ps"), "one-link", "cuda")
+
+
+@each_variant
+def test_running_in_pieces_changes_nothing(variant: Variant) -> None:
+    workload = draw_flows(make_workload("gather-heavy"), num_flows=100, seed=6)
+    discipline = make_discipline(variant.discipline, parameters_for(variant, workload))
+    assert isinstance(discipline, BaseDiscipline)
+    simulation = Simulation(workload, big_switch(num_hosts=workload.num_hosts), discipline)
+    time = 0.0
+    while not simulation.finished:
+        time += 0.0007
+        simulation.run(until=time)
+
+    whole = replay(workload, variant, "big-switch", "compiled")
+    assert simulation.records().completion_time.tolist() == whole.completion_time.tolist()
