@@ -116,7 +116,9 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         reward, terms = self._pay(finished)
         info = self._info(finished, terms)
         if self._over:
-            info["episode_metrics"] = summary(simulation.records()).as_dict()
+            # Every topology lists the links of its hosts first, all of one capacity.
+            capacity = float(simulation.topology.capacity[0])
+            info["episode_metrics"] = summary(simulation.records(), capacity=capacity).as_dict()
         return self._observe(), reward, self._over, False, info
 
     def render(self) -> npt.NDArray[np.uint8] | str | None:
