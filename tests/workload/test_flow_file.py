@@ -227,6 +227,13 @@ def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path
     assert message in str(error.value)
 
 
+def test_a_cell_that_slipped_into_the_next_row_is_noticed(path: Path) -> None:
+    write(path, "1,,1,0,100,0.5", "2,5,,1,0,100,1.0,")
+
+    with pytest.raises(FlowFileError, match="line 2: 6 cells"):
+        read_flows(path)
+
+
 def test_the_first_bad_row_is_the_one_that_is_named(path: Path) -> None:
     write(path, "0,,1,0,100,0,", "1,,1,0,100,-1,", "2,,1,0,-100,0,")
 
