@@ -147,7 +147,7 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 def _parse_fast(chunk: bytes, columns: Sequence[Column], previous_id: int) -> _Chunk | None:
     """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed."""
-    if chunk.translate(None, PLAIN_BYTES):
+    if chunk.translate(None, PLAIN_BYTES) or not chunk.endswith(b"\n"):
         return None
     characters = np.frombuffer(chunk, dtype=np.uint8)
     separators = characters[(characters == COMMA) | (characters == LINE_FEED)]
