@@ -137,6 +137,17 @@ def test_dropping_one_long_flow_saves_two_short_ones():
     assert (bound.upper, bound.lower) == (2, 2)
 
 
+def test_a_long_window_ties_flows_together_over_a_short_one_between():
+    # Flows 0 and 2 compete for [0, 9], although the window of flow 1 closes before flow 2 arrives.
+    bound = deadline_bound(make_flows([(0, 6, 9), (1, 1, 1), (3, 5, 6)]), capacity=1.0)
+    assert (bound.upper, bound.lower) == (2, 2)
+
+
+def test_the_relaxed_bound_is_a_whole_number_of_flows_rounded_down():
+    # Five seconds hold five thirds of a flow of three.
+    assert deadline_bound(make_flows([(0, 3, 5), (0, 3, 5)]), capacity=1.0, method="relaxed").upper == 1
+
+
 def test_flows_without_deadline_neither_count_nor_stand_in_the_way():
     bound = deadline_bound(make_flows([(0, 5, np.inf), (0, 2, 2)]), capacity=1.0)
     assert (bound.num_deadlines, bound.upper, bound.upper_ratio) == (1, 1, 1.0)

@@ -18,7 +18,7 @@ from flowsched_gym.evaluation import (
 )
 from flowsched_gym.metrics import METRIC_NAMES, summary
 from flowsched_gym.registration import policy_specs
-from flowsched_gym.workload import GatherWorkload, make_workload
+from flowsched_gym.workload import GatherWorkload, Workload, make_workload
 
 ARTEMIS = "flowsched/Artemis-v0"
 SHORT = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 8}
@@ -209,11 +209,27 @@ def test_an_idle_network_meets_its_bound():
     assert bound.values("deadline_hit_ratio").tolist() == met.values("deadline_hit_ratio").tolist() == [1.0, 1.0]
 
 
-def test_the_token_round_trip_and_headers_tighten_the_bound():
-    flows = EnvironmentFlows(ARTEMIS, SHORT | {"transport": "tcp"})
-    simulation = flows.simulation(11)
-    plain = flowsched_gym.evaluation.deadline_bound(simulation.workload, capacity=125e6)
-    assert bound_of_simulation(simulation).upper < plain.upper
+@pytest.mark.parametrize(
+    ("transport", "needed"),
+    [
+        # Request and token 0.5 ms each, 100 segments of 1448 B at 1 Gbps, 0.5 ms for the last byte to arrive.
+        ("ideal", 1.5e-3 + 144_800 / 125e6),
+        # Besides, a handshake of 1 ms and two packets, and 54 B of header on each segment.
+        ("tcp", 2.5e-3 + 2 * 1502 / 125e6 + 150_200 / 125e6),
+    ],
+)
+@pytest.mark.parametrize(("spare", "met"), [(1e-7, 1), (-1e-7, 0)])
+def test_the_bound_knows_the_time_that_a_lone_flow_needs_at_least(transport, needed, spare, met):
+    flow = Workload(
+        flow_id=[0],
+        source=[1],
+        destination=[0],
+        size=[144_800.0],
+        arrival_time=[0.0],
+        deadline_span=[needed + spare],
+    )
+    flows = EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
+    assert bound_of_simulation(flows.simulation(0)).upper == met
 
 
 def test_a_discipline_runs_on_a_named_workload_or_on_a_source():

@@ -109,7 +109,7 @@ def test_a_flow_without_deadline_does_not_count_as_met():
 
 
 def test_a_task_ends_with_its_last_flow_and_begins_with_its_first():
-    records = make_records([4.0, 9.0, 3.0, 7.0], arrival=[0.0, 5.0, 1.0, 2.0], task=[7, 2, 7, -1])
+    records = make_records([4.0, 9.0, 3.0, 7.0], arrival=[1.0, 5.0, 0.0, 2.0], task=[7, 2, 7, -1])
     tasks = task_completion_times(records)
     assert tasks.task_id.tolist() == [2, 7]
     assert tasks.tct.tolist() == [4.0, 4.0]
