@@ -131,13 +131,13 @@ def test_flows_that_share_no_link_do_not_meet(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_no_flows_are_no_problem(variant: Variant) -> None:
     empty = make_flows([], [])
-    parameters: dict[str, object] = {
+    parameters: dict[str, dict[str, object]] = {
         "wfq": {"queue": [], "weights": [1.0]},
         "mlfq": {"thresholds": [1.0]},
         "qsjf": {"thresholds": [1.0]},
-    }.get(variant.discipline, {})
+    }
 
-    assert finish(empty, variant.discipline, **parameters) == []
+    assert finish(empty, variant.discipline, **parameters.get(variant.discipline, {})) == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
