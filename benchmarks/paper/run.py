@@ -13,13 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EnvironmentFlows,
     EvaluationResult,
     make_environment,
     resolve_policy,
     rollout,
     write_text,
 )
-from flowsched_gym.leaderboard import Setting, Table, format_interval, read_results
+from flowsched_gym.leaderboard import FIRST_SEED, Setting, Table, format_interval, read_results
+from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload import Workload
 
@@ -27,6 +30,9 @@ ARTEMIS: Final = "flowsched/Artemis-v0"
 HERE: Final = Path(__file__).resolve().parent
 DATA: Final = HERE / "data"
 DOCUMENT: Final = HERE / "README.md"
+FIGURE: Final = HERE / "fct_variant1.png"
+FIGURE_EPISODES: Final = 10
+COLOURS: Final = {"fifo": "0.6", "edf": "tab:red", "ssdf": "tab:green", "lsdf": "tab:blue", "a2c-thesis": "black"}
 RESULTS: Final = HERE.parent / "results"
 NUM_SOURCES: Final = 10
 NUM_TOKENS: Final = 10
@@ -143,9 +149,10 @@ class IsolatedComparison(NamedTuple):
 
 
 def main() -> None:
-    """Writes the document and says where it is."""
+    """Writes the document and its figure, and says where they are."""
     write_text(paper_markdown(), DOCUMENT)
-    print(f"written to {DOCUMENT}")
+    draw_completion_times(FIGURE)
+    print(f"written to {DOCUMENT} and {FIGURE.name}")
 
 
 def paper_markdown() -> str:
@@ -157,6 +164,7 @@ def paper_markdown() -> str:
     parts.append(THESIS.format(episodes=episodes))
     for name, title in THESIS_VARIANTS.items():
         parts.append(f"\n{title[0].upper()}{title[1:]}:\n\n{thesis_table(variants[name], name).markdown()}")
+    parts.append(f"\n![Distribution of the flow completion times of variant 1]({FIGURE.name})\n")
     parts.append(DIFFERENCES)
     parts.append(NS3.format(points=POINTS_ALLOWED, share=100 * SHARE_ALLOWED))
     parts.append(policy_table(compare_policies()).markdown())
@@ -176,7 +184,8 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     """Lays the policies of the thesis, and the agents trained here, beside the thesis's figures."""
     figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))[workload]
     found = {result.policy: result for result in results}
-    learned = [name for name in found if name.startswith(("a2c", "ppo", "maskable")) and name not in THESIS_POLICIES]
+    heuristics = {BOUND_POLICY, *policy_specs(ARTEMIS)}
+    learned = [name for name in found if name not in heuristics and name not in THESIS_POLICIES]
     rows = []
     for policy in (*THESIS_POLICIES, *learned, "feasible-first"):
         printed, result = figures.get(policy, {}), found.get(policy)
@@ -194,6 +203,32 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     names = ("deadlines met, %", "mean FCT, ms", "median FCT, ms", "p99 FCT, ms")
     headings = [heading for name in names for heading in (name, "thesis")]
     return Table(columns=("policy", *headings), rows=tuple(rows))
+
+
+def draw_completion_times(path: Path) -> None:
+    """Draws the distribution of the flow completion times of variant 1 here, and the thesis's percentiles as dots."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the document is made without it
+
+    kwargs = {"workload": "gather-a1", "k": NUM_TOKENS, "f": WINDOW, "transport": "tcp"}
+    flows = EnvironmentFlows(ARTEMIS, kwargs)
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
+    for policy, colour in COLOURS.items():
+        if policy != "a2c-thesis":
+            episodes = [flows.draw(FIRST_SEED + episode) for episode in range(FIGURE_EPISODES)]
+            times = [play(one, policy, transport="tcp", tokens=NUM_TOKENS, window=WINDOW)[0] for one in episodes]
+            ordered = 1000 * np.sort(np.concatenate(times))
+            axes.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), color=colour, label=f"{policy}, here")
+        printed = figures.get(policy, {}).get("fct_percentiles_ms", {})
+        if printed:
+            shares = [int(percent) / 100 for percent in printed]
+            axes.plot(list(printed.values()), shares, "o:", color=colour, label=f"{policy}, thesis", markersize=4)
+    axes.set(xscale="log", xlabel="flow completion time (ms)", ylabel="share of flows", ylim=(0, 1))
+    axes.set_title("Artemis, workload A, variant 1: this model (tcp) and the thesis", loc="left", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
 
 
 def compare_policies() -> list[PolicyComparison]:

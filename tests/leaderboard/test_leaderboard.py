@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
+from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
@@ -191,7 +192,10 @@ def test_the_committed_leaderboard_is_what_its_result_files_give():
 
 
 def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
-    assert PAPER_DOCUMENT.read_text(encoding="utf-8") == paper_markdown(), "run: make paper"
+    text = PAPER_DOCUMENT.read_text(encoding="utf-8")
+    assert text == paper_markdown(), "run: make paper"
+    assert f"]({PAPER_FIGURE.name})" in text
+    assert PAPER_FIGURE.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same_episodes():
