@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
 TOLERANCE = 1e-9
 """Relative. The solutions are exact; float64 keeps them to a few units in the sixteenth digit."""
 
-ENGINES = ("simpy",)
+ENGINES = ("simpy", "compiled")
 
 
 def cases_of(name: str) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def test_one_link_meets_exactly_the_deadlines_of_the_exact_solution(case: dict[s
 def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(
     case: dict[str, Any], discipline: str, engine: str
 ) -> None:
-    topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))  # type: ignore[arg-type]
+    topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
 
     records = replay_case(case, discipline, {}, topology, engine)
 

@@ -1,0 +1,36 @@
+"""Holds results to be the same in another process, whatever its hash seed."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import draw_flows, make_workload
+from tests.flows import VARIANTS, simulate
+
+PROGRAM = "from tests.simulation.test_reproducibility import fingerprint; print(fingerprint())"
+
+
+def fingerprint() -> str:
+    """Digests the completion times of all disciplines on one workload."""
+    workload = draw_flows(make_workload("gather-multi"), num_flows=200, seed=11)
+    digest = hashlib.sha256()
+    for variant in VARIANTS:
+        digest.update(simulate(workload, variant, big_switch(num_hosts=workload.num_hosts)).completion_time.tobytes())
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_results_are_the_same_in_another_process(hash_seed: str) -> None:
+    completed = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+    assert completed.stdout.strip() == fingerprint()
