@@ -22,13 +22,14 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def run_compiled(workload: Workload, topology: Topology, discipline: Discipline) -> Records:
+def run_compiled(workload: Workload, topology: Topology, discipline: Discipline, *, seed: int = 0) -> Records:
     """Runs all flows to their end.
 
     Args:
         workload: The flows.
         topology: The network.
         discipline: Fills the controls.
+        seed: Seed of the hash by which flows are spread over equal paths.
 
     Returns:
         Records, equal bit for bit to the reference engine's.
@@ -41,7 +42,7 @@ def run_compiled(workload: Workload, topology: Topology, discipline: Discipline)
         raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
     assert workload.deadline_span is not None
     assert workload.task_id is not None
-    path = topology.path_of(workload.source, workload.destination)
+    path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
     state = new_flow_state(
         size=workload.size,
         volume=workload.size.copy(),

@@ -45,7 +45,7 @@ def replay(
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``), and ``delay``,
             the propagation delay of every link in s (0).
-        seed: Seed of disciplines and paths that draw; the ones there are draw nothing.
+        seed: Seed of the hash by which flows are spread over the equal paths of ``leaf-spine`` and ``fat-tree``.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
         progress: Called now and then with the number of flows done and of all flows.
@@ -77,11 +77,11 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule)
+        records = run_compiled(workload, topology, rule, seed=seed)
         if progress is not None:
             progress(records.num_flows, records.num_flows)
         return records
-    simulation = Simulation(workload, topology, rule)
+    simulation = Simulation(workload, topology, rule, seed=seed)
     if progress is None:
         simulation.run()
     else:

@@ -39,6 +39,7 @@ class Simulation:
         discipline: Fills the controls of the flows that send.
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        seed: Seed of the hash by which flows are spread over equal paths.
         keep_log: Whether to keep ``log``.
 
     Attributes:
@@ -63,11 +64,12 @@ class Simulation:
         *,
         transport: Transport = IDEAL,
         num_tokens: int | None = None,
+        seed: int = 0,
         keep_log: bool = False,
     ) -> None:
         """Schedules the first arrivals."""
         assert workload.deadline_span is not None
-        path = topology.path_of(workload.source, workload.destination)
+        path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
         delay = topology.path_delay(path)
         self.workload = workload
         self.topology = topology

@@ -1,5 +1,17 @@
 """Networks: hosts, links, paths."""
 
-from flowsched_gym.topology.topology import DEFAULT_CAPACITY, TOPOLOGIES, Topology, big_switch, make_topology, one_link
+from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, one_link, tree9
+from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
+from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
-__all__ = ["DEFAULT_CAPACITY", "TOPOLOGIES", "Topology", "big_switch", "make_topology", "one_link"]
+__all__ = [
+    "DEFAULT_CAPACITY",
+    "TOPOLOGIES",
+    "Topology",
+    "big_switch",
+    "fat_tree",
+    "leaf_spine",
+    "make_topology",
+    "one_link",
+    "tree9",
+]

@@ -10,7 +10,7 @@ from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.model.state import Network
 from flowsched_gym.units import gbps_to_capacity
 
-__all__ = ["DEFAULT_CAPACITY", "TOPOLOGIES", "Topology", "big_switch", "make_topology", "one_link"]
+__all__ = ["DEFAULT_CAPACITY", "Topology"]
 
 DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 """Capacity of a link in B/s where none is given: 1 Gbps."""
@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Topology:
-    """Lists the links of a network and its paths, one path per ordered pair of hosts. Arrays are not writeable.
+    """Lists the links of a network and the paths of each ordered pair of hosts. Arrays are not writeable.
 
     Attributes:
         name: Name in the registry.
@@ -31,6 +31,8 @@ class Topology:
         link_names: What each link is, for pictures and messages.
         path_start: Where each path begins in ``path_links``, (num_paths + 1,) int64.
         path_links: Links of all paths, one after the other, int64.
+        pair_start: Where the paths of each pair begin in the path table, (num_hosts ** 2 + 1,) int64; the pair of a
+            source and a destination is ``source * num_hosts + destination``. Default: one path for each pair.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Topology:
     link_names: tuple[str, ...]
     path_start: IntArray
     path_links: IntArray
+    pair_start: IntArray | None = None
 
     def __post_init__(self) -> None:
         """Checks and locks the arrays."""
@@ -49,6 +52,8 @@ class Topology:
             raise ConfigError(f"topology {self.name}: delay is {self.delay.min()}: it must be finite and >= 0 s")
         for array in (self.capacity, self.delay, self.path_start, self.path_links):
             array.setflags(write=False)
+        if self.pair_start is not None:
+            self.pair_start.setflags(write=False)
 
     @property
     def num_links(self) -> int:
@@ -60,12 +65,13 @@ class Topology:
         """Links and paths as the rules read them."""
         return Network(capacity=self.capacity, path_start=self.path_start, path_links=self.path_links)
 
-    def path_of(self, source: IntArray, destination: IntArray) -> IntArray:
-        """Finds the path of each pair of hosts.
+    def path_of(self, source: IntArray, destination: IntArray, choice: IntArray | None = None) -> IntArray:
+        """Finds a path for each pair of hosts.
 
         Args:
             source: Sending hosts, (num_flows,).
             destination: Receiving hosts, (num_flows,).
+            choice: Which of the pair's paths, (num_flows,) int64, >= 0, counted around; ``None`` for the first.
 
         Returns:
             Rows of the path table, (num_flows,) int64.
@@ -81,7 +87,35 @@ class Topology:
                 raise WorkloadError(
                     f"{name} is {hosts[row]} in row {row}: topology {self.name} has the hosts 0 to {self.num_hosts - 1}"
                 )
-        return source * self.num_hosts + destination
+        pair = source * self.num_hosts + destination
+        if self.pair_start is None:
+            return pair
+        first: IntArray = self.pair_start[pair]
+        if choice is not None:
+            first = first + choice % (self.pair_start[pair + 1] - first)
+        return first
+
+    def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
+        """Spreads flows over the paths of their pairs by a hash (equal-cost multi-path, RFC 2992).
+
+        Args:
+            source: Sending hosts, (num_flows,).
+            destination: Receiving hosts, (num_flows,).
+            flow_id: Identifiers of the flows, which stand for their ports, (num_flows,).
+            seed: Seed of the hash, >= 0; the network's, not the episode's.
+
+        Returns:
+            Rows of the path table, (num_flows,) int64.
+
+        Raises:
+            WorkloadError: A host does not exist.
+        """
+        if self.pair_start is None:
+            return self.path_of(source, destination)
+        mixed = np.full(len(source), np.uint64(seed), dtype=np.uint64)
+        for part in (source, destination, flow_id):
+            mixed = _mix(mixed ^ part.astype(np.uint64))
+        return self.path_of(source, destination, (mixed >> np.uint64(1)).astype(np.int64))
 
     def path_delay(self, path: IntArray) -> FloatArray:
         """Adds up the one-way delays along paths, in s, (num_flows,)."""
@@ -94,69 +128,13 @@ class Topology:
 
     def path_capacity(self, path: IntArray) -> FloatArray:
         """Finds the smallest capacity along paths, in B/s, (num_flows,)."""
-        used = np.unique(path)
-        links = [self.path_links[self.path_start[row] : self.path_start[row + 1]] for row in used]
-        smallest = np.array([self.capacity[along].min() for along in links])
-        return smallest[np.searchsorted(used, path)] if len(used) else np.zeros(0)
+        smallest: FloatArray = np.minimum.reduceat(self.capacity[self.path_links], self.path_start[:-1])
+        return smallest[path]
 
 
-def one_link(*, capacity: float = DEFAULT_CAPACITY, delay: float = 0.0) -> Topology:
-    """Builds a single link that all flows share, whatever their hosts."""
-    return Topology(
-        name="one-link",
-        num_hosts=0,
-        capacity=np.array([capacity], dtype=np.float64),
-        delay=np.array([delay], dtype=np.float64),
-        link_names=("link",),
-        path_start=np.array([0, 1]),
-        path_links=np.array([0]),
-    )
-
-
-def big_switch(*, num_hosts: int, capacity: float = DEFAULT_CAPACITY, delay: float = 0.0) -> Topology:
-    """Builds a non-blocking switch with one full-duplex link per host: uplinks 0 to H - 1, downlinks H to 2 H - 1.
-
-    Args:
-        num_hosts: Hosts H, >= 2.
-        capacity: Capacity of each link and direction in B/s.
-        delay: Propagation delay of each link in s.
-    """
-    if num_hosts < 2:
-        raise ConfigError(f"topology big-switch: num_hosts is {num_hosts}: it must be >= 2")
-    pairs = np.arange(num_hosts * num_hosts)
-    return Topology(
-        name="big-switch",
-        num_hosts=num_hosts,
-        capacity=np.full(2 * num_hosts, capacity, dtype=np.float64),
-        delay=np.full(2 * num_hosts, delay, dtype=np.float64),
-        link_names=(*(f"host {h} up" for h in range(num_hosts)), *(f"host {h} down" for h in range(num_hosts))),
-        path_start=np.arange(0, 2 * num_hosts * num_hosts + 1, 2),
-        path_links=np.stack([pairs // num_hosts, num_hosts + pairs % num_hosts], axis=1).ravel(),
-    )
-
-
-TOPOLOGIES: Final = {
-    "one-link": "one link that all flows share",
-    "big-switch": "a non-blocking switch, one full-duplex link per host",
-}
-"""Names of the topologies and what they are."""
-
-
-def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
-    """Builds a topology by name.
-
-    Args:
-        name: One of ``TOPOLOGIES``.
-        num_hosts: Hosts, where the topology's size is free.
-        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
-        delay: Propagation delay of every link in s.
-
-    Raises:
-        ConfigError: The name is unknown, or a value is out of its range.
-    """
-    capacity = DEFAULT_CAPACITY if capacity is None else capacity
-    if name == "one-link":
-        return one_link(capacity=capacity, delay=delay)
-    if name == "big-switch":
-        return big_switch(num_hosts=num_hosts, capacity=capacity, delay=delay)
-    raise ConfigError(f"topology is {name!r}: it must be one of {', '.join(TOPOLOGIES)}")
+def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Scrambles 64-bit words (the finaliser of SplitMix64, Steele et al., OOPSLA 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

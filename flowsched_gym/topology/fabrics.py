@@ -1,0 +1,218 @@
+"""Builds the networks of the papers: one link, a big switch, a tree of racks, leaf and spine, a fat-tree.
+
+Links are directed and numbered tier by tier: the uplinks of all hosts, their downlinks, then the next tier's uplinks
+and downlinks, and so on. Every link has the same capacity and delay unless an array of one value per link is given.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
+
+__all__ = ["big_switch", "fat_tree", "leaf_spine", "one_link", "tree9"]
+
+PerLink = float | npt.NDArray[np.float64]
+
+MOST_SWITCH_HOSTS: Final = 4096
+"""Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
+MOST_FABRIC_HOSTS: Final = 512
+"""Hosts of a fabric with several paths for each pair."""
+
+RACKS: Final = 3
+HOSTS_PER_RACK: Final = 3
+
+
+def one_link(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
+    """Builds a single link that all flows share, whatever their hosts."""
+    return Topology(
+        name="one-link",
+        num_hosts=0,
+        capacity=_per_link(capacity, 1),
+        delay=_per_link(delay, 1),
+        link_names=("link",),
+        path_start=np.array([0, 1]),
+        path_links=np.array([0]),
+    )
+
+
+def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
+    """Builds a non-blocking switch with one full-duplex link per host: uplinks 0 to H - 1, downlinks H to 2 H - 1.
+
+    Args:
+        num_hosts: Hosts H, >= 2.
+        capacity: Capacity of each link and direction in B/s.
+        delay: Propagation delay of each link in s.
+
+    Raises:
+        ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
+    """
+    _check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
+    pairs = np.arange(num_hosts * num_hosts)
+    return Topology(
+        name="big-switch",
+        num_hosts=num_hosts,
+        capacity=_per_link(capacity, 2 * num_hosts),
+        delay=_per_link(delay, 2 * num_hosts),
+        link_names=_host_links(num_hosts),
+        path_start=np.arange(0, 2 * num_hosts * num_hosts + 1, 2),
+        path_links=np.stack([pairs // num_hosts, num_hosts + pairs % num_hosts], axis=1).ravel(),
+    )
+
+
+def tree9(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
+    """Builds three racks of three hosts under one core switch (MERP, section 6.1), hosts numbered by rack.
+
+    With equal links a rack's uplink carries 2.25 times what a host's link does under uniform traffic.
+    """
+    hosts = RACKS * HOSTS_PER_RACK
+
+    def paths(source: int, destination: int) -> list[list[int]]:
+        racks = source // HOSTS_PER_RACK, destination // HOSTS_PER_RACK
+        if racks[0] == racks[1]:
+            return [[source, hosts + destination]]
+        return [[source, 2 * hosts + racks[0], 2 * hosts + RACKS + racks[1], hosts + destination]]
+
+    names = (*(f"rack {r} up" for r in range(RACKS)), *(f"rack {r} down" for r in range(RACKS)))
+    return _build("tree9", hosts, (*_host_links(hosts), *names), paths, capacity, delay)
+
+
+def leaf_spine(
+    *,
+    num_leaves: int,
+    num_spines: int,
+    hosts_per_leaf: int,
+    capacity: PerLink = DEFAULT_CAPACITY,
+    delay: PerLink = 0.0,
+) -> Topology:
+    """Builds leaves of hosts, each leaf joined to every spine; a path for each spine between hosts of two leaves.
+
+    Args:
+        num_leaves: Leaves, >= 1.
+        num_spines: Spines, >= 1.
+        hosts_per_leaf: Hosts of a leaf, >= 1, numbered leaf by leaf.
+        capacity: Capacity of each link and direction in B/s.
+        delay: Propagation delay of each link in s.
+
+    Raises:
+        ConfigError: A count is too small, or a capacity or delay is not allowed.
+    """
+    for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf)):
+        _check_count("leaf-spine", name, value, least=1)
+    hosts = num_leaves * hosts_per_leaf
+    _check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
+    up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
+
+    def paths(source: int, destination: int) -> list[list[int]]:
+        first, last = source // hosts_per_leaf, destination // hosts_per_leaf
+        if first == last:
+            return [[source, hosts + destination]]
+        return [
+            [source, up + first * num_spines + spine, down + last * num_spines + spine, hosts + destination]
+            for spine in range(num_spines)
+        ]
+
+    names = [
+        f"leaf {leaf} spine {spine} {way}"
+        for way in ("up", "down")
+        for leaf in range(num_leaves)
+        for spine in range(num_spines)
+    ]
+    return _build("leaf-spine", hosts, (*_host_links(hosts), *names), paths, capacity, delay)
+
+
+def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
+    """Builds a k-ary fat-tree of k**3 / 4 hosts (Al-Fares et al., SIGCOMM 2008); k = 4: 16 hosts, 20 switches.
+
+    Args:
+        arity: Ports of a switch k, even, >= 2.
+        capacity: Capacity of each link and direction in B/s.
+        delay: Propagation delay of each link in s.
+
+    Raises:
+        ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
+    """
+    _check_count("fat-tree", "arity", arity, least=2)
+    if arity % 2:
+        raise ConfigError(f"topology fat-tree: arity is {arity}: it must be even")
+    half = arity // 2
+    hosts = arity * half * half
+    _check_count("fat-tree", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
+    # Each of the four inner tiers (edge up, edge down, aggregation up, aggregation down) has as many links as hosts.
+    edge_up, edge_down, core_up, core_down = (tier * hosts for tier in (2, 3, 4, 5))
+
+    def paths(source: int, destination: int) -> list[list[int]]:
+        first, last = source // half, destination // half
+        pods = first // half, last // half
+        if first == last:
+            return [[source, hosts + destination]]
+        inner: list[list[int]] = []
+        for middle in range(half):
+            up, down = edge_up + first * half + middle, edge_down + last * half + middle
+            if pods[0] == pods[1]:
+                inner.append([up, down])
+                continue
+            switches = pods[0] * half + middle, pods[1] * half + middle
+            for core in range(half):
+                inner.append([up, core_up + switches[0] * half + core, core_down + switches[1] * half + core, down])
+        return [[source, *between, hosts + destination] for between in inner]
+
+    names = [
+        f"{tier} {switch} port {port} {way}"
+        for tier in ("edge", "aggregation")
+        for way in ("up", "down")
+        for switch in range(arity * half)
+        for port in range(half)
+    ]
+    return _build("fat-tree", hosts, (*_host_links(hosts), *names), paths, capacity, delay)
+
+
+def _build(
+    name: str,
+    num_hosts: int,
+    link_names: tuple[str, ...],
+    paths: Callable[[int, int], list[list[int]]],
+    capacity: PerLink,
+    delay: PerLink,
+) -> Topology:
+    """Writes down the paths of every ordered pair of hosts; a host has one path to itself, over its own links."""
+    path_start, path_links, pair_start = [0], [], [0]
+    for source in range(num_hosts):
+        for destination in range(num_hosts):
+            for links in paths(source, destination):
+                path_links.extend(links)
+                path_start.append(len(path_links))
+            pair_start.append(len(path_start) - 1)
+    return Topology(
+        name=name,
+        num_hosts=num_hosts,
+        capacity=_per_link(capacity, len(link_names)),
+        delay=_per_link(delay, len(link_names)),
+        link_names=link_names,
+        path_start=np.array(path_start),
+        path_links=np.array(path_links),
+        pair_start=np.array(pair_start),
+    )
+
+
+def _host_links(num_hosts: int) -> tuple[str, ...]:
+    """Names the links of the hosts."""
+    return (*(f"host {h} up" for h in range(num_hosts)), *(f"host {h} down" for h in range(num_hosts)))
+
+
+def _per_link(value: PerLink, num_links: int) -> npt.NDArray[np.float64]:
+    """Gives each link its value."""
+    if np.shape(value) not in ((), (num_links,)):
+        raise ConfigError(f"an array of link values has shape {np.shape(value)}: it must be ({num_links},)")
+    return np.full(num_links, value, dtype=np.float64)
+
+
+def _check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> None:
+    """Refuses what is not an integer in its range."""
+    allowed = f">= {least}" if most is None else f"from {least} to {most}"
+    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integral or value < least or (most is not None and value > most):  # type: ignore[operator]
+        raise ConfigError(f"topology {topology}: {name} is {value!r}: it must be an integer {allowed}")

@@ -1,0 +1,57 @@
+"""Makes topologies by name."""
+
+from typing import Final
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.topology.fabrics import HOSTS_PER_RACK, RACKS, big_switch, fat_tree, leaf_spine, one_link, tree9
+from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
+
+__all__ = ["TOPOLOGIES", "make_topology"]
+
+TOPOLOGIES: Final = {
+    "one-link": "one link that all flows share",
+    "big-switch": "a non-blocking switch, one full-duplex link per host",
+    "tree9": "three racks of three hosts under one core switch (MERP, section 6.1)",
+    "leaf-spine": "leaves of up to 16 hosts, joined by 4 spines",
+    "fat-tree": "the smallest k-ary fat-tree that holds the hosts: 16, 54, 128, ...",
+}
+"""Names of the topologies and what they are."""
+
+HOSTS_PER_LEAF: Final = 16
+NUM_SPINES: Final = 4
+SMALLEST_ARITY: Final = 4
+
+
+def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
+    """Builds a topology by name.
+
+    Args:
+        name: One of ``TOPOLOGIES``.
+        num_hosts: Hosts that it must have at least; ``one-link`` has room for any, ``tree9`` for nine.
+        capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
+        delay: Propagation delay of every link in s.
+
+    Raises:
+        ConfigError: The name is unknown, or a value is out of its range.
+    """
+    capacity = DEFAULT_CAPACITY if capacity is None else capacity
+    if name == "one-link":
+        return one_link(capacity=capacity, delay=delay)
+    if name == "big-switch":
+        return big_switch(num_hosts=num_hosts, capacity=capacity, delay=delay)
+    if name == "tree9":
+        if num_hosts > RACKS * HOSTS_PER_RACK:
+            raise ConfigError(f"topology tree9: num_hosts is {num_hosts}: it has {RACKS * HOSTS_PER_RACK}")
+        return tree9(capacity=capacity, delay=delay)
+    if name == "leaf-spine":
+        hosts_per_leaf = min(HOSTS_PER_LEAF, num_hosts)
+        num_leaves = -(-num_hosts // max(hosts_per_leaf, 1))
+        return leaf_spine(
+            num_leaves=num_leaves, num_spines=NUM_SPINES, hosts_per_leaf=hosts_per_leaf, capacity=capacity, delay=delay
+        )
+    if name == "fat-tree":
+        arity = SMALLEST_ARITY
+        while arity**3 // 4 < num_hosts:
+            arity += 2
+        return fat_tree(arity=arity, capacity=capacity, delay=delay)
+    raise ConfigError(f"topology is {name!r}: it must be one of {', '.join(TOPOLOGIES)}")
