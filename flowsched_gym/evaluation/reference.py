@@ -108,7 +108,7 @@ def evaluate_discipline(
         if isinstance(source, EnvironmentFlows):
             simulation = source.simulation(seed + episode)
             workload, network = simulation.workload, simulation.topology
-            line_rate = float(network.capacity.max())
+            line_rate = float(network.capacity[0])
         else:
             workload = source.draw(seed + episode)
         records = replay(workload, discipline=discipline, topology=network, capacity=capacity, parameters=parameters)
@@ -208,7 +208,8 @@ def bound_of_simulation(simulation: Simulation, *, method: BoundMethod = "auto")
     topology, transport, workload = simulation.topology, simulation.transport, simulation.workload
     if topology.num_hosts == 0:
         raise ConfigError(f"topology {topology.name} has no hosts: bound its flows by deadline_bound")
-    capacity = float(topology.capacity.max())
+    # Every topology lists the links of its hosts first, all of one capacity.
+    capacity = float(topology.capacity[0])
     delay = topology.path_delay(topology.path_of(workload.source, workload.destination))
     round_trip = 2 * delay + 2 * transport.packet / capacity
     token = 2 * delay if simulation.destinations else 0.0 * delay

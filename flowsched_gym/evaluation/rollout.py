@@ -10,6 +10,7 @@ import numpy as np
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.metrics import summary
 from flowsched_gym.policies import Policy
+from flowsched_gym.simulation import Simulation
 
 __all__ = ["EpisodeResult", "rollout", "takes_masks"]
 
@@ -74,6 +75,9 @@ def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: b
     if "episode_metrics" in info:
         return {name: float(value) for name, value in info["episode_metrics"].items()}
     base = env.unwrapped
-    if not hasattr(base, "records"):
+    if not hasattr(base, "simulation"):
         raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
-    return summary(base.records(), now=info["time"] if truncated else None).as_dict()
+    simulation: Simulation = base.simulation
+    # Every topology lists the links of its hosts first, all of one capacity.
+    capacity = float(simulation.topology.capacity[0])
+    return summary(simulation.records(), capacity=capacity, now=simulation.now if truncated else None).as_dict()

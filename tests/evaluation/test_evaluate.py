@@ -116,9 +116,14 @@ def test_an_episode_cut_by_a_time_limit_counts_only_the_flows_that_were_due():
     base = env.unwrapped
     assert episode.num_decisions == 20
     assert episode.metrics["num_finished"] < 80
-    expected = summary(base.records(), now=base.simulation.now).as_dict()
+    expected = summary(base.records(), capacity=125e6, now=base.simulation.now).as_dict()
     np.testing.assert_equal(episode.metrics, expected)
     assert episode.metrics["deadlines_met"] + episode.metrics["deadlines_missed"] < 80
+
+
+def test_an_environment_of_another_package_is_refused():
+    with pytest.raises(ConfigError, match="gives no episode_metrics"):
+        rollout(gymnasium.make("CartPole-v1"), OldestRequest(), seed=0)
 
 
 def test_a_class_is_found_by_module_and_name():
