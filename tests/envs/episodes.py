@@ -1,0 +1,104 @@
+"""Makes short episodes of every registered environment, and plays them: what the environment tests share."""
+
+import dataclasses
+import hashlib
+import itertools
+import typing
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.systems import EnvironmentSpec
+
+__all__ = [
+    "ENVIRONMENTS",
+    "SHORT",
+    "Step",
+    "any_action",
+    "combinations",
+    "each_environment",
+    "fingerprint",
+    "make",
+    "play",
+]
+
+ENVIRONMENTS: Final = tuple(environment for system in SYSTEMS for environment in system.environments)
+
+SHORT: Final[dict[str, dict[str, Any]]] = {
+    "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},
+}
+"""Arguments by id that make an episode short, and its decisions matter."""
+
+EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {"flowsched/Artemis-v0": {"destinations": (1, 3)}}
+"""Values by id and argument that belong to all combinations besides the members of enums."""
+
+EPISODE_LIMIT: Final = 20_000
+
+each_environment = pytest.mark.parametrize("spec", ENVIRONMENTS, ids=lambda spec: spec.id)
+
+Choose = Callable[[gym.Env, Any, dict[str, Any]], Any]
+
+
+class Step(NamedTuple):
+    """What an environment returned to an action; the first of an episode is its reset."""
+
+    action: Any
+    observation: Any
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+
+def make(spec: EnvironmentSpec, **arguments: Any) -> gym.Env:
+    """Makes an environment with short episodes."""
+    return gym.make(spec.id, **(SHORT[spec.id] | arguments))
+
+
+def any_action(env: gym.Env, observation: Any, info: dict[str, Any]) -> Any:
+    """Draws any action of the space, whether it does what it says or not."""
+    return env.action_space.sample()
+
+
+def play(env: gym.Env, choose: Choose = any_action, *, seed: int, limit: int = EPISODE_LIMIT) -> list[Step]:
+    """Plays an episode to its end, or to a limit of steps."""
+    env.action_space.seed(seed)
+    observation, info = env.reset(seed=seed)
+    steps = [Step(None, observation, 0.0, False, False, info)]
+    while len(steps) <= limit:
+        action = choose(env, observation, info)
+        observation, reward, terminated, truncated, info = env.step(action)
+        steps.append(Step(action, observation, float(reward), terminated, truncated, info))
+        if terminated or truncated:
+            break
+    return steps
+
+
+def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:
+    """Yields every combination of the arguments that are a choice."""
+    config = load_target(spec.config)
+    hints = typing.get_type_hints(config)
+    choices: dict[str, tuple[Any, ...]] = dict(EXTRA[spec.id])
+    for field in dataclasses.fields(config):
+        hint = hints[field.name]
+        if isinstance(hint, type) and issubclass(hint, StrEnum):
+            choices[field.name] = tuple(str(member) for member in hint)
+    for values in itertools.product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))
+
+
+def fingerprint(env_id: str, seed: int, **arguments: Any) -> str:
+    """Digests a random episode: observations, rewards, ends, times, masks."""
+    digest = hashlib.sha256()
+    with gym.make(env_id, **(SHORT[env_id.removeprefix("flowsched_gym:")] | arguments)) as env:
+        for step in play(env, seed=seed):
+            digest.update(np.asarray(step.observation).tobytes())
+            digest.update(repr((step.action, step.reward, step.terminated, step.truncated)).encode())
+            digest.update(repr((step.info["time"], step.info["finished"], step.info["reward_terms"])).encode())
+            digest.update(np.asarray(step.info["action_mask"]).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,316 @@
+"""Holds every registered environment to Gymnasium's contract and to the package's own."""
+
+import dataclasses
+import inspect
+import itertools
+import os
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
+from flowsched_gym.registration import load_target, policy_specs, register_environments, system_of
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import ENVIRONMENTS, SHORT, combinations, each_environment, fingerprint, make, play
+
+EACH_COMBINATION = [
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    for spec in ENVIRONMENTS
+    for arguments in combinations(spec)
+]
+
+
+def core(env: gym.Env) -> FlowSchedEnv:
+    """Returns the environment under its wrappers."""
+    base = env.unwrapped
+    assert isinstance(base, FlowSchedEnv)
+    return base
+
+
+def run_python(program: str, **variables: str) -> str:
+    """Runs a program in a fresh process and returns what it prints."""
+    completed = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout.strip()
+
+
+@each_environment
+def test_gymnasiums_checker_finds_nothing_and_warns_of_nothing(spec: EnvironmentSpec) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(make(spec).unwrapped)
+
+
+@each_environment
+@pytest.mark.parametrize("observation", ["full", "paper"])
+def test_stable_baselines_checker_finds_nothing_and_warns_of_nothing(spec: EnvironmentSpec, observation: str) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(make(spec, observation=observation).unwrapped, warn=True)
+
+
+@each_environment
+def test_the_id_with_the_module_before_it_works_in_a_fresh_process(spec: EnvironmentSpec) -> None:
+    program = (
+        "import gymnasium as gym\n"
+        f"env = gym.make('flowsched_gym:{spec.id}')\n"
+        "observation, info = env.reset(seed=1)\n"
+        "observation, *_ = env.step(env.action_space.sample())\n"
+        "print(env.spec.id, env.observation_space.contains(observation))"
+    )
+
+    assert run_python(program) == f"{spec.id} True"
+
+
+def test_registering_twice_changes_nothing() -> None:
+    before = dict(gym.registry)
+    register_environments()
+
+    assert gym.registry == before
+
+
+def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> None:
+    assert len({spec.id for spec in ENVIRONMENTS}) == len(ENVIRONMENTS)
+    for spec in ENVIRONMENTS:
+        assert spec.id.startswith("flowsched/")
+        assert spec.id[-3:-1] == "-v"
+        assert system_of(spec.id)[1] is system_of(f"flowsched_gym:{spec.id}")[1] is spec
+
+
+def test_an_id_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(
+        ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis-v0"
+    ):
+        system_of("flowsched/Athena-v0")
+
+
+@each_environment
+def test_what_a_spec_names_exists(spec: EnvironmentSpec) -> None:
+    for target in (spec.entry_point, spec.config, *(policy.target for policy in policy_specs(spec.id).values())):
+        assert isinstance(load_target(target), type)
+
+
+@each_environment
+def test_the_arguments_of_the_environment_are_those_of_its_config(spec: EnvironmentSpec) -> None:
+    parameters = inspect.signature(load_target(spec.entry_point)).parameters
+    fields = {field.name: field.default for field in dataclasses.fields(load_target(spec.config))}
+
+    assert {name: parameter.default for name, parameter in parameters.items() if name != "render_mode"} == fields
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_every_observation_is_in_the_space_which_never_changes(
+    spec: EnvironmentSpec, arguments: dict[str, Any]
+) -> None:
+    env = make(spec, **arguments)
+    spaces = env.observation_space, env.action_space
+    low, high = env.observation_space.low.copy(), env.observation_space.high.copy()  # type: ignore[attr-defined]
+    seen: list[np.ndarray] = []
+    for seed in (1, 2):
+        for step in play(env, seed=seed):
+            assert spaces[0].contains(step.observation)
+            assert step.observation.dtype == np.float32
+            assert not any(step.observation is other for other in seen[-3:]), "the array of an earlier step came back"
+            seen.append(step.observation)
+
+    assert (env.observation_space, env.action_space) == spaces
+    assert (env.observation_space.low == low).all()  # type: ignore[attr-defined]
+    assert (env.observation_space.high == high).all()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_an_observation_is_not_changed_by_later_steps(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def choose(env: gym.Env, observation: np.ndarray, info: dict[str, Any]) -> Any:
+        copies.append((observation, observation.copy()))
+        copies.append((info["action_mask"], info["action_mask"].copy()))
+        return env.action_space.sample()
+
+    play(make(spec, **arguments), choose, seed=3)
+
+    assert copies
+    assert all((array == copy).all() for array, copy in copies)
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_an_episode_ends_when_every_flow_has_finished(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    env = make(spec, **arguments)
+    steps = play(env, seed=4)
+    records = core(env).records()
+
+    assert steps[-1].terminated
+    assert not any(step.terminated or step.truncated for step in steps[:-1])
+    assert np.isfinite(records.completion_time).all()
+    assert sorted(flow for step in steps for flow in step.info["finished"]) == records.flow_id.tolist()
+    times = [step.info["time"] for step in steps]
+    assert times == sorted(times)
+    assert times[-1] == records.completion_time.max()
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_the_reward_is_the_sum_of_its_named_terms(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    steps = play(make(spec, **arguments), seed=5)
+
+    assert all(step.info["reward_terms"] for step in steps[1:])
+    assert all(step.reward == pytest.approx(sum(step.info["reward_terms"].values())) for step in steps[1:])
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_the_mask_tells_which_actions_do_what_they_say(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    env = make(spec, **arguments)
+    steps = play(env, seed=6)
+
+    assert {bool(step.info["action_mask"].all()) for step in steps} == {True, False}, "the episode shows one case only"
+    for before, after in itertools.pairwise(steps):
+        replaced = after.info["empty_slot_choices"] - before.info["empty_slot_choices"]
+        assert replaced == (0 if before.info["action_mask"][after.action] else 1)
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+def test_the_mask_has_an_action_to_offer_at_every_step(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    def follow(env: gym.Env, observation: Any, info: dict[str, Any]) -> int:
+        assert (core(env).action_masks() == info["action_mask"]).all()
+        assert env.action_space.contains(np.flatnonzero(info["action_mask"])[0])
+        return int(env.action_space.sample(mask=info["action_mask"].astype(np.int8)))
+
+    steps = play(make(spec, **arguments), follow, seed=7)
+
+    assert steps[-1].terminated
+    assert steps[-1].info["empty_slot_choices"] == 0
+    assert steps[-1].info["action_mask"].any()
+
+
+@each_environment
+def test_the_same_seed_gives_the_same_episode_and_another_seed_another_one(spec: EnvironmentSpec) -> None:
+    first, again, other = (fingerprint(spec.id, seed) for seed in (8, 8, 9))
+
+    assert first == again
+    assert first != other
+
+
+@each_environment
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_the_same_seed_gives_the_same_episode_in_another_process(spec: EnvironmentSpec, hash_seed: str) -> None:
+    program = f"from tests.envs.episodes import fingerprint; print(fingerprint('flowsched_gym:{spec.id}', 8))"
+
+    assert run_python(program, PYTHONHASHSEED=hash_seed) == fingerprint(spec.id, 8)
+
+
+@each_environment
+def test_episodes_after_the_first_differ_from_it_and_are_fixed_by_its_seed(spec: EnvironmentSpec) -> None:
+    env = make(spec)
+
+    def three_episodes(seed: int) -> list[list[float]]:
+        env.reset(seed=seed)
+        found = [core(env).workload.arrival_time.tolist()]
+        for _ in range(2):
+            env.reset()
+            found.append(core(env).workload.arrival_time.tolist())
+        return found
+
+    first, again = three_episodes(10), three_episodes(10)
+
+    assert first == again
+    assert first[0] != first[1] != first[2]
+
+
+@each_environment
+def test_how_long_an_episode_is_played_does_not_change_the_next(spec: EnvironmentSpec) -> None:
+    env, other = make(spec), make(spec)
+    play(env, seed=11)
+    play(other, seed=11, limit=3)
+
+    assert (env.reset()[0] == other.reset()[0]).all()
+    assert core(env).workload.size.tolist() == core(other).workload.size.tolist()
+
+
+@each_environment
+@pytest.mark.parametrize("wrong", [-1, 10_000, 0.5, None, "0", np.nan])
+def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was(
+    spec: EnvironmentSpec, wrong: object
+) -> None:
+    env, untouched = make(spec).unwrapped, make(spec).unwrapped
+    env.action_space.seed(1)
+    for each in (env, untouched):
+        each.reset(seed=12)
+    for _ in range(60):
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to \d+"):
+            env.step(wrong)
+        action = env.action_space.sample()
+        got, expected = env.step(action), untouched.step(action)
+
+        assert (got[0] == expected[0]).all()
+        assert got[1:4] == expected[1:4]
+        assert got[4]["time"] == expected[4]["time"]
+        assert got[4]["empty_slot_choices"] == expected[4]["empty_slot_choices"]
+        if got[2]:
+            break
+
+
+@each_environment
+def test_a_step_after_the_end_or_before_the_beginning_is_refused(spec: EnvironmentSpec) -> None:
+    env = core(make(spec))
+    with pytest.raises(SimulationError, match=r"there is no running episode: call reset\(\) before step\(\)"):
+        env.step(0)
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        env.records()
+    play(env, seed=13)
+    with pytest.raises(SimulationError, match=r"there is no running episode: call reset\(\) before step\(\)"):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+@each_environment
+def test_options_of_reset_that_are_not_known_are_refused(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match=r"options is \{'fast': True\}: this environment knows none"):
+        make(spec).reset(options={"fast": True})
+
+
+@each_environment
+def test_a_limit_of_steps_truncates_the_episode(spec: EnvironmentSpec) -> None:
+    env = gym.make(spec.id, max_episode_steps=5, **SHORT[spec.id])
+    steps = play(env, seed=14)
+
+    assert len(steps) == 6
+    assert steps[-1].truncated
+    assert not steps[-1].terminated
+
+
+@each_environment
+def test_metrics_come_at_the_end_and_agree_with_the_records(spec: EnvironmentSpec) -> None:
+    env = make(spec)
+    steps = play(env, seed=15)
+    metrics, records = steps[-1].info["episode_metrics"], core(env).records()
+
+    assert not any("episode_metrics" in step.info for step in steps[:-1])
+    assert metrics["num_flows"] == metrics["num_finished"] == records.num_flows
+    assert metrics["mean_fct"] == pytest.approx(float(records.fct.mean()))
+    assert metrics["deadline_hit_ratio"] == pytest.approx(float(records.deadline_met.mean()))
+
+
+@each_environment
+def test_an_unknown_argument_is_refused_by_name(spec: EnvironmentSpec) -> None:
+    with pytest.raises(TypeError, match="num_tokens"):
+        gym.make(spec.id, num_tokens=3)
+
+
+@each_environment
+def test_an_unknown_render_mode_is_refused(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of rgb_array, ansi"):
+        load_target(spec.entry_point)(render_mode="gif")

@@ -1,0 +1,41 @@
+"""Holds the policies of every registered environment to its workloads, its vectors and each other."""
+
+import gymnasium as gym
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.registration import make_policy, policy_specs
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
+
+
+@each_environment
+@pytest.mark.parametrize("workload", sorted({name for spec in ENVIRONMENTS for name in spec.workloads}))
+def test_every_policy_plays_every_workload_of_the_environment(spec: EnvironmentSpec, workload: str) -> None:
+    if workload not in spec.workloads:
+        pytest.skip(f"{spec.id} has no tables for {workload}")
+    for name in policy_specs(spec.id):
+        env = make(spec, workload=workload)
+        policy = make_policy(name, env, seed=1)
+        steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
+
+        assert steps[-1].terminated, name
+        assert steps[-1].info["empty_slot_choices"] == 0, name
+
+
+@each_environment
+def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: EnvironmentSpec) -> None:
+    vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **SHORT[spec.id])
+    for name in policy_specs(spec.id):
+        together, alone = make_policy(name, vector, seed=3), make_policy(name, make(spec), seed=3)
+        observations, _ = vector.reset(seed=21)
+        for _ in range(30):
+            actions = together.predict(observations)[0]
+            assert actions.tolist() == [int(alone.predict(row)[0]) for row in observations], name
+            observations = vector.step(actions)[0]
+
+
+@each_environment
+def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match=r"policy is 'oracle': .* has random, fifo"):
+        make_policy("oracle", make(spec))

@@ -1,0 +1,93 @@
+"""Holds vectors of every registered environment to what its environments give one by one."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import SHORT, each_environment, make, play
+
+MODES = ("sync", "async")
+"""Gymnasium's own ways to run a vector."""
+
+
+@each_environment
+@pytest.mark.parametrize("mode", MODES)
+def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: EnvironmentSpec, mode: str) -> None:
+    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode=mode, **SHORT[spec.id])
+    singles = [make(spec) for _ in range(3)]
+    assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert vector.single_action_space == singles[0].action_space
+    assert vector.single_observation_space == singles[0].observation_space
+    observations, _ = vector.reset(seed=20)
+    for number, env in enumerate(singles):
+        assert (env.reset(seed=20 + number)[0] == observations[number]).all()
+    over, ends = [False] * 3, 0
+    vector.action_space.seed(5)
+    for _ in range(150):
+        actions = vector.action_space.sample()
+        observations, rewards, terminated, truncated, infos = vector.step(actions)
+        for number, env in enumerate(singles):
+            if over[number]:
+                observation, info = env.reset()
+                expected: tuple[Any, ...] = (observation, 0.0, False, False, info)
+            else:
+                expected = env.step(actions[number])
+            over[number] = bool(expected[2] or expected[3])
+            assert (observations[number] == expected[0]).all()
+            assert (rewards[number], terminated[number], truncated[number]) == expected[1:4]
+            assert infos["time"][number] == expected[4]["time"]
+            assert tuple(infos["finished"][number]) == expected[4]["finished"]
+            assert (infos["action_mask"][number] == expected[4]["action_mask"]).all()
+            if over[number]:
+                ends += 1
+                assert infos["episode_metrics"]["mean_fct"][number] == expected[4]["episode_metrics"]["mean_fct"]
+    vector.close()
+
+    assert ends >= 3, "no environment of the vector began a second episode"
+
+
+@each_environment
+def test_masks_of_a_vector_are_those_of_its_environments(spec: EnvironmentSpec) -> None:
+    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode="sync", **SHORT[spec.id])
+    _, infos = vector.reset(seed=22)
+    for _ in range(20):
+        masks = np.stack(vector.call("action_masks"))
+        assert (masks == infos["action_mask"]).all()
+        infos = vector.step(vector.action_space.sample())[4]
+
+
+@each_environment
+def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_info(spec: EnvironmentSpec) -> None:
+    vector = gym.make_vec(
+        spec.id,
+        num_envs=2,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+        **SHORT[spec.id],
+    )
+    vector.reset(seed=23)
+    last = [play(make(spec), lambda *_: 0, seed=23 + number)[-1] for number in range(2)]
+    ended = [False, False]
+    while not all(ended):
+        _, _, terminated, _, infos = vector.step(np.zeros(2, dtype=np.int64))
+        for number in np.flatnonzero(terminated):
+            if not ended[number]:
+                ended[number] = True
+                metrics = infos["final_info"]["episode_metrics"]
+                assert (infos["final_obs"][number] == last[number].observation).all()
+                assert metrics["max_fct"][number] == last[number].info["episode_metrics"]["max_fct"]
+
+
+@each_environment
+def test_a_vector_takes_a_seed_for_each_environment(spec: EnvironmentSpec) -> None:
+    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode="sync", **SHORT[spec.id])
+    first = vector.reset(seed=[4, 4, 5])[0]
+    for _ in range(10):
+        first, *_ = vector.step(np.zeros(3, dtype=np.int64))
+
+    assert (first[0] == first[1]).all()
+    assert (first[0] != first[2]).any()
