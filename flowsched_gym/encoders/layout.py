@@ -145,6 +145,17 @@ class Layout:
         """
         return slice(self.num_context + _index(self.slot, name), None, self.num_slot_features)
 
+    def slot_scale(self, name: str) -> float:
+        """Finds the scale of a slot column.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return self.slot[_index(self.slot, name)].scale
+
 
 def _index(columns: Sequence[Column], name: str) -> int:
     """Finds a column by name."""

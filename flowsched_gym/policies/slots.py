@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
+from flowsched_gym.errors import SpaceMismatchError
+from flowsched_gym.model.rules.slots import occupied_slots, smallest_ratio_slot, smallest_slot
 from flowsched_gym.policies.policy import attribute_of
 
 __all__ = [
@@ -21,13 +23,12 @@ __all__ = [
     "SmallestSize",
 ]
 
-Observation = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.int64]
+Observations = npt.NDArray[np.float32]
 
 
 class SlotPolicy:
-    """Serves the present slot with the smallest score.
-
-    Encodings keep the order of values, so a policy that only compares one column reads it as it stands.
+    """Serves one of the slots in which a request waits; these have a size above 0 and stand first.
 
     Args:
         layout: Columns of the observations.
@@ -40,11 +41,12 @@ class SlotPolicy:
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
-        """Checks that the columns are there."""
+        """Finds the columns."""
         self.layout = layout
         self.rng = np.random.default_rng(seed)
-        self._size = layout.slot_slice("size")
-        self._needed = [layout.slot_slice(name) for name in self.needs]
+        self.stride = layout.num_slot_features
+        self.size_at: int = layout.slot_slice("size").start
+        self.needed_at: list[int] = [layout.slot_slice(name).start for name in self.needs]
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
@@ -53,88 +55,106 @@ class SlotPolicy:
 
     def predict(
         self,
-        observation: Observation,
+        observation: npt.NDArray[np.floating],
         state: Any = None,
         episode_start: npt.NDArray[np.bool_] | None = None,
         deterministic: bool = False,
-    ) -> tuple[npt.NDArray[np.int64], Any]:
-        """Chooses slots; see ``Policy``."""
-        observation = np.asarray(observation)
-        present = observation[..., self._size] > 0
-        score = np.where(present, self.score(observation), np.inf)
-        return np.asarray(score.argmin(axis=-1)), state
+    ) -> tuple[IntArray, Any]:
+        """Chooses slots; see ``Policy``.
+
+        Raises:
+            SpaceMismatchError: The observations have another length than the layout.
+        """
+        observation = np.asarray(observation, dtype=np.float32)
+        if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
+            raise SpaceMismatchError(
+                f"observation has shape {observation.shape}: it must be ({self.layout.size},) or a batch of these"
+            )
+        batch = observation.reshape(-1, self.layout.size)
+        return self.choose(batch).reshape(observation.shape[:-1]), state
 
     @abstractmethod
-    def score(self, observation: Observation) -> Observation:
-        """Scores the slots of observations, (..., size) to (..., num_slots) or (num_slots,); the smallest is served."""
+    def choose(self, batch: Observations) -> IntArray:
+        """Chooses a slot for each observation, (batch, size) to (batch,)."""
 
 
 class FirstSlot(SlotPolicy):
     """First in, first out: serves the oldest request."""
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by place in the queue."""
-        return np.arange(self.layout.num_slots, dtype=np.float64)
+    def choose(self, batch: Observations) -> IntArray:
+        """Chooses slot 0."""
+        return np.zeros(len(batch), dtype=np.int64)
 
 
-class LastSlot(SlotPolicy):
+class _CountingSlotPolicy(SlotPolicy):
+    """Needs to know how many slots are occupied."""
+
+    def count(self, batch: Observations) -> IntArray:
+        """Counts the occupied slots, (batch,), at least 1 each."""
+        count = np.empty(len(batch), dtype=np.int64)
+        occupied_slots(batch, self.size_at, self.stride, count)
+        return np.maximum(count, 1)
+
+
+class LastSlot(_CountingSlotPolicy):
     """Last in, first out: serves the youngest visible request."""
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by place in the queue, from its end."""
-        return np.arange(self.layout.num_slots, 0, -1, dtype=np.float64)
+    def choose(self, batch: Observations) -> IntArray:
+        """Chooses the last occupied slot."""
+        return self.count(batch) - 1
 
 
-class RandomSlot(SlotPolicy):
+class RandomSlot(_CountingSlotPolicy):
     """Serves any visible request, each with the same probability."""
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores at random."""
-        return self.rng.random((*observation.shape[:-1], self.layout.num_slots))
+    def choose(self, batch: Observations) -> IntArray:
+        """Draws one of the occupied slots."""
+        return (self.rng.random(len(batch)) * self.count(batch)).astype(np.int64)
 
 
-class EarliestDeadline(SlotPolicy):
+class _SmallestColumn(SlotPolicy):
+    """Serves the smallest value of the one column that it needs."""
+
+    def choose(self, batch: Observations) -> IntArray:
+        """Compares the column."""
+        action = np.empty(len(batch), dtype=np.int64)
+        smallest_slot(batch, self.size_at, self.needed_at[0], self.stride, action)
+        return action
+
+
+class EarliestDeadline(_SmallestColumn):
     """Earliest absolute deadline first (EDF)."""
 
     needs = ("time_left",)
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by the time to the deadline."""
-        return observation[..., self._needed[0]]
 
-
-class SmallestSize(SlotPolicy):
+class SmallestSize(_SmallestColumn):
     """Smallest flow first (SJF)."""
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by size."""
-        return observation[..., self._size]
+    needs = ("size",)
+
+
+class LeastSlack(_SmallestColumn):
+    """Least slack first: the least time left after sending at line rate."""
+
+    needs = ("slack",)
 
 
 class SmallestRatio(SlotPolicy):
     """Smallest size-deadline ratio first (SSDF; Artemis, section 4.2)."""
 
     needs = ("deadline_span",)
+    sign: ClassVar[float] = 1.0
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by size over time allowed."""
-        span = self.layout.slot_column(observation, "deadline_span")
-        return self.layout.slot_column(observation, "size") / np.where(span > 0, span, np.inf)
+    def choose(self, batch: Observations) -> IntArray:
+        """Compares the ratios."""
+        action = np.empty(len(batch), dtype=np.int64)
+        scales = self.layout.slot_scale("size"), self.layout.slot_scale("deadline_span")
+        smallest_ratio_slot(batch, self.size_at, self.needed_at[0], self.stride, *scales, self.sign, action)
+        return action
 
 
 class LargestRatio(SmallestRatio):
     """Largest size-deadline ratio first (LSDF; Artemis, section 4.2)."""
 
-    def score(self, observation: Observation) -> Observation:
-        """Scores by size over time allowed, largest first."""
-        return -super().score(observation)
-
-
-class LeastSlack(SlotPolicy):
-    """Least slack first: the least time left after sending at line rate."""
-
-    needs = ("slack",)
-
-    def score(self, observation: Observation) -> Observation:
-        """Scores by slack."""
-        return observation[..., self._needed[0]]
+    sign = -1.0

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
+from flowsched_gym.model.rules.slots import feasible_slot
 from flowsched_gym.policies.policy import attribute_of
 from flowsched_gym.policies.slots import SlotPolicy
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
@@ -14,8 +15,6 @@ __all__ = ["FeasibleFirst"]
 
 LINKS_AFTER_GRANT: Final = 4
 """Links that the token (two) and the last byte (two) still have to cross when a request is granted."""
-BEHIND_ALL: Final = 1e6
-"""Time in s, longer than any deadline, by which hopeless requests stand behind the others."""
 
 
 class FeasibleFirst(SlotPolicy):
@@ -53,9 +52,18 @@ class FeasibleFirst(SlotPolicy):
             share=config.k,
         )
 
-    def score(self, observation: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-        """Scores by deadline, the hopeless behind all others."""
-        time_left = self.layout.slot_column(observation, "time_left")
-        size = self.layout.slot_column(observation, "size")
-        hopeless = time_left < self._latency + self._share * size / self._line_rate
-        return np.where(hopeless, BEHIND_ALL, 0.0) + np.minimum(time_left, BEHIND_ALL / 2)
+    def choose(self, batch: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+        """Compares deadlines, the hopeless behind all others."""
+        action = np.empty(len(batch), dtype=np.int64)
+        feasible_slot(
+            batch,
+            self.size_at,
+            self.needed_at[0],
+            self.stride,
+            self.layout.slot_scale("size"),
+            self.layout.slot_scale("time_left"),
+            self._latency,
+            self._share / self._line_rate,
+            action,
+        )
+        return action
