@@ -31,6 +31,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         source: Where the flows of each episode are drawn from.
         layout: Columns of the observation.
         render_mode: ``rgb_array``, ``ansi`` or ``None``.
+        max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
 
     Raises:
         ConfigError: There is no such render mode.
@@ -38,7 +39,9 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
-    def __init__(self, *, source: WorkloadSource, layout: Layout, render_mode: str | None) -> None:
+    def __init__(
+        self, *, source: WorkloadSource, layout: Layout, render_mode: str | None, max_decisions: int | None = None
+    ) -> None:
         """Keeps the source; nothing is drawn before ``reset``."""
         modes = self.metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
@@ -49,6 +52,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._source = source
         self._simulation: Simulation
         self._over = True
+        self._num_decisions = 0
+        self._max_decisions = np.inf if max_decisions is None else max_decisions
 
     @property
     def simulation(self) -> Simulation:
@@ -96,6 +101,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._simulation = self._begin(workload)
         self._simulation.run()
         self._over = False
+        self._num_decisions = 0
         return self._observe(), self._info([], {})
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -112,14 +118,15 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         already = len(simulation.delivered)
         simulation.run()
         finished = simulation.delivered[already:]
-        self._over = simulation.asking is None
+        self._num_decisions += 1
+        terminated = simulation.asking is None
+        truncated = not terminated and self._num_decisions >= self._max_decisions
+        self._over = terminated or truncated
         reward, terms = self._pay(finished)
         info = self._info(finished, terms)
         if self._over:
-            # Every topology lists the links of its hosts first, all of one capacity.
-            capacity = float(simulation.topology.capacity[0])
-            info["episode_metrics"] = summary(simulation.records(), capacity=capacity).as_dict()
-        return self._observe(), reward, self._over, False, info
+            info["episode_metrics"] = self._metrics(truncated)
+        return self._observe(), reward, terminated, truncated, info
 
     def render(self) -> npt.NDArray[np.uint8] | str | None:
         """Draws the current state as the render mode says.
@@ -136,6 +143,14 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self.render_mode == "rgb_array":
             return self._render_frame()
         return None
+
+    def _metrics(self, truncated: bool) -> dict[str, float]:
+        """Measures the episode; one that was truncated is judged by the deadlines that have passed."""
+        simulation = self._simulation
+        # Every topology lists the links of its hosts first, all of one capacity.
+        capacity = float(simulation.topology.capacity[0])
+        now = simulation.now if truncated else None
+        return summary(simulation.records(), capacity=capacity, now=now).as_dict()
 
     def _info(self, finished: list[int], terms: Mapping[str, float]) -> dict[str, Any]:
         """Builds the info of a step."""

@@ -7,6 +7,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import FixedWorkload, GatherWorkload, Workload, WorkloadSource, make_workload, read_flows
+from flowsched_gym.workload.checks import check_integer, check_number
 
 __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
@@ -59,6 +60,7 @@ class ArtemisConfig:
         defer: What the agent may do besides granting: ``none``, ``wait`` or ``to-back``.
         link_gbps: Capacity of each link in Gbps, > 0 (thesis, section 4.1.1: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (thesis, section 4.1.1: 250).
+        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
 
     Raises:
         ConfigError: An argument has another type or is out of its range.
@@ -78,9 +80,10 @@ class ArtemisConfig:
     defer: Defer = Defer.NONE
     link_gbps: float = 1.0
     link_delay_us: float = 250.0
+    max_decisions: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks the arguments and turns names into members."""
+        """Checks the arguments, and turns names into members and numbers into Python's own."""
         for name, members in (
             ("transport", TransportName),
             ("observation", Observation),
@@ -92,16 +95,18 @@ class ArtemisConfig:
                 object.__setattr__(self, name, members(value))
             except ValueError:
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
-        for name in ("k", "f"):
-            _check_integer(name, getattr(self, name))
-        for name in ("destinations", "bursts"):
-            if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name))
-        for name in ("burst_rate", "load", "seconds"):
-            if getattr(self, name) is not None:
-                _check_number(name, getattr(self, name), positive=True)
-        _check_number("link_gbps", self.link_gbps, positive=True)
-        _check_number("link_delay_us", self.link_delay_us, positive=False)
+        for name in ("k", "f", "destinations", "bursts", "max_decisions"):
+            value = getattr(self, name)
+            if value is not None or name in ("k", "f"):
+                check_integer(name, value, at_least=1)
+                object.__setattr__(self, name, int(value))
+        for name in ("burst_rate", "load", "seconds", "link_gbps"):
+            value = getattr(self, name)
+            if value is not None or name == "link_gbps":
+                check_number(name, value, above=0)
+                object.__setattr__(self, name, float(value))
+        check_number("link_delay_us", self.link_delay_us, at_least=0)
+        object.__setattr__(self, "link_delay_us", float(self.link_delay_us))
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
@@ -145,16 +150,3 @@ def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSo
         names = "burst_rate, load, destinations, bursts and seconds"
         raise ConfigError(f"{names} change bursts: workload {workload!r} has none")
     return replace(source, **changes)  # type: ignore[arg-type]
-
-
-def _check_integer(name: str, value: object) -> None:
-    """Refuses what is not an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} is {value!r}: it must be an integer >= 1")
-
-
-def _check_number(name: str, value: object, *, positive: bool) -> None:
-    """Refuses what is not a finite number > 0, or >= 0."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not value < float("inf") or not (value > 0 if positive else value >= 0):  # type: ignore[operator]
-        raise ConfigError(f"{name} is {value!r}: it must be a finite number {'> 0' if positive else '>= 0'}")

@@ -73,14 +73,15 @@ class ArtemisEnv(FlowSchedEnv[int]):
     first request.
 
     ## Episode End
-    ``terminated`` when every flow has finished; the last action is paid for all of them. ``truncated`` only by
-    Gymnasium's ``max_episode_steps``. ``info["episode_metrics"]`` then holds the metrics.
+    ``terminated`` when every flow has finished; the last action is paid for all of them. ``truncated`` after
+    ``max_decisions``, if given. ``info["episode_metrics"]`` then holds the metrics; those of a truncated episode count
+    the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
     ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
     ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``, ``destinations``, ``bursts``
     or ``seconds``, ``k``, ``f``, ``transport``, ``observation``, ``reward``, ``defer``, ``link_gbps``,
-    ``link_delay_us``.
+    ``link_delay_us``, ``max_decisions``.
 
     ```python
     gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
@@ -116,6 +117,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
         defer: str = "none",
         link_gbps: float = 1.0,
         link_delay_us: float = 250.0,
+        max_decisions: int | None = None,
         render_mode: str | None = None,
     ) -> None:
         """Checks the arguments and sets the spaces.
@@ -139,11 +141,13 @@ class ArtemisEnv(FlowSchedEnv[int]):
             defer=defer,  # type: ignore[arg-type]
             link_gbps=link_gbps,
             link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
         )
         super().__init__(
             source=workload_source(config, workload),
             layout=artemis_layout(config.observation, config.f),
             render_mode=render_mode,
+            max_decisions=config.max_decisions,
         )
         self.config = config
         self._f = config.f
