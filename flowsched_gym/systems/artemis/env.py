@@ -239,7 +239,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
         asking = self._simulation.asking
         info["destination"] = -1 if asking is None else asking.host
         info["empty_slot_choices"] = self._empty_slot_choices
-        if asking is None:
+        if self._over:
             info["unpaid_rewards"] = float(sum(self._rewards.owed))
         return info
 

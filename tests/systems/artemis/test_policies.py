@@ -1,0 +1,130 @@
+"""Holds the heuristics to what they stand for: they see float32 observations, and must choose as if they knew all."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.registration import make_policy
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.systems.artemis.env import ArtemisEnv
+from tests.envs.episodes import play
+from tests.systems.artemis.test_env import make
+
+FloatArray = npt.NDArray[np.float64]
+Score = Callable[[Simulation, npt.NDArray[np.int64]], FloatArray]
+
+NEAR = 1e-5
+"""Relative; scores that float32 cannot tell apart."""
+
+
+def deadline(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
+    """Returns absolute deadlines."""
+    assert simulation.workload.deadline_span is not None
+    return simulation.workload.arrival_time[rows] + simulation.workload.deadline_span[rows]
+
+
+def time_left(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
+    """Returns the times to the deadlines."""
+    return deadline(simulation, rows) - simulation.now
+
+
+def ratio(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
+    """Returns sizes over the times allowed."""
+    assert simulation.workload.deadline_span is not None
+    return simulation.workload.size[rows] / simulation.workload.deadline_span[rows]
+
+
+def slack(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
+    """Returns what is left of the deadlines after sending at line rate."""
+    return time_left(simulation, rows) - simulation.workload.size[rows] / 125e6
+
+
+def hopeless_last(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
+    """Returns the times to the deadlines, behind all others where three flows that share the link come too late."""
+    left = time_left(simulation, rows)
+    needed = 4 * 250e-6 + 3 * simulation.workload.size[rows] / 125e6
+    return np.where(left < needed, 1e3, 0.0) + left
+
+
+SCORES: dict[str, Score] = {
+    "fifo": lambda _, rows: np.arange(len(rows), dtype=np.float64),
+    "lifo": lambda _, rows: -np.arange(len(rows), dtype=np.float64),
+    "edf": time_left,
+    "sjf": lambda simulation, rows: simulation.workload.size[rows],
+    "ssdf": ratio,
+    "lsdf": lambda simulation, rows: -ratio(simulation, rows),
+    "least-slack": slack,
+    "feasible-first": hopeless_last,
+}
+"""What each policy serves the smallest of."""
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("workload", ["gather-heavy", "gather-uniform"])
+def test_a_policy_chooses_as_if_it_knew_the_true_values(name: str, workload: str) -> None:
+    env = make(workload=workload, f=8)
+    policy = make_policy(name, env)
+    choices = 0
+
+    def choose(wrapped: gym.Env, observation: np.ndarray, _: dict[str, Any]) -> int:
+        nonlocal choices
+        asking = env.simulation.asking
+        assert asking is not None
+        rows = asking.requests[asking.head : asking.tail][:8]
+        score = SCORES[name](env.simulation, rows)
+        chosen = int(policy.predict(observation)[0])
+        assert score[chosen] <= score.min() + NEAR * np.abs(score[score < 1e2]).max(initial=1.0)
+        if (score == score.min()).sum() > 1 and score[chosen] == score.min():
+            assert chosen == int(np.argmin(score)), "a tie goes to the oldest"
+        choices += len(rows) > 1
+        return chosen
+
+    play(env, choose, seed=1)
+
+    assert choices > 20
+
+
+def test_edf_orders_by_absolute_deadline_and_not_by_the_time_allowed() -> None:
+    env = make(workload="gather-uniform", f=8)
+    policy = make_policy("edf", env)
+    differs = 0
+
+    def choose(wrapped: gym.Env, observation: np.ndarray, _: dict[str, Any]) -> int:
+        nonlocal differs
+        asking = env.simulation.asking
+        assert asking is not None
+        assert env.workload.deadline_span is not None
+        rows = asking.requests[asking.head : asking.tail][:8]
+        chosen = int(policy.predict(observation)[0])
+        differs += chosen != int(np.argmin(env.workload.deadline_span[rows]))
+        return chosen
+
+    play(env, choose, seed=1)
+
+    assert differs > 0
+
+
+def test_on_the_contended_workload_feasible_first_meets_more_deadlines_than_edf_and_edf_than_nothing() -> None:
+    ratios = {}
+    for name in ("edf", "fifo", "feasible-first"):
+        env = make(k=3, f=10, bursts=60)
+        policy = make_policy(name, env)
+        play(env, lambda _, observation, __, policy=policy: int(policy.predict(observation)[0]), seed=3)  # type: ignore[misc]
+        ratios[name] = env.records().deadline_met.mean()
+
+    # The reading notes of the thesis's workload: 48, 52 and 63 %; one seed of 600 flows is good to a few points.
+    assert 0.3 < ratios["edf"] < 0.7
+    assert ratios["feasible-first"] > ratios["edf"] + 0.05
+
+
+@pytest.mark.parametrize("name", ["edf", "least-slack", "feasible-first"])
+def test_a_policy_that_needs_more_than_the_paper_shows_says_which_column(name: str) -> None:
+    env = make(observation="paper")
+    assert isinstance(env, ArtemisEnv)
+    with pytest.raises(ConfigError, match=r"the observation has no column '(time_left|slack)'"):
+        make_policy(name, env)
