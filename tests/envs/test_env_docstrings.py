@@ -1,0 +1,136 @@
+"""Holds the docstring of every registered environment to its headings, its arguments and the layout it observes."""
+
+import dataclasses
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from flowsched_gym.encoders import Column, Layout
+from flowsched_gym.registration import load_target
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import combinations, each_environment, make
+
+HEADINGS = [
+    "Description",
+    "Action Space",
+    "Observation Space",
+    "Rewards",
+    "Starting State",
+    "Episode End",
+    "Arguments",
+    "Vectorized environment",
+    "Version History",
+    "Reference",
+]
+"""Gymnasium's, in its order, and ours."""
+
+TABLE_HEAD = ["column", "meaning", "unit", "encoding", "scale"]
+
+
+def docstring(spec: EnvironmentSpec) -> str:
+    """Returns the docstring of the environment's class."""
+    return inspect.cleandoc(load_target(spec.entry_point).__doc__)
+
+
+def section(spec: EnvironmentSpec, heading: str) -> str:
+    """Returns the text under a heading."""
+    return re.split(r"^## .*$", docstring(spec).split(f"## {heading}\n")[1], flags=re.MULTILINE)[0]
+
+
+def table(spec: EnvironmentSpec) -> list[list[str]]:
+    """Returns the cells of the observation table, row by row."""
+    lines = [line for line in section(spec, "Observation Space").splitlines() if line.startswith("|")]
+    head, rule, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert head == TABLE_HEAD
+    assert set("".join(rule)) <= {"-", " "}
+    return rows
+
+
+def row_of(column: Column, arguments: dict[str, Any], scale_cell: str) -> list[str]:
+    """Returns what the table should say of a column; a scale may be given as the name of an argument."""
+    number = str(int(column.scale)) if column.scale == int(column.scale) else repr(column.scale)
+    scale = scale_cell if arguments.get(scale_cell) == column.scale else number
+    return [column.name, column.meaning, column.unit, column.encoding.value, scale]
+
+
+def layout_of(spec: EnvironmentSpec, arguments: dict[str, Any]) -> Layout:
+    """Returns the layout of the environment with these arguments."""
+    layout = make(spec, **arguments).unwrapped.layout  # type: ignore[attr-defined]
+    assert isinstance(layout, Layout)
+    return layout
+
+
+@each_environment
+def test_the_docstring_has_all_headings_in_their_order(spec: EnvironmentSpec) -> None:
+    assert re.findall(r"^## (.*)$", docstring(spec), flags=re.MULTILINE) == HEADINGS
+
+
+@each_environment
+def test_the_observation_table_says_what_the_layout_says(spec: EnvironmentSpec) -> None:
+    environment = load_target(spec.entry_point)()
+    layout, arguments = environment.layout, dataclasses.asdict(environment.config)
+    rows = table(spec)
+    columns = [*layout.context, *layout.slot]
+
+    assert [row[0] for row in rows] == [column.name for column in columns]
+    assert rows == [row_of(column, arguments, row[-1]) for column, row in zip(columns, rows, strict=True)]
+
+
+@each_environment
+def test_every_layout_is_made_of_columns_of_the_table(spec: EnvironmentSpec) -> None:
+    described = [row[:4] for row in table(spec)]
+    for arguments in combinations(spec):
+        layout = layout_of(spec, arguments)
+        for column in (*layout.context, *layout.slot):
+            assert [column.name, column.meaning, column.unit, column.encoding.value] in described, arguments
+
+
+@each_environment
+def test_every_argument_is_named_in_the_docstring_and_described_in_the_config(spec: EnvironmentSpec) -> None:
+    config = load_target(spec.config)
+    attributes = inspect.cleandoc(config.__doc__).partition("Attributes:")[2].partition("Raises:")[0]
+    described = re.findall(r"^    (\w+): \S", attributes, flags=re.MULTILINE)
+    names = [field.name for field in dataclasses.fields(config)]
+
+    assert described == names
+    assert [name for name in names if f"``{name}``" not in section(spec, "Arguments")] == []
+
+
+@each_environment
+def test_every_member_of_a_choice_is_explained(spec: EnvironmentSpec) -> None:
+    text = docstring(spec) + inspect.cleandoc(load_target(spec.config).__doc__)
+    members = {str(value) for arguments in combinations(spec) for value in arguments.values() if isinstance(value, str)}
+
+    assert [member for member in sorted(members) if f"``{member}``" not in text and f'"{member}"' not in text] == []
+
+
+@each_environment
+def test_every_reward_term_is_named(spec: EnvironmentSpec) -> None:
+    env = make(spec)
+    env.reset(seed=1)
+    terms = env.step(env.action_space.sample())[4]["reward_terms"]
+
+    assert terms
+    assert [term for term in terms if f"``{term}``" not in section(spec, "Rewards")] == []
+
+
+@each_environment
+def test_the_history_knows_the_version_of_the_id(spec: EnvironmentSpec) -> None:
+    version = spec.id.rpartition("-")[2]
+
+    assert re.search(rf"^\* {version}: \S", section(spec, "Version History"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("| size | bytes to deliver |", "| size | bytes |"), ("| 300000 |", "| 400000 |"), ("| signed |", "| squashed |")],
+)
+def test_a_table_that_says_something_else_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str, right: str) -> None:
+    spec = next(iter(each_environment.args[1]))
+    environment = load_target(spec.entry_point)
+    assert wrong in environment.__doc__
+    monkeypatch.setattr(environment, "__doc__", environment.__doc__.replace(wrong, right))
+    with pytest.raises(AssertionError):
+        test_the_observation_table_says_what_the_layout_says(spec)
