@@ -1,0 +1,158 @@
+"""Freezes episodes of an environment: ``python -m tests.golden.freeze flowsched/Artemis-v0``.
+
+A frozen episode is what users' results rest on. When the behaviour of an id changes on purpose, the id gets a new
+version, and the new id is frozen; a file that exists is only written over with ``--overwrite``, for an id that was
+never released.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium as gym
+
+import flowsched_gym
+
+__all__ = ["CASES", "FOLDER", "command", "file_of", "play"]
+
+FOLDER: Final = Path(__file__).resolve().parent
+
+CASES: Final[dict[str, list[dict[str, Any]]]] = {
+    "flowsched/Artemis-v0": [
+        {},
+        {
+            "workload": "gather-heavy",
+            "k": 3,
+            "f": 4,
+            "bursts": 5,
+            "transport": "tcp",
+            "reward": "lagged",
+            "defer": "to-back",
+        },
+        {
+            "workload": "gather-multi",
+            "k": 2,
+            "f": 3,
+            "bursts": 6,
+            "observation": "paper",
+            "defer": "wait",
+        },
+    ]
+}
+"""Arguments of the episodes of each id."""
+
+NUM_DECISIONS: Final = 120
+"""An episode is frozen up to its end or to this many decisions."""
+
+SHOWN_EVERY: Final = 20
+"""Observations are hashed; every twentieth is kept in full, so that a difference can be read."""
+
+METRICS: Final = ("num_finished", "makespan", "mean_fct", "max_slowdown", "deadline_hit_ratio")
+"""Metrics that are frozen; others may join them without a new version."""
+
+
+def file_of(env_id: str) -> Path:
+    """Returns the file in which the episodes of an id are frozen."""
+    return FOLDER / f"{env_id.removeprefix('flowsched/')}.json"
+
+
+def command(env_id: str) -> str:
+    """Returns how to freeze an id."""
+    return f"python -m tests.golden.freeze {env_id}"
+
+
+def scattered_actions(num_actions: int) -> list[int]:
+    """Returns actions that look random and come from no library: a linear congruential generator."""
+    state, actions = 1, []
+    for _ in range(NUM_DECISIONS):
+        state = (1_103_515_245 * state + 12_345) % 2**31
+        actions.append((state >> 16) % num_actions)
+    return actions
+
+
+def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[int] | None = None) -> dict[str, Any]:
+    """Plays an episode and returns all that is frozen of it, in values that JSON keeps exactly.
+
+    Args:
+        env_id: Id of the environment.
+        arguments: Its arguments.
+        seed: Seed of the reset.
+        actions: Actions to take; by default scattered ones.
+    """
+    env = gym.make(env_id, **arguments).unwrapped
+    num_actions = int(env.action_space.n)  # type: ignore[attr-defined]
+    observation, info = env.reset(seed=seed)
+    digest = hashlib.sha256(observation.tobytes())
+    episode: dict[str, Any] = {
+        "arguments": arguments,
+        "seed": seed,
+        "num_actions": num_actions,
+        "columns": list(env.layout.column_names),  # type: ignore[attr-defined]
+        "bounds": [float(env.observation_space.low.min()), float(env.observation_space.high.max())],  # type: ignore[attr-defined]
+        "start": {"time": info["time"], "observation": observation.tolist()},
+        "steps": [],
+    }
+    for number, action in enumerate(scattered_actions(num_actions) if actions is None else actions, start=1):
+        observation, reward, terminated, truncated, info = env.step(action)
+        digest.update(observation.tobytes())
+        step = {
+            "action": action,
+            "reward": float(reward),
+            "time": float(info["time"]),
+            "finished": list(info["finished"]),
+            "mask": "".join("01"[int(allowed)] for allowed in info["action_mask"]),
+        }
+        if number % SHOWN_EVERY == 0:
+            step["observation"] = observation.tolist()
+        episode["steps"].append(step)
+        if terminated or truncated:
+            episode["metrics"] = {name: float(info["episode_metrics"][name]) for name in METRICS}
+            break
+    episode["observations_sha256"] = digest.hexdigest()
+    return episode
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Writes a document with one line for each entry of an episode and for each of its steps."""
+
+    def lines(values: list[str], indent: str) -> str:
+        return (",\n" + indent).join(values)
+
+    episodes = []
+    for episode in document["episodes"]:
+        entries = {key: json.dumps(value) for key, value in episode.items()}
+        entries["steps"] = f"[\n   {lines([json.dumps(step) for step in episode['steps']], '   ')}\n  ]"
+        episodes.append("{\n  " + lines([f'"{key}": {text}' for key, text in entries.items()], "  ") + "\n }")
+    head = [f'"{key}": {json.dumps(value)}' for key, value in document.items() if key != "episodes"]
+    text = "{\n" + lines([*head, f'"episodes": [\n {lines(episodes, " ")}\n]'], "") + "\n}\n"
+    assert json.loads(text) == document
+    draft = path.with_suffix(".tmp")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def main() -> int:
+    """Writes the file of an id; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.golden.freeze", description="Freezes episodes of an id.")
+    parser.add_argument("env_id", choices=sorted(CASES))
+    parser.add_argument("--overwrite", action="store_true", help="write over the episodes of an id that is unreleased")
+    options = parser.parse_args()
+    path = file_of(options.env_id)
+    if path.exists() and not options.overwrite:
+        sys.stderr.write(
+            f"{path.name} exists: episodes of a released id stay as they are. Give the environment a new version, "
+            "or use --overwrite for an id that was never released.\n"
+        )
+        return 2
+    episodes = [play(options.env_id, arguments, seed=number) for number, arguments in enumerate(CASES[options.env_id])]
+    document = {"id": options.env_id, "package_version": flowsched_gym.__version__, "episodes": episodes}
+    write(path, document)
+    sys.stdout.write(f"Froze {len(episodes)} episodes of {options.env_id} in {path.name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

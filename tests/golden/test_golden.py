@@ -1,0 +1,92 @@
+"""Plays the frozen episodes of every registered environment again: nothing may differ, not in the last bit."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from flowsched_gym.registration import SYSTEMS
+from tests.golden.freeze import CASES, FOLDER, SHOWN_EVERY, command, file_of, play
+
+IDS = [environment.id for system in SYSTEMS for environment in system.environments]
+
+
+def frozen(env_id: str) -> list[dict[str, Any]]:
+    """Reads the frozen episodes of an id."""
+    path = file_of(env_id)
+    assert path.exists(), f"{env_id} has no frozen episodes: {command(env_id)}"
+    episodes: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["episodes"]
+    return episodes
+
+
+def differences(expected: Any, found: Any, where: str = "") -> Iterator[str]:
+    """Yields where two JSON values differ, floats compared exactly."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in [*expected, *(key for key in found if key not in expected)]:
+            if key not in expected or key not in found:
+                yield f"{where}{key}: only {'frozen' if key in expected else 'played'}"
+            else:
+                yield from differences(expected[key], found[key], f"{where}{key}.")
+    elif isinstance(expected, list) and isinstance(found, list):
+        if len(expected) != len(found):
+            yield f"{where[:-1]}: {len(found)} long instead of {len(expected)}"
+        for number, (one, other) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(one, other, f"{where}{number}.")
+    elif expected != found or type(expected) is not type(found):
+        yield f"{where[:-1]}: {found!r} instead of {expected!r}"
+
+
+def assert_unchanged(env_id: str, expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """Fails with the first differences, and with what to do about a change that is wanted."""
+    found_differences = list(differences(expected, found))
+    assert not found_differences, (
+        f"{env_id} no longer plays the episode frozen in {file_of(env_id).name}. A change of behaviour needs a new "
+        "version of the id, a line under Version History and in the changelog, and frozen episodes of its own "
+        f"({command(env_id)} with the new id). The first of {len(found_differences)} differences:\n"
+        + "\n".join(found_differences[:5])
+    )
+
+
+@pytest.mark.parametrize(
+    ("env_id", "number"), [(env_id, number) for env_id in IDS for number in range(len(CASES.get(env_id, [])))]
+)
+def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: int) -> None:
+    expected = frozen(env_id)[number]
+    actions = [step["action"] for step in expected["steps"]]
+
+    found = play(env_id, expected["arguments"], seed=expected["seed"], actions=actions)
+
+    assert_unchanged(env_id, expected, json.loads(json.dumps(found)))
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_id_has_frozen_episodes_of_all_its_cases(env_id: str) -> None:
+    assert [episode["arguments"] for episode in frozen(env_id)] == CASES[env_id]
+
+
+def test_every_frozen_file_belongs_to_an_id() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.json")) == sorted(file_of(env_id).name for env_id in IDS)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
+    episodes = frozen(env_id)
+    steps = [step for episode in episodes for step in episode["steps"]]
+
+    assert len({step["action"] for step in steps}) > 1
+    assert len({step["reward"] for step in steps}) > 1
+    assert any("0" in step["mask"] for step in steps)
+    assert any("metrics" in episode for episode in episodes)
+    assert all("observation" in step for step in episodes[0]["steps"][SHOWN_EVERY - 1 :: SHOWN_EVERY])
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("key", ["time", "reward"])
+def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do(env_id: str, key: str) -> None:
+    episode = frozen(env_id)[0]
+    changed = json.loads(json.dumps(episode))
+    changed["steps"][7][key] += 2.0**-52
+
+    with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
+        assert_unchanged(env_id, episode, changed)
