@@ -6,6 +6,7 @@ import numpy.typing as npt
 from flowsched_gym.disciplines import DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.expansion import hold_until, serve_by_virtual_deadline
 from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
@@ -21,13 +22,13 @@ from flowsched_gym.model.rules.ordering import (
     order_by_size,
     order_without_preemption,
 )
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["control", "review_time"]
 
 IntArray = npt.NDArray[np.int64]
 
-FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED = (
+FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP = (
     int(kind)
     for kind in (
         DisciplineKind.FIFO,
@@ -40,13 +41,20 @@ FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED = (
         DisciplineKind.FEEDBACK,
         DisciplineKind.SIZE_CLASSES,
         DisciplineKind.WEIGHTED,
+        DisciplineKind.MERP,
     )
 )
 
 
 @rule
 def control(
-    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays
+    now: float,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: DisciplineArrays,
 ) -> None:
     """Fills the controls of the live flows, as the discipline's ``control`` does; processor sharing changes nothing."""
     arrival, priority = state.arrival_time, controls.priority
@@ -81,6 +89,28 @@ def control(
             controls.weight,
             own.occupancy,
         )
+    elif own.kind == MERP:
+        serve_by_virtual_deadline(
+            now,
+            live,
+            count,
+            state.size,
+            arrival,
+            state.remaining,
+            controls.path,
+            network.capacity,
+            network.path_start,
+            network.path_links,
+            priority,
+            controls.admitted,
+            own.first,
+            own.table,
+            own.level,
+            own.limits,
+            own.entered,
+            own.occupancy,
+            own.share,
+        )
 
 
 @rule
@@ -90,4 +120,6 @@ def review_time(
     """Returns when the controls change by themselves, as the discipline's ``review_time`` does."""
     if own.kind == LAS:
         return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
+    if own.kind == MERP:
+        return hold_until(now, own.entered)
     return np.inf

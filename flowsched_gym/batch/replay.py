@@ -50,11 +50,13 @@ def run_compiled(workload: Workload, topology: Topology, discipline: Discipline,
         deadline_span=workload.deadline_span,
     )
     controls = new_controls(path)
-    discipline.begin(state, controls)
+    discipline.begin(state, controls, topology.network)
     completion_time = np.full(workload.num_flows, np.nan)
     order = np.lexsort((np.arange(workload.num_flows), workload.arrival_time))
     delay = topology.path_delay(path)
-    _run(order, state, controls, topology.network, discipline.arrays(), delay, completion_time)
+    network = topology.network
+    data_capacity = network.capacity * discipline.data_share
+    _run(order, state, controls, network, data_capacity, discipline.arrays(), delay, completion_time)
     return complete_records(
         flow_id=workload.flow_id,
         task_id=workload.task_id,
@@ -75,6 +77,7 @@ def _run(
     state: FlowState,
     controls: Controls,
     network: Network,
+    data_capacity: FloatArray,
     own: DisciplineArrays,
     delay: FloatArray,
     completion_time: FloatArray,
@@ -121,7 +124,7 @@ def _run(
         wake = np.inf
         if count == 0:
             continue
-        control(now, live, count, state, controls, own)
+        control(now, live, count, state, controls, network, own)
         share_links(
             live,
             count,
@@ -130,7 +133,7 @@ def _run(
             controls.weight,
             controls.rate_cap,
             controls.path,
-            network.capacity,
+            data_capacity,
             network.path_start,
             network.path_links,
             state.rate,

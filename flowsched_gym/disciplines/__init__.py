@@ -1,6 +1,7 @@
 """Scheduling disciplines that act inside the simulation at every event."""
 
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines.merp import Merp, MerpMode
 from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
 from flowsched_gym.disciplines.registry import DISCIPLINES, make_discipline
 from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq, Within
@@ -14,6 +15,8 @@ __all__ = [
     "Fifo",
     "Las",
     "Lsdf",
+    "Merp",
+    "MerpMode",
     "Mlfq",
     "Ps",
     "Psjf",

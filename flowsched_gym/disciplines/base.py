@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["BaseDiscipline", "DisciplineArrays", "DisciplineKind"]
 
@@ -16,6 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 NO_FLOATS = np.zeros(0)
+NO_TABLE = np.zeros((0, 0))
 NO_INTEGERS = np.zeros(0, dtype=np.int64)
 
 
@@ -33,6 +34,7 @@ class DisciplineKind(IntEnum):
     FEEDBACK = 8
     SIZE_CLASSES = 9
     WEIGHTED = 10
+    MERP = 11
 
 
 class DisciplineArrays(NamedTuple):
@@ -48,6 +50,7 @@ class DisciplineArrays(NamedTuple):
         level: Level or queue of each flow, (num_flows,).
         entered: Time in s at which each flow entered its level, (num_flows,).
         occupancy: Scratch, (num_queues,).
+        table: Two-dimensional values, (num_flows, longest path).
     """
 
     kind: int
@@ -59,6 +62,7 @@ class DisciplineArrays(NamedTuple):
     level: IntArray = NO_INTEGERS
     entered: FloatArray = NO_FLOATS
     occupancy: IntArray = NO_INTEGERS
+    table: FloatArray = NO_TABLE
 
 
 class BaseDiscipline:
@@ -67,11 +71,14 @@ class BaseDiscipline:
     kind: ClassVar[DisciplineKind | None] = None
     state: FlowState
     controls: Controls
+    network: Network
+    data_share: float = 1.0
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
-        """Keeps the flows and their controls."""
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+        """Keeps the flows, their controls and the network."""
         self.state = state
         self.controls = controls
+        self.network = network
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Fills the controls of the live flows."""

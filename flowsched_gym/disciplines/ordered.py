@@ -13,7 +13,7 @@ from flowsched_gym.model.rules.ordering import (
     order_by_size,
     order_without_preemption,
 )
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Edf", "Fifo", "Lsdf", "Psjf", "Sjf", "Srpt", "Ssdf"]
 
@@ -55,9 +55,9 @@ class Sjf(BaseDiscipline):
 
     kind = DisciplineKind.SJF
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Makes room for the keys."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         self._first = np.zeros(len(state.size))
         self._second = np.zeros(len(state.size))
 
@@ -85,9 +85,9 @@ class Edf(BaseDiscipline):
 
     kind = DisciplineKind.EDF
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Makes room for the key."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         self._second = np.zeros(len(state.size))
 
     def control(self, now: float, live: IntArray, count: int) -> None:
@@ -109,9 +109,9 @@ class _SizeDeadlineRatio(BaseDiscipline):
 
     _sign: float
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Computes the ratios, which never change."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         span = state.deadline - state.arrival_time
         self._ratio = np.where(np.isinf(span), np.inf, self._sign * state.size / span)
         self._second = np.zeros(len(state.size))

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
+from flowsched_gym.disciplines.merp import Merp
 from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
 from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq
 from flowsched_gym.errors import ConfigError
@@ -24,6 +25,7 @@ DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
     "mlfq": Mlfq,
     "qsjf": Qsjf,
     "wfq": Wfq,
+    "merp": Merp,
 }
 """Classes of the disciplines by name."""
 

@@ -17,7 +17,7 @@ from flowsched_gym.model.rules.feedback import (
     share_least_attained,
     weigh_queues,
 )
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Las", "Mlfq", "Ps", "Qsjf", "Wfq", "Within"]
 
@@ -78,9 +78,9 @@ class Mlfq(BaseDiscipline):
         self._thresholds = _limits(thresholds)
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Puts all flows into the highest queue."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         self._level = np.zeros(len(state.size), dtype=np.int64)
         self._entered = state.arrival_time.copy()
 
@@ -119,9 +119,9 @@ class Qsjf(BaseDiscipline):
         self._thresholds = _limits(thresholds)
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Finds each flow's queue."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         self._level = np.zeros(len(state.size), dtype=np.int64)
         level_by_size(state.size, self._thresholds, self._level)
 
@@ -158,9 +158,9 @@ class Wfq(BaseDiscipline):
             raise ConfigError(f"queue holds {self._queue.max()}: each must be 0 to {len(self._weights) - 1}")
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Checks that each flow has a queue."""
-        super().begin(state, controls)
+        super().begin(state, controls, network)
         if len(self._queue) != len(state.size):
             raise ConfigError(
                 f"queue has {len(self._queue)} entries: it must have one for each of {len(state.size)} flows"

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Discipline"]
 
@@ -16,14 +16,20 @@ class Discipline(Protocol):
     """Fills the controls of the live flows whenever the set of flows, or a level that they have attained, changes.
 
     One object serves one simulation: it may keep state of its own, made in ``begin``.
+
+    Attributes:
+        data_share: Share of each link's capacity that carries data, in (0, 1].
     """
 
-    def begin(self, state: FlowState, controls: Controls) -> None:
+    data_share: float
+
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Prepares for a simulation of these flows; called once, before time runs.
 
         Args:
             state: The flows, none of which has arrived.
             controls: Their controls, all equal.
+            network: Links and paths.
         """
         ...
 

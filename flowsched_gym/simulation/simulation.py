@@ -113,7 +113,7 @@ class Simulation:
             for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
                 self.destinations[host] = Destination(host, num_tokens, count)
         self._destination_of: list[int] = workload.destination.tolist()
-        discipline.begin(self.state, self.controls)
+        discipline.begin(self.state, self.controls, topology.network)
         self._schedule_arrivals(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
 
     @property

@@ -1,0 +1,122 @@
+"""Minimises the largest expansion ratio: MERP's flow scheduling as a discipline."""
+
+import math
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.expansion import hold_until, serve_by_virtual_deadline
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Merp", "MerpMode"]
+
+
+class MerpMode(StrEnum):
+    """Says who sends on a network of many links."""
+
+    GREEDY = "greedy"
+    """In the order of virtual deadlines, each flow takes what is left on its path."""
+    STRICT = "strict"
+    """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
+
+
+class Merp(BaseDiscipline):
+    """Minimal expansion ratio first (MERP, Algorithm 2).
+
+    A link's virtual deadlines are found anew when a flow arrives that crosses it, and with ``alpha`` below 1 at
+    completions too; a flow's effective one is the latest over its path (its smallest expected service rate). The
+    paper's rate adjustment appears as the share of each link that carries data, and as a gap in which the next flow
+    detects that it is first; only one link has a gap. A flow that arrives and is first starts without a gap.
+
+    Args:
+        alpha: Share of the links' capacity that carries data, in (0, 1]. Virtual deadlines reckon with all of it.
+        gap: Time in s, >= 0, before the next flow sends after one has finished; 0 is the paper's early start.
+        gap_preempt: Time in s, >= 0, before a flow sends that waited and that a new arrival's order brings forward.
+        mode: ``greedy`` or ``strict``.
+
+    Raises:
+        ConfigError: A parameter is out of its range, or there is a gap on many links.
+    """
+
+    kind = DisciplineKind.MERP
+
+    def __init__(
+        self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
+    ) -> None:
+        """Checks the parameters."""
+        if not _is_number(alpha) or not 0 < alpha <= 1:
+            raise ConfigError(f"alpha is {alpha!r}: it must be a number > 0 and <= 1")
+        for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
+            if not _is_number(value) or not (math.isfinite(value) and value >= 0):
+                raise ConfigError(f"{name} is {value!r}: it must be a finite number >= 0 s")
+        if mode not in tuple(MerpMode):
+            raise ConfigError(f"mode is {mode!r}: it must be one of {', '.join(MerpMode)}")
+        self.data_share = float(alpha)
+        self._gaps = float(gap), float(gap_preempt)
+        self._strict = mode == MerpMode.STRICT
+
+    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+        """Makes room for what is kept from event to event."""
+        super().begin(state, controls, network)
+        if any(self._gaps) and len(network.capacity) > 1:
+            raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
+        always = self.data_share < 1
+        longest = int(np.diff(network.path_start)[controls.path].max(initial=1))
+        self._virtual_deadline = np.zeros(len(state.size))
+        self._on_link = np.zeros((len(state.size), longest))
+        self._known = np.zeros(len(state.size), dtype=np.int64)
+        self._settings = np.array([*self._gaps, float(always)])
+        self._held = np.zeros(1)
+        self._head = np.full(1, -1)
+
+    def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
+        """Ranks by effective virtual deadline."""
+        state, controls = self.state, self.controls
+        serve_by_virtual_deadline(
+            now,
+            live,
+            count,
+            state.size,
+            state.arrival_time,
+            state.remaining,
+            controls.path,
+            *self.network,
+            controls.priority,
+            controls.admitted,
+            self._virtual_deadline,
+            self._on_link,
+            self._known,
+            self._settings,
+            self._held,
+            self._head,
+            self._strict,
+        )
+
+    def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
+        """Returns the end of the detection gap."""
+        return hold_until(now, self._held)
+
+    def arrays(self) -> DisciplineArrays:
+        """Hands over what is kept from event to event."""
+        return (
+            super()
+            .arrays()
+            ._replace(
+                share=self._strict,
+                first=self._virtual_deadline,
+                table=self._on_link,
+                limits=self._settings,
+                level=self._known,
+                entered=self._held,
+                occupancy=self._head,
+            )
+        )
+
+
+def _is_number(value: object) -> bool:
+    """Tells whether a value is a number, and not a truth value."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

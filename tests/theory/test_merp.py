@@ -1,0 +1,135 @@
+"""Holds minimal-expansion-ratio scheduling to exact solutions and to brute force."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flowsched_gym
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules.expansion import virtual_deadlines
+from flowsched_gym.topology import big_switch, one_link
+from tests.topology.test_fabrics import CASES, with_paths_of
+
+FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
+TOLERANCE = 1e-9
+
+
+def cases_of(name: str) -> list[dict[str, Any]]:
+    """Reads the cases of a file."""
+    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    return cases
+
+
+def columns_of(case: dict[str, Any]) -> dict[str, list[float]]:
+    """Returns the flows of a case with the flow file's column names."""
+    count = len(case["size"])
+    return {
+        "flow_id": list(range(count)),
+        "source": case.get("src", [0] * count),
+        "destination": case.get("dst", [1] * count),
+        "size_bytes": case["size"],
+        "arrival_s": case["arrival"],
+    }
+
+
+ONE_LINK = [case for name in ("merp", "merp_alpha", "merp_gap") for case in cases_of(f"onelink_{name}")]
+NAMED = [(case, name) for case in cases_of("named") for name in case["result"] if name.startswith("merp")]
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("case", ONE_LINK, ids=lambda case: case["id"])
+def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str, Any], engine: str) -> None:
+    link = one_link(capacity=case["capacity"])
+
+    records = flowsched_gym.replay(
+        columns_of(case), discipline="merp", topology=link, parameters=case["params"], engine=engine
+    )
+
+    assert records.completion_time.tolist() == pytest.approx(case["finish"], rel=TOLERANCE, abs=0.0)
+    assert float(records.slowdown.max()) == pytest.approx(case["max_er"], rel=TOLERANCE)
+
+
+@pytest.mark.parametrize(("case", "name"), NAMED, ids=lambda value: value if isinstance(value, str) else value["id"])
+def test_the_worked_examples_of_the_paper_come_out(case: dict[str, Any], name: str) -> None:
+    alpha = float(name.removeprefix("merp_alpha")) if "alpha" in name else 1.0
+    link = one_link(capacity=case["capacity"])
+
+    records = flowsched_gym.replay(columns_of(case), discipline="merp", topology=link, parameters={"alpha": alpha})
+
+    assert records.completion_time.tolist() == pytest.approx(case["result"][name]["finish"], rel=TOLERANCE, abs=0.0)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("mode", ["greedy", "strict"])
+def test_networks_finish_each_flow_when_the_exact_solution_does(mode: str, engine: str) -> None:
+    switches = [
+        (big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"])), case)
+        for case in cases_of("net_bigswitch")
+    ]
+    for topology, case in [*switches, *((with_paths_of(topology, case), case) for topology, case in CASES)]:
+        records = flowsched_gym.replay(
+            columns_of(case), discipline="merp", topology=topology, parameters={"mode": mode}, engine=engine
+        )
+
+        finish = case["finish"][f"merp_{mode}"]
+        assert records.completion_time.tolist() == pytest.approx(finish, rel=TOLERANCE, abs=0.0), case["id"]
+
+
+def order_of(
+    now: float, capacity: float, size: list[float], arrival: list[float], remaining: list[float]
+) -> tuple[list[int], npt.NDArray[np.float64]]:
+    """Orders flows on one link; returns the order and when each would finish."""
+    rows, deadline = np.arange(len(size)), np.zeros(len(size))
+    virtual_deadlines(now, capacity, rows, np.array(size), np.array(arrival), np.array(remaining), deadline)
+    return rows.tolist(), deadline
+
+
+@pytest.mark.parametrize("case", cases_of("vdg"), ids=lambda case: case["id"])
+def test_the_order_is_that_of_the_exact_solution(case: dict[str, Any]) -> None:
+    order, deadline = order_of(case["now"], case["capacity"], case["size"], case["arrival"], case["remaining"])
+
+    assert order == case["order_first_to_last"]
+    ratios = (deadline - np.array(case["arrival"])) * case["capacity"] / np.array(case["size"])
+    assert ratios.tolist() == pytest.approx(case["er"], rel=TOLERANCE)
+
+
+def test_no_order_has_a_smaller_largest_ratio_nor_a_smaller_next() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        count = int(rng.integers(1, 7))
+        size = rng.integers(1, 12, count).astype(float)
+        arrival = -rng.integers(0, 8, count).astype(float)
+        remaining = np.ceil(size * rng.random(count))
+        deadline = order_of(0.0, 1.0, size.tolist(), arrival.tolist(), remaining.tolist())[1]
+        ours = sorted((deadline - arrival) / size, reverse=True)
+        best = min(
+            sorted(
+                ((np.cumsum(remaining[list(order)]) - arrival[list(order)]) / size[list(order)]).tolist(), reverse=True
+            )
+            for order in itertools.permutations(range(count))
+        )
+
+        assert ours == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.0}, "alpha is 0.0: it must be a number > 0 and <= 1"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"alpha": "high"}, "alpha is 'high'"),
+        ({"gap": -1.0}, "gap is -1.0: it must be a finite number >= 0 s"),
+        ({"mode": "lenient"}, "mode is 'lenient': it must be one of greedy, strict"),
+        ({"gap": 0.1}, "only one link has a gap"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(parameters: dict[str, object], message: str) -> None:
+    flows = columns_of({"size": [1.0], "arrival": [0.0]})
+
+    with pytest.raises(ConfigError, match=message):
+        flowsched_gym.replay(flows, discipline="merp", topology="big-switch", parameters=parameters)
