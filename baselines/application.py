@@ -1,0 +1,85 @@
+"""Runs a Hydra application so that a user sees one clear line where something is wrong, and a fitting exit status."""
+
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from flowsched_gym.baselines.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.multirun import write_failure
+from flowsched_gym.errors import FlowSchedError
+
+__all__ = ["Job", "run_application"]
+
+LOGGER: Final = logging.getLogger(__name__)
+
+CONFIG_PATH: Final = "pkg://flowsched_gym.configs"
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+Job = Callable[[Any, Mapping[str, Any], Path, str], None]
+"""Is called with the configuration as its frozen object and as plain values, the output folder, the command line."""
+
+
+def run_application(command: str, config_name: str, job: Job) -> None:
+    """Composes the configuration from the command line and runs the job, or each job of a multirun.
+
+    Leaves by ``SystemExit`` with status 2 for bad usage or input, 130 when stopped by the user.
+
+    Args:
+        command: Name of the command, for the command line that is kept.
+        config_name: Name of the primary configuration file.
+        job: What to do.
+    """
+    # Numerical libraries that spin on busy cores are several times slower; their threads begin with their first use.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    register_schemas()
+    state = {"begun": False, "failed": False}
+
+    def task(config: DictConfig) -> None:
+        state["begun"] = True
+        if not _run_job(command, config, job):
+            state["failed"] = True
+
+    application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
+    try:
+        application()
+    except KeyboardInterrupt:
+        print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except SystemExit as end:
+        # Hydra leaves with 1 after it has said what is wrong with the command line.
+        raise SystemExit(end.code if state["begun"] else BAD_USAGE) from None
+    if state["failed"]:
+        raise SystemExit(BAD_USAGE)
+
+
+def _run_job(command: str, config: DictConfig, job: Job) -> bool:
+    """Runs one job and tells whether it came to its end; a job of a multirun leaves what went wrong in its folder."""
+    register_schemas()
+    runtime = HydraConfig.get()
+    folder = Path(runtime.runtime.output_dir)
+    line = shlex.join([command, *runtime.overrides.task])
+    try:
+        job(read_config(config), _plain(config), folder, line)
+    except (FlowSchedError, OSError) as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        if runtime.mode is RunMode.MULTIRUN:
+            write_failure(folder, str(error))
+        return False
+    return True
+
+
+def _plain(config: DictConfig) -> dict[str, Any]:
+    """Returns a configuration as plain values, enumerations by name."""
+    content = OmegaConf.to_container(config, resolve=True, enum_to_str=True)
+    assert isinstance(content, dict)
+    return {str(key): value for key, value in content.items()}

@@ -1,0 +1,231 @@
+"""Does what has to be done between two updates of a model: schedules, comparisons, checkpoints, a progress bar."""
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+from flowsched_gym.baselines.checkpoints import Checkpoint, restore_generators, save_checkpoint
+from flowsched_gym.baselines.hydra_schemas import AlgorithmConfig, CheckpointConfig
+from flowsched_gym.baselines.interim import InterimComparison
+from flowsched_gym.baselines.mixture import EpsilonMixture
+from flowsched_gym.baselines.progress import progress_bar
+
+__all__ = ["Checkpoints", "Comparisons", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
+
+LOGGER: Final = logging.getLogger(__name__)
+
+
+class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no error
+    """Tells that the training was asked to stop and has left a checkpoint."""
+
+
+class Interruption:
+    """Remembers that the user or the system asked the training to stop (Ctrl-C, SIGTERM); a second time stops at once.
+
+    Attributes:
+        asked: Whether it was asked to stop.
+    """
+
+    def __init__(self) -> None:
+        """Starts with nothing asked."""
+        self.asked = False
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Takes the signals over while training; only the main thread of a process can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _take(self, number: int, _: Any) -> None:
+        """Notes the first signal; obeys the second."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        LOGGER.info("%s: stopping after this update; once more stops at once", signal.Signals(number).name)
+
+
+class _BetweenUpdates(BaseCallback):
+    """Acts before each rollout alone."""
+
+    def _on_step(self) -> bool:
+        """Lets the training go on."""
+        return True
+
+    @property
+    def _learner(self) -> OnPolicyAlgorithm:
+        """The model."""
+        assert isinstance(self.model, OnPolicyAlgorithm)
+        return self.model
+
+
+class Schedules(_BetweenUpdates):
+    """Changes the weight of the entropy bonus, and the epsilon of a mixture, with the progress of the training.
+
+    Args:
+        algorithm: Settings of the algorithm.
+    """
+
+    def __init__(self, algorithm: AlgorithmConfig) -> None:
+        """Keeps the settings."""
+        super().__init__()
+        self._algorithm = algorithm
+
+    def _on_rollout_start(self) -> None:
+        """Sets the values of the rollout and update that follow."""
+        model, algorithm = self._learner, self._algorithm
+        done = 1.0 - model._current_progress_remaining
+        model.ent_coef = algorithm.ent_coef + done * (algorithm.final_ent_coef - algorithm.ent_coef)
+        self.logger.record("train/ent_coef", model.ent_coef)
+        if isinstance(model.policy, EpsilonMixture):
+            model.policy.set_progress(done)
+            self.logger.record("train/epsilon", float(model.policy.epsilon))
+
+
+class Comparisons(_BetweenUpdates):
+    """Compares the policy with heuristics from time to time and logs metric and ratios.
+
+    Args:
+        comparison: The episodes and heuristics.
+        interval: Decisions between two comparisons.
+        metric: Name of the metric, for the log.
+    """
+
+    def __init__(self, comparison: InterimComparison, *, interval: int, metric: str) -> None:
+        """Starts with a comparison at once."""
+        super().__init__()
+        self._comparison = comparison
+        self._interval = interval
+        self._metric = metric
+        self.due_at = 0
+        self.last_summary = ""
+
+    def _on_rollout_start(self) -> None:
+        """Compares when it is time."""
+        if self.num_timesteps >= self.due_at:
+            self.due_at = (self.num_timesteps // self._interval + 1) * self._interval
+            self.compare()
+
+    def compare(self) -> None:
+        """Compares and logs."""
+        values = self._comparison.play(self._learner)
+        mean = float(np.mean(values))
+        self.logger.record(f"evaluation/{self._metric}", mean)
+        parts = []
+        for name, ratio in self._comparison.ratios(values).items():
+            self.logger.record(f"evaluation/ratio_to_{name}", ratio.mean)
+            parts.append(f"{ratio.mean:.3f} x {name}")
+        self.last_summary = f"{self._metric} {mean:.4f}"
+        LOGGER.info(
+            "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
+        )
+
+
+class Checkpoints(_BetweenUpdates):
+    """Saves the run from time to time, and when it is asked to stop.
+
+    Args:
+        folder: Folder of the checkpoints.
+        config: How often, and how many to keep.
+        interruption: Whether the training was asked to stop.
+        comparisons: Whose next time is remembered.
+        resumed: The checkpoint that the run is taken up from, if it is.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: CheckpointConfig,
+        interruption: Interruption,
+        comparisons: Comparisons,
+        resumed: Checkpoint | None,
+    ) -> None:
+        """Recalls what the checkpoint remembers."""
+        super().__init__()
+        self._folder = folder
+        self._config = config
+        self._interruption = interruption
+        self._comparisons = comparisons
+        self._resumed = resumed
+        self._due_at = config.interval
+        if resumed is not None:
+            comparisons.due_at = resumed.memory["comparison_due_at"]
+            self._due_at = resumed.memory["checkpoint_due_at"]
+
+    def _on_rollout_start(self) -> None:
+        """Saves when it is time; right after a resumption, puts everything in its place instead.
+
+        Raises:
+            TrainingInterrupted: The training was asked to stop.
+        """
+        if self._resumed is not None:
+            for name, value in self._resumed.memory["pending_log"].items():
+                self.logger.record(name, value)
+            restore_generators(self._resumed)
+            self._resumed = None
+        elif self.num_timesteps >= self._due_at or (self._interruption.asked and self.num_timesteps > 0):
+            self.save()
+        if self._interruption.asked:
+            raise TrainingInterrupted
+
+    def save(self) -> None:
+        """Saves the run."""
+        self._due_at = (self.num_timesteps // self._config.interval + 1) * self._config.interval
+        memory = {
+            "comparison_due_at": self._comparisons.due_at,
+            "checkpoint_due_at": self._due_at,
+            "pending_log": {name: float(value) for name, value in self.logger.name_to_value.items()},
+        }
+        path = save_checkpoint(self._folder, self._learner, memory=memory, keep=self._config.keep)
+        LOGGER.info("step %s: checkpoint %s", f"{self.num_timesteps:,}", path)
+
+
+class ProgressBar(_BetweenUpdates):
+    """Shows how far the training is.
+
+    Args:
+        total: Decisions of the whole training.
+        comparisons: Whose last figure is shown.
+        shown: Whether there is a bar.
+    """
+
+    def __init__(self, total: int, comparisons: Comparisons, *, shown: bool) -> None:
+        """Keeps what the bar needs."""
+        super().__init__()
+        self._total = total
+        self._comparisons = comparisons
+        self._shown = shown
+        self._bar: Any = None
+
+    def _on_training_start(self) -> None:
+        """Opens the bar."""
+        done = self.model.num_timesteps
+        self._bar = progress_bar(total=self._total, unit="decisions", shown=self._shown, initial=done, unit_scale=True)
+
+    def _on_rollout_start(self) -> None:
+        """Moves the bar."""
+        self._bar.set_postfix_str(self._comparisons.last_summary, refresh=False)
+        self._bar.update(min(self.num_timesteps, self._total) - self._bar.n)
+
+    def _on_training_end(self) -> None:
+        """Closes the bar."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the bar, at whatever end the training came to."""
+        if self._bar is not None:
+            self._bar.close()

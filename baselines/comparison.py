@@ -1,0 +1,327 @@
+"""Plays policies on the same episodes and lays out what came of it: result files, a table, a figure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym import __version__
+from flowsched_gym.baselines.progress import progress_bar
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    evaluate_bound,
+    make_environment,
+    result_name,
+    rollout,
+    write_result,
+)
+from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.leaderboard import comparison_table
+from flowsched_gym.policies import Policy
+from flowsched_gym.registration import make_policy, policy_specs, system_of
+from flowsched_gym.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.workload.table_file import replace_when_written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FIGURE_FILE", "TABLE_FILE", "Comparison", "Contestant", "heuristics_of", "play_all", "write_comparison"]
+
+FloatArray = npt.NDArray[np.float64]
+
+RESULTS_FOLDER: Final = "results"
+TABLE_FILE: Final = "comparison.md"
+FIGURE_FILE: Final = "comparison.png"
+
+FIGURE_INCHES: Final = (12.0, 5.2)
+DOTS_PER_INCH: Final = 150
+INK: Final = "#2b2f36"
+FAINT: Final = "#8a919c"
+GRID: Final = "#eceff2"
+LEARNED: Final = "#d1495b"
+HEURISTIC_COLOURS: Final = (
+    "#1b7f9c", "#e0a030", "#5b8c5a", "#7a5195", "#4a5a7a", "#b0793d", "#5fb0c9", "#9aa23a", "#c08497",
+)  # fmt: skip
+CURVE_POINTS: Final = 400
+"""Points of a curve: more would not show."""
+SHOWN_SHARE: Final = 0.995
+"""Share of the flows that the axis of times covers; the longest few would squeeze the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """Is a policy in a comparison.
+
+    Attributes:
+        name: Its name in tables.
+        source: Name of a heuristic, or path of a model file (``.zip``).
+    """
+
+    name: str
+    source: str
+
+    @property
+    def learned(self) -> bool:
+        """Whether it is a trained model."""
+        return self.source.endswith(".zip")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Holds what policies did on the same episodes.
+
+    Attributes:
+        results: One result for each policy, that of the bound among them where there is one.
+        fct: Flow completion times in s of all episodes together, (num_flows,), by policy; NaN where not finished.
+        learned: Names of the trained models.
+    """
+
+    results: tuple[EvaluationResult, ...]
+    fct: dict[str, FloatArray]
+    learned: tuple[str, ...]
+
+    def result(self, policy: str) -> EvaluationResult:
+        """Returns the result of a policy.
+
+        Raises:
+            ConfigError: It is not among them.
+        """
+        for result in self.results:
+            if result.policy == policy:
+                return result
+        raise ConfigError(f"policy is {policy!r}: there are results of {', '.join(r.policy for r in self.results)}")
+
+
+def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
+    """Lists heuristics of an environment as contestants; all of them by default.
+
+    Raises:
+        ConfigError: A name is unknown.
+    """
+    known = policy_specs(env_id)
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"policies has {name!r}: {system_of(env_id)[1].id} has {', '.join(known)}")
+    return [Contestant(name=name, source=name) for name in (names or known)]
+
+
+def play_all(
+    env_id: str,
+    kwargs: dict[str, Any],
+    contestants: Sequence[Contestant],
+    *,
+    episodes: int,
+    seed: int,
+    bound: bool,
+    command: str | None = None,
+    show_progress: bool = False,
+) -> Comparison:
+    """Plays every contestant on the same episodes.
+
+    Heuristics that need a column which the observation lacks are left out.
+
+    Args:
+        env_id: Id of the environment.
+        kwargs: Its arguments.
+        contestants: Who plays.
+        episodes: Episodes of each.
+        seed: Seed of the first episode.
+        bound: Whether the clairvoyant bound is worked out too.
+        command: Command line to keep with the results.
+        show_progress: Whether a bar is shown.
+
+    Raises:
+        ConfigError: A model cannot be read, or an argument is not allowed.
+        SpaceMismatchError: A model was trained with other spaces.
+    """
+    env = make_environment(env_id, kwargs)
+    results: list[EvaluationResult] = []
+    times: dict[str, FloatArray] = {}
+    try:
+        players = [(contestant, _player(contestant, env, seed)) for contestant in contestants]
+        total = len(players) * episodes + (episodes if bound else 0)
+        with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
+            for contestant, player in players:
+                played, pieces = [], []
+                for episode in range(episodes):
+                    bar.set_postfix_str(contestant.name, refresh=False)
+                    played.append(rollout(env, player, seed=seed + episode))
+                    pieces.append(env.get_wrapper_attr("records")().fct)
+                    bar.update()
+                results.append(
+                    EvaluationResult(
+                        environment=system_of(env_id)[1].id,
+                        kwargs=kwargs,
+                        policy=contestant.name,
+                        command=command,
+                        package_version=__version__,
+                        episodes=tuple(played),
+                    )
+                )
+                times[contestant.name] = np.concatenate(pieces)
+            if bound:
+                bar.set_postfix_str(BOUND_POLICY, refresh=False)
+                results.append(
+                    evaluate_bound(
+                        env_id,
+                        episodes=episodes,
+                        seed=seed,
+                        kwargs=kwargs,
+                        command=command,
+                        progress=lambda done, _: bar.update(len(players) * episodes + done - bar.n) and None,
+                    )
+                )
+    finally:
+        env.close()
+    learned = tuple(contestant.name for contestant in contestants if contestant.learned)
+    return Comparison(results=tuple(results), fct=times, learned=learned)
+
+
+def _player(contestant: Contestant, env: Any, seed: int) -> Policy:
+    """Loads a model or makes a heuristic."""
+    if contestant.learned:
+        return load_policy(contestant.source, env)
+    policy: Policy = make_policy(contestant.source, env, seed=seed)
+    return policy
+
+
+def write_comparison(comparison: Comparison, folder: Path, *, metric: str, title: str) -> str:
+    """Writes result files, the table and the figure into a folder.
+
+    Args:
+        comparison: What the policies did.
+        folder: Where to.
+        metric: Metric of the figure's intervals.
+        title: What was played, for the figure.
+
+    Returns:
+        The table as text.
+
+    Raises:
+        ConfigError: There is no such metric.
+        OSError: A file cannot be written.
+    """
+    for result in comparison.results:
+        name = result_name(result.environment, result.kwargs, result.policy)
+        write_result(result, folder / RESULTS_FOLDER / name)
+    table = comparison_table(comparison.results)
+    folder.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(folder / TABLE_FILE) as temporary:
+        temporary.write_text(table.markdown(), encoding="utf-8")
+    draw_comparison(comparison, folder / FIGURE_FILE, metric=metric, title=title)
+    return table.text()
+
+
+def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: str) -> None:
+    """Draws the distribution of completion times, and the metric with its intervals.
+
+    Args:
+        comparison: What the policies did.
+        path: The picture.
+        metric: Metric of the intervals.
+        title: What was played.
+
+    Raises:
+        ConfigError: There is no such metric.
+        OSError: The file cannot be written.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes half a second that other commands need not spend
+
+    order = sorted(comparison.fct, key=lambda name: -comparison.result(name).interval(metric).mean)
+    heuristics = [name for name in order if name not in comparison.learned]
+    colours = {name: HEURISTIC_COLOURS[i % len(HEURISTIC_COLOURS)] for i, name in enumerate(heuristics)}
+    colours |= dict.fromkeys(comparison.learned, LEARNED)
+    figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    _draw_times(left, comparison, order, colours)
+    _draw_intervals(right, comparison, order, colours, metric)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
+
+
+def _draw_times(axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str]) -> None:
+    """Draws the cumulative distributions of the flow completion times."""
+    farthest = 0.0
+    shares = np.linspace(0.0, SHOWN_SHARE, CURVE_POINTS)
+    for name in order:
+        finished = comparison.fct[name][np.isfinite(comparison.fct[name])] / SECONDS_PER_MILLISECOND
+        if len(finished):
+            times = np.quantile(finished, shares)
+            learned = name in comparison.learned
+            share_finished = len(finished) / len(comparison.fct[name])
+            axes.plot(
+                times,
+                shares * share_finished,
+                color=colours[name],
+                linewidth=2.6 if learned else 1.3,
+                zorder=3 if learned else 2,
+                label=name,
+            )
+            farthest = max(farthest, float(times[-1]))
+    axes.set_xscale("log")
+    axes.set_xlim(right=farthest)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("flow completion time (ms)", color=INK)
+    axes.set_ylabel("share of flows", color=INK)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.legend(fontsize=8, loc="lower right", framealpha=0.9, edgecolor="none")
+    _dress(axes)
+
+
+def _draw_intervals(
+    axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str], metric: str
+) -> None:
+    """Draws the metric of every policy with its interval, best on top, and the bound as a line."""
+    scale = 100.0 if metric.endswith("_ratio") else 1.0
+    for row, name in enumerate(order):
+        interval = comparison.result(name).interval(metric)
+        mean = interval.mean * scale
+        if interval.known:
+            axes.plot([interval.low * scale, interval.high * scale], [row, row], color=colours[name], linewidth=2)
+        axes.plot(mean, row, "o", color=colours[name], markersize=8 if name in comparison.learned else 6)
+        axes.annotate(
+            f"{mean:.1f}" if scale > 1 else f"{mean:.3g}",
+            (mean, row),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=INK,
+        )
+    bounds = [result for result in comparison.results if result.policy == BOUND_POLICY]
+    if bounds and metric in bounds[0].metric_names:
+        value = bounds[0].interval(metric).mean * scale
+        axes.axvline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1)
+        axes.annotate(
+            f"no scheduler exceeds {value:.1f}",
+            (value, len(order) - 0.6),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+            color=INK,
+        )
+    axes.set_yticks(range(len(order)), order)
+    axes.set_ylim(len(order) - 0.4, -0.7)
+    axes.margins(x=0.08)
+    episodes = len(comparison.results[0].episodes)
+    unit = " (%)" if scale > 1 else ""
+    axes.set_xlabel(f"{metric.replace('_', ' ')}{unit}, mean and 95% interval over {episodes} episodes", color=INK)
+    _dress(axes)
+
+
+def _dress(axes: "Axes") -> None:
+    """Takes away what says nothing."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=9)
+    axes.grid(axis="both", color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)

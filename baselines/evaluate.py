@@ -1,0 +1,48 @@
+"""Compares trained models with the heuristics on the same unseen episodes: ``flowsched-evaluate``.
+
+Examples::
+
+    flowsched-evaluate model=runs/first/model.zip workload=gather-heavy env.k=3 env.f=10
+    flowsched-evaluate model=[a/model.zip,b/model.zip] policies=[edf] episodes=50
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flowsched_gym.baselines.application import run_application
+from flowsched_gym.baselines.comparison import Contestant
+from flowsched_gym.baselines.hydra_schemas import EvaluateConfig
+from flowsched_gym.baselines.run_heuristics import compare_and_report
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["main"]
+
+MODEL_SUFFIX = ".zip"
+
+
+def main() -> None:
+    """Runs the command."""
+    run_application("flowsched-evaluate", "evaluate", _job)
+
+
+def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
+    """Compares once."""
+    compare_and_report(config, folder, command, models=_contestants(config.model))
+
+
+def _contestants(paths: list[str]) -> tuple[Contestant, ...]:
+    """Names models by their files, or by the folders of these where the files are called alike."""
+    for path in paths:
+        if not path.endswith(MODEL_SUFFIX):
+            raise ConfigError(f"model is {path!r}: a model file ends in {MODEL_SUFFIX}")
+    names = [Path(path).stem for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{Path(path).resolve().parent.name}-{Path(path).stem}" for path in paths]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"model is {paths}: two of them have the same name and folder name")
+    return tuple(Contestant(name=name, source=path) for name, path in zip(names, paths, strict=True))
+
+
+if __name__ == "__main__":
+    main()

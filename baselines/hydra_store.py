@@ -1,0 +1,140 @@
+"""Registers the schemas of the configuration files with Hydra, and reads composed configurations back.
+
+The schema of an environment is made from the frozen dataclass of its arguments, found through the registry, so that
+nothing is written twice and a new system needs no edit here. Enumerations are offered by their values (``to-back``).
+"""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from dataclasses import field
+from enum import Enum
+from typing import Any, Final
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from flowsched_gym.baselines.hydra_schemas import (
+    A2CConfig,
+    EvaluateConfig,
+    FlatConfig,
+    HeuristicsConfig,
+    LoggerConfig,
+    MaskablePPOConfig,
+    PPOConfig,
+    SetwiseConfig,
+    ThesisA2CConfig,
+    TrainConfig,
+)
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.systems.spec import EnvironmentSpec
+
+__all__ = ["environment_arguments", "environment_schema", "read_config", "register_schemas", "schema_name"]
+
+ID_PREFIX: Final = "flowsched_gym:"
+"""Makes Gymnasium import the package first, in fresh processes too."""
+ID_FIELD: Final = "environment_id"
+"""Field of an environment's schema that is no argument of it."""
+
+SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
+    "": {
+        "train_schema": TrainConfig,
+        "heuristics_schema": HeuristicsConfig,
+        "evaluate_schema": EvaluateConfig,
+    },
+    "policy": {"flat_schema": FlatConfig, "setwise_schema": SetwiseConfig},
+    "algorithm": {
+        "a2c_schema": A2CConfig,
+        "a2c_thesis_schema": ThesisA2CConfig,
+        "ppo_schema": PPOConfig,
+        "maskable_ppo_schema": MaskablePPOConfig,
+    },
+    "logger": {"logger_schema": LoggerConfig},
+}
+"""Schemas by group and name, those of the environments left out."""
+
+
+def register_schemas() -> None:
+    """Stores all schemas where configuration files find them by name; a second call changes nothing."""
+    store = ConfigStore.instance()
+    for group, schemas in SCHEMAS.items():
+        for name, schema in schemas.items():
+            store.store(name=name, node=_node(schema), group=group or None)
+    for system in SYSTEMS:
+        for environment in system.environments:
+            store.store(name=schema_name(environment), node=_node(environment_schema(environment)), group="env")
+
+
+def schema_name(environment: EnvironmentSpec) -> str:
+    """Returns the name of an environment's schema: ``artemis_schema`` for ``flowsched/Artemis-v0``."""
+    return environment.id.rpartition("/")[2].rpartition("-v")[0].lower() + "_schema"
+
+
+def environment_schema(environment: EnvironmentSpec) -> type:
+    """Makes the schema of an environment from the dataclass of its arguments, with the id as one field more."""
+    config: type[Any] = load_target(environment.config)
+    hints = typing.get_type_hints(config)
+    columns: list[tuple[str, Any, Any]] = [(ID_FIELD, str, field(default=ID_PREFIX + environment.id))]
+    for argument in dataclasses.fields(config):
+        kind, default = hints[argument.name], argument.default
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            offered = Enum(kind.__name__, {member.value: member.value for member in kind})  # type: ignore[misc]
+            kind, default = offered, offered[kind(default).value]
+        if argument.default_factory is not dataclasses.MISSING:
+            columns.append((argument.name, kind, field(default_factory=argument.default_factory)))
+        elif argument.default is dataclasses.MISSING:
+            columns.append((argument.name, kind, field(default=MISSING)))
+        else:
+            columns.append((argument.name, kind, field(default=default)))
+    return dataclasses.make_dataclass(config.__name__, columns, frozen=True, kw_only=True)
+
+
+def environment_arguments(env: Any) -> tuple[str, dict[str, Any]]:
+    """Separates the id of an environment from its arguments, those with their default values left out.
+
+    Args:
+        env: An object of an environment's schema.
+
+    Returns:
+        Id with ``flowsched_gym:`` before it, and arguments for ``gym.make``, enumerations as text.
+
+    Raises:
+        ConfigError: An argument is not allowed.
+    """
+    values = {column.name: getattr(env, column.name) for column in dataclasses.fields(env)}
+    env_id = values.pop(ID_FIELD)
+    values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+    spec = next(e for s in SYSTEMS for e in s.environments if ID_PREFIX + e.id == env_id)
+    config: Any = load_target(spec.config)(**values)
+    defaults = {column.name: column.default for column in dataclasses.fields(config)}
+    return env_id, {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def read_config(config: DictConfig) -> Any:
+    """Turns a composed configuration into the frozen object of its schema.
+
+    Raises:
+        ConfigError: A value is missing, of another type, or out of its range.
+    """
+    try:
+        return OmegaConf.to_object(config)
+    except OmegaConfBaseException as error:
+        cause = error.__cause__
+        raise ConfigError(str(cause if isinstance(cause, ConfigError) else error).splitlines()[0]) from error
+
+
+def _node(schema: type) -> DictConfig:
+    """Makes a node of a schema that overrides may change: OmegaConf locks frozen dataclasses."""
+    node: DictConfig = OmegaConf.structured(schema)
+    _unlock(node)
+    return node
+
+
+def _unlock(node: Any) -> None:
+    """Clears the read-only flag of a node and all below it."""
+    if isinstance(node, DictConfig) and not node._is_missing() and not node._is_none():
+        OmegaConf.set_readonly(node, None)
+        for key in node:
+            _unlock(node._get_node(key))

@@ -1,0 +1,174 @@
+"""Writes the curves of a training run: a CSV file, event files of TensorBoard, a run of Weights & Biases.
+
+A run that is taken up again continues its curves from the checkpoint: what was written after it is taken back.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any, Final
+
+from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+from torch.utils.tensorboard import SummaryWriter
+
+from flowsched_gym.baselines.hydra_schemas import LoggerConfig
+from flowsched_gym.errors import MissingDependencyError
+
+__all__ = ["CsvCurves", "TensorBoardCurves", "WandbCurves", "make_logger"]
+
+STEP: Final = "timesteps"
+CSV_FILE: Final = "progress.csv"
+TENSORBOARD_FOLDER: Final = "tensorboard"
+WANDB_ID_FILE: Final = "wandb_id.txt"
+
+
+class CsvCurves(KVWriter):
+    """Keeps a CSV file with one row for each time that curves are written, and a column for each curve.
+
+    Args:
+        path: The file; its rows up to ``first_step`` are kept.
+        first_step: Decisions made before.
+    """
+
+    def __init__(self, path: Path, first_step: int) -> None:
+        """Reads the rows that stay."""
+        self._path = path
+        self._rows: list[dict[str, str]] = []
+        self._columns: list[str] = [STEP]
+        if first_step and path.is_file():
+            with path.open(newline="", encoding="utf-8") as file:
+                reader = csv.DictReader(file)
+                self._columns = list(reader.fieldnames or [STEP])
+                self._rows = [row for row in reader if int(row[STEP]) <= first_step]
+        self._write_all()
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Adds a row; a curve that is new gets a column."""
+        row = {STEP: str(step)}
+        row |= {key: repr(float(value)) for key, value in key_values.items() if isinstance(value, Real)}
+        self._rows.append(row)
+        new = [key for key in sorted(row) if key not in self._columns]
+        if new:
+            self._columns += new
+            self._write_all()
+        else:
+            with self._path.open("a", newline="", encoding="utf-8") as file:
+                csv.DictWriter(file, self._columns, restval="").writerow(row)
+
+    def close(self) -> None:
+        """Has nothing open."""
+
+    def _write_all(self) -> None:
+        """Writes the file anew, whole or not at all."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._columns, restval="")
+        writer.writeheader()
+        writer.writerows(self._rows)
+        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
+        temporary.replace(self._path)
+
+
+class TensorBoardCurves(TensorBoardOutputFormat):
+    """Writes event files; what was written after the checkpoint is hidden.
+
+    Args:
+        folder: Where they go.
+        first_step: Decisions made before.
+    """
+
+    def __init__(self, folder: Path, first_step: int) -> None:
+        """Opens an event file."""
+        self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
+        self._is_closed = False
+
+
+class WandbCurves(KVWriter):
+    """Keeps a run of Weights & Biases.
+
+    Args:
+        config: Mode, project and group.
+        folder: Folder of the training run, which also remembers the id of the run.
+        name: Name of the run.
+        content: Configuration to keep with it.
+
+    Raises:
+        MissingDependencyError: The client is not installed.
+    """
+
+    def __init__(self, config: LoggerConfig, folder: Path, name: str, content: Mapping[str, Any]) -> None:
+        """Begins or continues the run."""
+        try:
+            import wandb  # noqa: PLC0415 - optional
+        except ImportError:
+            raise MissingDependencyError("wandb", extra="train", purpose="keep a run of Weights & Biases") from None
+        self._wandb: Any = wandb
+        remembered = folder / WANDB_ID_FILE
+        known = remembered.read_text(encoding="utf-8").strip() if remembered.is_file() else None
+        self._run: Any = wandb.init(
+            project=config.wandb_project,
+            group=config.wandb_group,
+            name=name,
+            id=known,
+            resume="allow" if known and config.wandb_mode == "online" else None,
+            mode=config.wandb_mode,  # type: ignore[arg-type] # checked by the configuration
+            dir=str(folder),
+            config=dict(content),
+            reinit="finish_previous",
+            settings=wandb.Settings(console="off"),
+        )
+        remembered.write_text(self._run.id + "\n", encoding="utf-8")
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Logs the numbers."""
+        self._run.log({key: value for key, value in key_values.items() if isinstance(value, Real)}, step=step)
+
+    def keep(self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float]) -> None:
+        """Logs figures, the model as an artifact, and the final numbers.
+
+        Args:
+            figures: Pictures by name.
+            model: The model file.
+            sidecar: What describes it.
+            summary: Final numbers by name.
+        """
+        for name, path in figures.items():
+            self._run.log({name: self._wandb.Image(str(path))})
+        for key, value in summary.items():
+            self._run.summary[key] = value
+        artifact = self._wandb.Artifact(f"model-{self._run.id}", type="model")
+        artifact.add_file(str(model))
+        artifact.add_file(str(sidecar))
+        self._run.log_artifact(artifact)
+
+    def close(self) -> None:
+        """Ends the run."""
+        self._run.finish()
+
+
+def make_logger(
+    config: LoggerConfig, folder: Path, *, name: str, content: Mapping[str, Any], first_step: int
+) -> Logger:
+    """Opens everything that curves go to.
+
+    Args:
+        config: Where they go.
+        folder: Folder of the training run.
+        name: Name of the run.
+        content: Configuration to keep with the curves.
+        first_step: Decisions made before; 0 for a run that begins.
+
+    Raises:
+        MissingDependencyError: The client of Weights & Biases is not installed.
+    """
+    outputs: list[KVWriter] = []
+    if config.csv:
+        outputs.append(CsvCurves(folder / CSV_FILE, first_step))
+    if config.tensorboard:
+        outputs.append(TensorBoardCurves(folder / TENSORBOARD_FOLDER, first_step))
+    if config.wandb:
+        outputs.append(WandbCurves(config, folder, name, content))
+    return Logger(str(folder), outputs)

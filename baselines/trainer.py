@@ -1,0 +1,314 @@
+"""Runs a training from its configuration: environments, model, curves, checkpoints, and the final comparison.
+
+The folder of a run::
+
+    run.json            the configuration that decides the result; a resumed run must agree with it
+    progress.csv        the curves; tensorboard/ the same as event files
+    checkpoints/        where the run can be taken up again
+    model.zip           the trained model; model.json says for which environment and by which versions
+    results/*.json      one result file for each policy on the same unseen episodes
+    comparison.md .png  these results as a table and a figure
+    result.json         the run in a few numbers; the table of a multirun is made from these
+"""
+
+import json
+import logging
+import os
+import platform
+import shutil
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from stable_baselines3.common.callbacks import CallbackList
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from flowsched_gym import __version__
+from flowsched_gym.baselines.algorithms import algorithm_class, build_model
+from flowsched_gym.baselines.callbacks import (
+    Checkpoints,
+    Comparisons,
+    Interruption,
+    ProgressBar,
+    Schedules,
+)
+from flowsched_gym.baselines.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
+from flowsched_gym.baselines.comparison import (
+    FIGURE_FILE,
+    Comparison,
+    Contestant,
+    heuristics_of,
+    play_all,
+    write_comparison,
+)
+from flowsched_gym.baselines.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.hydra_store import environment_arguments
+from flowsched_gym.baselines.interim import InterimComparison
+from flowsched_gym.baselines.loggers import WandbCurves, make_logger
+from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+
+__all__ = ["MODEL_FILE", "RESULT_FILE", "train"]
+
+LOGGER: Final = logging.getLogger(__name__)
+
+RUN_FILE: Final = "run.json"
+MODEL_FILE: Final = "model.zip"
+SIDECAR_FILE: Final = "model.json"
+RESULT_FILE: Final = "result.json"
+CHECKPOINTS_FOLDER: Final = "checkpoints"
+RUN_SCHEMA: Final = "flowsched-training/1"
+MODEL_SCHEMA: Final = "flowsched-model/1"
+DECISIVE: Final = ("env", "policy", "algorithm", "seed")
+"""Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
+VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "torch")
+"""Packages whose versions are kept with a model."""
+
+
+def train(
+    config: TrainConfig, content: Mapping[str, Any], folder: Path, *, command: str | None = None
+) -> dict[str, Any]:
+    """Trains a policy, or goes on training it, and compares it with the heuristics.
+
+    Args:
+        config: The configuration.
+        content: The same as plain values, to be kept.
+        folder: Folder of the run.
+        command: Command line, to be kept with the results.
+
+    Returns:
+        The content of ``result.json``.
+
+    Raises:
+        ConfigError: The configuration is not allowed, or the folder holds another run.
+        TrainingInterrupted: The training was asked to stop; it can be resumed.
+    """
+    # Two threads on a busy machine are many times slower than one.
+    torch.set_num_threads(1)
+    env_id, kwargs = environment_arguments(config.env)
+    _prepare_folder(config, content, folder)
+    begun = time.monotonic()
+    comparison = _interim_comparison(config, env_id, kwargs)
+    algorithm = config.algorithm
+    envs = make_training_envs(
+        env_id,
+        kwargs,
+        num_envs=algorithm.num_envs,
+        seed=config.seed,
+        reward_scale=algorithm.reward_scale,
+        workers=config.workers,
+    )
+    try:
+        model, resumed = _model(config, envs, folder)
+        logger = make_logger(
+            config.logger,
+            folder,
+            name=config.run_name,
+            content=content,
+            first_step=resumed.num_timesteps if resumed else 0,
+        )
+        model.set_logger(logger)
+        try:
+            _learn(config, model, comparison, folder, resumed)
+            _save_model(model, folder, env_id=env_id, kwargs=kwargs, config=config)
+            final = _compare(config, env_id, kwargs, folder, command)
+            result = _summarise(config, final, env_id, kwargs, model.num_timesteps, time.monotonic() - begun)
+            write_json(result, folder / RESULT_FILE)
+            for output in logger.output_formats:
+                if isinstance(output, WandbCurves):
+                    output.keep(
+                        figures={"comparison": folder / FIGURE_FILE},
+                        model=folder / MODEL_FILE,
+                        sidecar=folder / SIDECAR_FILE,
+                        summary={f"final/{config.evaluation.metric}": result["metric_mean"]},
+                    )
+        finally:
+            logger.close()
+    finally:
+        comparison.close()
+        envs.close()
+    return result
+
+
+def _prepare_folder(config: TrainConfig, content: Mapping[str, Any], folder: Path) -> None:
+    """Begins a new run in the folder, or checks that the run that it holds is this one."""
+    path = folder / RUN_FILE
+    identity = {name: content[name] for name in DECISIVE} | {"total_timesteps": config.total_timesteps}
+    if path.exists() and config.overwrite:
+        for name in (CHECKPOINTS_FOLDER, "tensorboard", "wandb", "results"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in (RUN_FILE, RESULT_FILE, MODEL_FILE, SIDECAR_FILE, "wandb_id.txt"):
+            (folder / name).unlink(missing_ok=True)
+    if not path.exists():
+        write_json(identity, path)
+        return
+    if not config.resume:
+        raise ConfigError(
+            f"{folder} holds a run already: resume=true continues it, overwrite=true throws it away, "
+            "run_name=... begins another"
+        )
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    differing = _differences(before, identity)
+    if differing:
+        raise ConfigError(f"{folder} holds another run; it differs in {', '.join(differing)}")
+
+
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """Lists the values that differ, by their dotted names."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        names = sorted({*before, *now})
+        return [
+            text
+            for key in names
+            for text in _differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
+        ]
+    return [] if before == now else [f"{name} ({before!r} then, {now!r} now)"]
+
+
+def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]) -> InterimComparison:
+    """Plays the heuristics that the policy is compared with on the way."""
+    evaluation = config.evaluation
+    return InterimComparison(
+        env_id,
+        kwargs,
+        baselines=evaluation.baselines,
+        episodes=evaluation.interim_episodes,
+        seed=evaluation.seed,
+        metric=evaluation.metric,
+    )
+
+
+def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[OnPolicyAlgorithm, Checkpoint | None]:
+    """Makes the model, or loads it from the last checkpoint."""
+    newest = latest_checkpoint(folder / CHECKPOINTS_FOLDER) if config.resume else None
+    if newest is None:
+        if config.resume:
+            LOGGER.info("no checkpoint in %s: the training begins anew", folder / CHECKPOINTS_FOLDER)
+        model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
+        # Making a model seeds the environments by the seeds of the run, which are for evaluation.
+        envs.seed(training_seed(config.seed))
+        return model, None
+    model, state = load_checkpoint(newest, algorithm_class(config.algorithm), envs)
+    LOGGER.info("resuming from %s at step %s", newest, f"{state.num_timesteps:,}")
+    return model, state
+
+
+def _learn(
+    config: TrainConfig,
+    model: OnPolicyAlgorithm,
+    comparison: InterimComparison,
+    folder: Path,
+    resumed: Checkpoint | None,
+) -> None:
+    """Trains up to the wanted number of decisions.
+
+    Raises:
+        TrainingInterrupted: The training was asked to stop.
+    """
+    interruption = Interruption()
+    evaluation = config.evaluation
+    comparisons = Comparisons(comparison, interval=evaluation.interval, metric=evaluation.metric)
+    checkpoints = Checkpoints(folder / CHECKPOINTS_FOLDER, config.checkpoints, interruption, comparisons, resumed)
+    bar = ProgressBar(config.total_timesteps, comparisons, shown=config.progress_bar)
+    left = config.total_timesteps - model.num_timesteps
+    if left <= 0:
+        return
+    callbacks = CallbackList([Schedules(config.algorithm), comparisons, checkpoints, bar])
+    try:
+        with interruption.watched(), logging_redirect_tqdm():
+            model.learn(left, callback=callbacks, reset_num_timesteps=resumed is None)
+    finally:
+        bar.close()
+    checkpoints.save()
+
+
+def _save_model(
+    model: OnPolicyAlgorithm, folder: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
+) -> None:
+    """Writes the model, and beside it what it was trained for; each whole or not at all."""
+    sidecar = {
+        "schema": MODEL_SCHEMA,
+        "environment": env_id,
+        "kwargs": dict(kwargs),
+        "algorithm": type(model).__name__,
+        "policy": type(model.policy).__name__,
+        "seed": config.seed,
+        "num_timesteps": model.num_timesteps,
+        "observation_space": str(model.observation_space),
+        "action_space": str(model.action_space),
+        "columns": list(model.get_env().get_attr("layout", 0)[0].column_names),  # type: ignore[union-attr]
+        "versions": {"flowsched-gym": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in VERSIONED},
+    }
+    temporary = folder / f".{os.getpid()}.{MODEL_FILE}"
+    model.save(temporary)
+    temporary.replace(folder / MODEL_FILE)
+    write_json(sidecar, folder / SIDECAR_FILE)
+
+
+def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: Path, command: str | None) -> Comparison:
+    """Compares the trained model with all heuristics on unseen episodes."""
+    model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE))
+    evaluation = config.evaluation
+    comparison = play_all(
+        env_id,
+        kwargs,
+        [model, *heuristics_of(env_id)],
+        episodes=evaluation.episodes,
+        seed=evaluation.seed,
+        bound=evaluation.bound,
+        command=command,
+        show_progress=config.progress_bar,
+    )
+    title = f"{config.algorithm.name} on {config.workload['name']}"
+    table = write_comparison(comparison, folder, metric=evaluation.metric, title=title)
+    LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, table)
+    return comparison
+
+
+def _summarise(
+    config: TrainConfig,
+    comparison: Comparison,
+    env_id: str,
+    kwargs: Mapping[str, Any],
+    num_timesteps: int,
+    seconds: float,
+) -> dict[str, Any]:
+    """Sums the run up."""
+    metric = config.evaluation.metric
+    values = comparison.result(config.algorithm.name).values(metric)
+    heuristics = [name for name in comparison.fct if name != config.algorithm.name]
+    best = max(heuristics, key=lambda name: comparison.result(name).interval(metric).mean)
+    best_values = comparison.result(best).values(metric)
+    return {
+        "schema": RUN_SCHEMA,
+        "run_name": config.run_name,
+        "environment": env_id,
+        "kwargs": dict(kwargs),
+        "workload": config.workload["name"],
+        "algorithm": config.algorithm.name,
+        "seed": config.seed,
+        "num_timesteps": num_timesteps,
+        "seconds": seconds,
+        "metric": metric,
+        "metric_mean": comparison.result(config.algorithm.name).interval(metric).mean,
+        "estimate": _plain(comparison.result(config.algorithm.name).interval(metric)),
+        "best_heuristic": best,
+        "over_best_heuristic": _plain(paired_difference(values, best_values)),
+        "ratio_to_best_heuristic": _plain(paired_ratio(values, best_values)),
+        "bound": comparison.result(BOUND_POLICY).interval(metric).mean if config.evaluation.bound else None,
+    }
+
+
+def _plain(interval: Interval) -> dict[str, float | None]:
+    """Returns an interval as JSON holds it."""
+    ends = (interval.low, interval.high) if interval.known else (None, None)
+    return {"mean": interval.mean, "low": ends[0], "high": ends[1]}
