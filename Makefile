@@ -36,7 +36,8 @@ bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python benchmarks/speed/run.py
 
 paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
-	$(BIN)/python benchmarks/paper/run.py
+	$(BIN)/python -m benchmarks.paper.run
+	$(BIN)/python -m benchmarks.paper.closeness
 
 format: $(VENV)/.dev  ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .

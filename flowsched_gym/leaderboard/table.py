@@ -30,9 +30,13 @@ class Table:
             if len(row) != len(self.columns):
                 raise ConfigError(f"row {number} has {len(row)} cells: the table has {len(self.columns)} columns")
 
-    def markdown(self) -> str:
-        """Returns the table in Markdown, ending with a line break."""
-        marks = ("---", *("---:" for _ in self.columns[1:]))
+    def markdown(self, *, numbers: bool = True) -> str:
+        """Returns the table in Markdown, ending with a line break.
+
+        Args:
+            numbers: Whether all columns but the first hold numbers, which stand on the right.
+        """
+        marks = ("---", *("---:" if numbers else "---" for _ in self.columns[1:]))
         return "".join(_markdown_line(cells) for cells in (self.columns, marks, *self.rows))
 
     def text(self) -> str:

@@ -1,0 +1,185 @@
+"""Measures how close the model is to exact solutions, queueing theory, the packet simulator and the thesis.
+
+``make paper`` writes the figures to ``data/closeness.json`` and lays them out in the README of the project, between two
+marks; a test holds the README to the figures.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import flowsched_gym
+from benchmarks.paper.run import DATA, compare_isolated, compare_policies
+from flowsched_gym.evaluation import write_json, write_text
+from flowsched_gym.leaderboard import Table
+from flowsched_gym.registration import SYSTEMS
+from flowsched_gym.topology import big_switch, one_link
+from flowsched_gym.workload import Workload
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+README: Final = ROOT / "README.md"
+EXACT: Final = ROOT / "tests" / "data" / "exact"
+FIGURES: Final = DATA / "closeness.json"
+START: Final = "<!-- generated: {} -->"
+END: Final = "<!-- end of generated: {} -->"
+THEORY: Final = {"ps": 5.000, "fifo": 5.000, "las": 5.000, "srpt": 2.353, "psjf": 2.659, "sjf": 2.882}
+"""Mean flow completion time over mean service time, M/M/1 at load 0.8."""
+LOAD: Final = 0.8
+NUM_FLOWS: Final = 2_000_000
+NUM_RUNS: Final = 4
+ON_SWITCH: Final = {"maxmin": "ps", "srpt": "srpt", "psjf": "psjf", "fifo": "fifo", "edf": "edf", "merp_greedy": "merp"}
+
+
+def main() -> None:
+    """Measures, and writes the figures and the README."""
+    write_json(measure(), FIGURES)
+    write_text(readme(), README)
+    print(f"written to {FIGURES} and {README}")
+
+
+def measure() -> dict[str, Any]:
+    """Measures the largest gaps."""
+    policies, isolated = compare_policies(), compare_isolated()
+    exact = exact_gaps()
+    return {
+        "exact": {
+            "cases": len(exact),
+            "disciplines": len({name for name, _ in exact}),
+            "largest_relative_gap": max(gap for _, gap in exact),
+        },
+        "theory": {name: mean_over_service(name) for name in THEORY},
+        "ns3": {
+            "largest_points": max(abs(row.points) for row in policies),
+            "largest_quartile_share": max(float(np.abs(row.quartile_shares).max()) for row in policies),
+            "largest_isolated_share": max(abs(row.share) for row in isolated),
+            "policies": len(policies),
+            "isolated": len(isolated),
+        },
+    }
+
+
+def exact_gaps() -> list[tuple[str, float]]:
+    """Finds for each exactly solved case its discipline and the largest relative difference of a finish time."""
+    gaps = []
+    for path in sorted(EXACT.glob("onelink_*.json")):
+        for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
+            discipline, _, within = case["discipline"].partition("_")
+            queues = {"within": within} if within in ("ps", "fifo") else {}
+            link = one_link(capacity=case["capacity"])
+            gaps.append((discipline, gap_of(case, discipline, case["params"] | queues, link, case["finish"])))
+    for case in json.loads((EXACT / "net_bigswitch.json").read_text(encoding="utf-8"))["cases"]:
+        switch = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
+        gaps.extend((rule, gap_of(case, rule, {}, switch, case["finish"][name])) for name, rule in ON_SWITCH.items())
+    return gaps
+
+
+def gap_of(case: dict[str, Any], discipline: str, parameters: dict[str, Any], topology: Any, finish: Any) -> float:
+    """Replays a case; returns the largest relative difference of a finish time."""
+    count = len(case["size"])
+    due = case.get("deadline") or [None] * count
+    spans = [None if end is None else end - arrival for end, arrival in zip(due, case["arrival"], strict=True)]
+    columns = {
+        "flow_id": range(count),
+        "source": case.get("src", [1] * count),
+        "destination": case.get("dst", [0] * count),
+        "size_bytes": case["size"],
+        "arrival_s": case["arrival"],
+        "deadline_s": spans,
+    }
+    flows = {name: list(values) for name, values in columns.items()}
+    records = flowsched_gym.replay(flows, discipline=discipline, topology=topology, parameters=parameters)
+    return float(np.max(np.abs(records.completion_time / np.array(finish) - 1)))
+
+
+def mean_over_service(discipline: str) -> float:
+    """Simulates a queue with Poisson arrivals and exponential sizes; returns mean FCT over mean service time."""
+    means = []
+    for run in range(NUM_RUNS):
+        rng = np.random.default_rng(run)
+        flows = Workload(
+            flow_id=np.arange(NUM_FLOWS),
+            source=np.ones(NUM_FLOWS),
+            destination=np.zeros(NUM_FLOWS),
+            size=rng.exponential(LOAD, NUM_FLOWS),
+            arrival_time=np.cumsum(rng.exponential(1.0, NUM_FLOWS)),
+        )
+        records = flowsched_gym.replay(flows, discipline=discipline, capacity=1.0, engine="compiled")
+        # Against the mean of the sizes drawn, which takes part of the noise out.
+        means.append(float(records.fct.mean() / flows.size.mean()))
+    return float(np.mean(means))
+
+
+def readme() -> str:
+    """Returns the README with its generated parts made anew."""
+    text = README.read_text(encoding="utf-8")
+    figures = json.loads(FIGURES.read_text(encoding="utf-8"))
+    for name, content in (("environments", environments_table()), ("closeness", closeness_table(figures))):
+        start, end = START.format(name), END.format(name)
+        before, _, rest = text.partition(start)
+        after = rest.partition(end)[2]
+        text = f"{before}{start}\n{content}{end}{after}"
+    return text
+
+
+def environments_table() -> str:
+    """Lists the environments of the registry."""
+    rows = tuple(
+        (f"`{environment.id}`", system.name, environment.description)
+        for system in SYSTEMS
+        for environment in system.environments
+    )
+    return Table(columns=("id", "system", "the decision"), rows=rows).markdown(numbers=False)
+
+
+def closeness_table(figures: dict[str, Any]) -> str:
+    """Lays the gaps out."""
+    exact, ns3 = figures["exact"], figures["ns3"]
+    thesis = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
+    gaps = {name: 100 * abs(figures["theory"][name] / mean - 1) for name, mean in THEORY.items()}
+    worst = max(gaps, key=lambda name: gaps[name])
+    rows = (
+        (
+            "exact rational solutions",
+            f"finish times of {exact['cases']} flow sets, {exact['disciplines']} disciplines",
+            f"{exact['largest_relative_gap']:.0e} relative",
+            "1e-9",
+        ),
+        (
+            "queueing theory (M/M/1, load 0.8)",
+            f"mean FCT of {', '.join(name.upper() for name in THEORY)}; {NUM_RUNS} x {NUM_FLOWS:,} flows",
+            f"{gaps[worst]:.2f} % ({worst.upper()})",
+            "1 %",
+        ),
+        (
+            "ns-3.37, TCP Cubic",
+            f"share of deadlines met under {ns3['policies']} policies, same arrivals",
+            f"{ns3['largest_points']:.1f} points",
+            "3 points",
+        ),
+        (
+            "ns-3.37, TCP Cubic",
+            "quartiles of the FCT in the same runs",
+            f"{100 * ns3['largest_quartile_share']:.1f} %",
+            "10 %",
+        ),
+        (
+            "ns-3.37, TCP Cubic",
+            f"1 to 10 flows that start together, {ns3['isolated']} cases",
+            f"{100 * ns3['largest_isolated_share']:.1f} %",
+            "10 %",
+        ),
+        (
+            "Artemis thesis",
+            "deadlines met on its workload A",
+            f"not reproduced: about 90 % here, {100 * thesis['edf']['deadline_hit_ratio']:.1f} % for its EDF, "
+            "whose TCP lost packets",
+            "",
+        ),
+    )
+    return Table(columns=("held against", "what", "largest gap", "allowed"), rows=rows).markdown(numbers=False)
+
+
+if __name__ == "__main__":
+    main()
