@@ -30,7 +30,16 @@ from flowsched_gym.workload.table_file import replace_when_written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FIGURE_FILE", "TABLE_FILE", "Comparison", "Contestant", "heuristics_of", "play_all", "write_comparison"]
+__all__ = [
+    "FIGURE_FILE",
+    "TABLE_FILE",
+    "Comparison",
+    "Contestant",
+    "draw_comparison",
+    "heuristics_of",
+    "play_all",
+    "write_comparison",
+]
 
 FloatArray = npt.NDArray[np.float64]
 

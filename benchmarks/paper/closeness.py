@@ -100,8 +100,8 @@ def mean_over_service(discipline: str) -> float:
         rng = np.random.default_rng(run)
         flows = Workload(
             flow_id=np.arange(NUM_FLOWS),
-            source=np.ones(NUM_FLOWS),
-            destination=np.zeros(NUM_FLOWS),
+            source=np.ones(NUM_FLOWS, dtype=np.int64),
+            destination=np.zeros(NUM_FLOWS, dtype=np.int64),
             size=rng.exponential(LOAD, NUM_FLOWS),
             arrival_time=np.cumsum(rng.exponential(1.0, NUM_FLOWS)),
         )
