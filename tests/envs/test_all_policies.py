@@ -1,5 +1,7 @@
 """Holds the policies of every registered environment to its workloads, its vectors and each other."""
 
+from typing import Any
+
 import gymnasium as gym
 import pytest
 
@@ -8,14 +10,20 @@ from flowsched_gym.registration import make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
+EACH_TABLE = [
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    for spec in ENVIRONMENTS
+    for arguments in [*({"workload": name} for name in spec.workloads), *map(dict, spec.settings)]
+]
+"""Every workload, and every setting of the leaderboard; both with the short episodes of the tests."""
 
-@each_environment
-@pytest.mark.parametrize("workload", sorted({name for spec in ENVIRONMENTS for name in spec.workloads}))
-def test_every_policy_plays_every_workload_of_the_environment(spec: EnvironmentSpec, workload: str) -> None:
-    if workload not in spec.workloads:
-        pytest.skip(f"{spec.id} has no tables for {workload}")
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
+def test_every_policy_plays_everything_that_tables_are_made_for(
+    spec: EnvironmentSpec, arguments: dict[str, Any]
+) -> None:
     for name in policy_specs(spec.id):
-        env = make(spec, workload=workload)
+        env = make(spec, **arguments)
         policy = make_policy(name, env, seed=1)
         steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
 
