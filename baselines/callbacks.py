@@ -18,7 +18,7 @@ from flowsched_gym.baselines.interim import InterimComparison
 from flowsched_gym.baselines.mixture import EpsilonMixture
 from flowsched_gym.baselines.progress import progress_bar
 
-__all__ = ["Checkpoints", "Comparisons", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
+__all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -94,6 +94,34 @@ class Schedules(_BetweenUpdates):
         if isinstance(model.policy, EpsilonMixture):
             model.policy.set_progress(done)
             self.logger.record("train/epsilon", float(model.policy.epsilon))
+
+
+class Curves(_BetweenUpdates):
+    """Writes the curves every so many decisions, whatever the length of a rollout.
+
+    Args:
+        interval: Decisions between two rows.
+    """
+
+    def __init__(self, interval: int) -> None:
+        """Keeps the interval."""
+        super().__init__()
+        self._interval = interval
+        self._last = 0
+
+    def _on_training_start(self) -> None:
+        """Counts from where the training begins or goes on."""
+        self._last = self.num_timesteps
+
+    def _on_rollout_start(self) -> None:
+        """Writes a row once the interval is passed."""
+        if self.num_timesteps // self._interval > self._last // self._interval:
+            self._learner.dump_logs()
+        self._last = self.num_timesteps
+
+    def _on_training_end(self) -> None:
+        """Writes what is left."""
+        self._learner.dump_logs()
 
 
 class Comparisons(_BetweenUpdates):

@@ -255,6 +255,7 @@ class LoggerConfig:
     """Says where the curves go.
 
     Attributes:
+        interval: Decisions between two points of the curves.
         csv: Whether ``progress.csv`` is written.
         tensorboard: Whether event files are written to ``tensorboard/``.
         wandb: Whether a run of Weights & Biases is kept, with config, curves, figure and model.
@@ -263,6 +264,7 @@ class LoggerConfig:
         wandb_group: Group of the run, if any.
     """
 
+    interval: int = 10_000
     csv: bool = True
     tensorboard: bool = True
     wandb: bool = False
@@ -271,7 +273,8 @@ class LoggerConfig:
     wandb_group: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the mode."""
+        """Checks interval and mode."""
+        _check_range("logger", self, interval=(1, None))
         _check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
 
 

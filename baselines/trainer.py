@@ -32,6 +32,7 @@ from flowsched_gym.baselines.algorithms import algorithm_class, build_model
 from flowsched_gym.baselines.callbacks import (
     Checkpoints,
     Comparisons,
+    Curves,
     Interruption,
     ProgressBar,
     Schedules,
@@ -66,6 +67,8 @@ RUN_SCHEMA: Final = "flowsched-training/1"
 MODEL_SCHEMA: Final = "flowsched-model/1"
 DECISIVE: Final = ("env", "policy", "algorithm", "seed")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
+NEVER: Final = 2**62
+"""Updates between two rows that Stable-Baselines3 would write by itself; `Curves` counts decisions instead."""
 VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "torch")
 """Packages whose versions are kept with a model."""
 
@@ -221,10 +224,12 @@ def _learn(
     left = config.total_timesteps - model.num_timesteps
     if left <= 0:
         return
-    callbacks = CallbackList([Schedules(config.algorithm), comparisons, checkpoints, bar])
+    callbacks = CallbackList(
+        [Schedules(config.algorithm), comparisons, Curves(config.logger.interval), checkpoints, bar]
+    )
     try:
         with interruption.watched(), logging_redirect_tqdm():
-            model.learn(left, callback=callbacks, reset_num_timesteps=resumed is None)
+            model.learn(left, callback=callbacks, log_interval=NEVER, reset_num_timesteps=resumed is None)
     finally:
         bar.close()
     checkpoints.save()
