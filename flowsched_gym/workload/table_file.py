@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -36,11 +37,13 @@ def check_target(path: str | PathLike[str]) -> Path:
     """Finds out whether a file could be written, before any time is spent on its content.
 
     Returns:
-        The file that is to be written, with links followed.
+        The file that is to be written, with links followed; a device or pipe as it was given.
 
     Raises:
         OSError: The folder does not exist, or the path is a folder.
     """
+    if _is_device_or_pipe(path):
+        return Path(path)
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: a file name is needed")
@@ -53,12 +56,16 @@ def check_target(path: str | PathLike[str]) -> Path:
 def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
 
-    A failure inside leaves the file as it was, and no temporary file behind.
+    A failure inside leaves the file as it was, and no temporary file behind. A device or pipe, such as
+    ``/dev/stdout``, stays what it is: it is written to as it stands.
 
     Raises:
         OSError: The folder does not exist or cannot be written to, or the path is a folder.
     """
     target = check_target(path)
+    if _is_device_or_pipe(target):
+        yield target
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{target.suffix}")
     try:
         yield temporary
@@ -88,7 +95,7 @@ def write_table(
         _write_parquet(path, columns)
         return
     num_rows = len(next(iter(columns.values()))[0])
-    with replace_when_written(path) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
+    with replace_when_written(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(columns) + "\n")
         for start in range(0, num_rows, ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
@@ -99,6 +106,15 @@ def write_table(
             file.write("".join(",".join(row) + "\n" for row in zip(*cells, strict=True)))
             if progress is not None:
                 progress(min(rows.stop, num_rows), num_rows)
+
+
+def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
+    """Tells whether a path is there and neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_] | None) -> Sequence[str]:
