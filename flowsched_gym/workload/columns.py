@@ -246,8 +246,9 @@ def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tu
     numbers: list[float] = []
     for row, entry in enumerate(entries):
         empty = entry is None or (isinstance(entry, str) and not entry)
-        if isinstance(entry, Real) and not isinstance(entry, (bool, np.bool_)):
-            empty = math.isnan(entry)
+        if isinstance(entry, Real) and not isinstance(entry, (bool, np.bool_, np.timedelta64)):
+            # Only NaN differs from itself; asking for it by name would make a float of a whole number of any length.
+            empty = bool(entry != entry)
         elif not empty:
             raise _fault_of(entry, column, row, place)
         if empty and column.required:

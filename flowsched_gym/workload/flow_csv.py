@@ -50,7 +50,7 @@ NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE_NUMBER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 
 SHOWN_CHARACTERS: Final = 60
-"""Characters of a line that a message repeats at most."""
+"""Characters of a line that a message repeats at most; no whole number that is allowed has more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ def _parse_line(line: bytes, columns: Sequence[Column], where: str, *, cut: bool
         raise FlowFileError(f"{where}: not UTF-8 text ({error.reason})") from None
     cells = [_unquote(cell) for cell in text.split(",")]
     if len(cells) != len(columns):
-        shown = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+        shown = _shorten(text)
         hint = "; the file ends here without a line break and seems to be cut short" if cut else ""
         plural = "s" if len(cells) > 1 else ""
         raise FlowFileError(
@@ -254,16 +254,22 @@ def _parse_cell(cell: str, column: Column, where: str) -> float | None:
         return None
     value: float | None = None
     if column.integral and WHOLE_NUMBER.fullmatch(cell):
-        value = int(cell)
-        if value > MAX_INT64:
+        # Python refuses to convert thousands of digits.
+        value = int(cell) if len(cell) <= SHOWN_CHARACTERS else None
+        if value is not None and value > MAX_INT64:
             value = None
     elif NUMBER.fullmatch(cell):
         value = float(cell)
         if column.integral:
             value = int(value) if value.is_integer() and abs(value) < EXACT_FLOAT_END else None
     if value is None or not column.allows_number(value):
-        raise FlowFileError(f"{where}, column {column.name}: {cell!r}: it must be {column.allowed}")
+        raise FlowFileError(f"{where}, column {column.name}: {_shorten(cell)!r}: it must be {column.allowed}")
     return value
+
+
+def _shorten(text: str) -> str:
+    """Cuts text that is too long for a message."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def _unquote(cell: str) -> str:

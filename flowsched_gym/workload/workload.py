@@ -14,6 +14,9 @@ __all__ = ["NO_TASK", "Workload"]
 NO_TASK: Final = -1
 """Task of a flow that belongs to none."""
 
+INT64_END: Final = 2.0**63
+"""The first whole number that int64 cannot hold."""
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -96,22 +99,23 @@ class Workload:
 def _as_array(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
     """Copies values to a one-dimensional float64 or int64 array, or says why it cannot."""
     try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iufO":
+            raise TypeError(f"its type is {given.dtype}")
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise WorkloadError(f"{name} holds something that is not a number: {error}") from None
     if array.ndim != 1:
         raise WorkloadError(f"{name} has shape {array.shape}: it must have one dimension")
     if not integral:
         return array
-    exact = np.asarray(values)
-    if exact.dtype.kind in "iu":
-        return exact.astype(np.int64)
-    whole = np.isfinite(array) & (array == np.floor(array))
-    _require(whole, name, array, "a whole number")
-    return array.astype(np.int64)
+    if given.dtype.kind == "i":
+        return given.astype(np.int64)
+    _require((array == np.floor(array)) & (np.abs(array) < INT64_END), name, given, "a whole number below 2**63")
+    return given.astype(np.int64)
 
 
-def _require(allowed: npt.NDArray[np.bool_], name: str, values: FloatArray | IntArray, what: str) -> None:
+def _require(allowed: npt.NDArray[np.bool_], name: str, values: npt.NDArray[np.generic], what: str) -> None:
     """Raises for the first row that is not allowed."""
     if not allowed.all():
         row = int(np.argmin(allowed))

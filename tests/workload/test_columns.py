@@ -106,6 +106,8 @@ def test_the_workload_does_not_share_memory_with_the_mapping() -> None:
         ({"size_bytes": [1.0, "5", 3.0]}, "mapping, row 1, column size_bytes: '5'"),
         ({"size_bytes": [1.0, [5], 3.0]}, "size_bytes is nested: it must be a sequence of numbers"),
         ({"size_bytes": [[1.0], [5.0], [3.0]]}, "size_bytes has shape (3, 1): it must have one dimension"),
+        ({"size_bytes": [1.0, 10**400, 3.0]}, f"mapping, row 1, column size_bytes: {10**400}"),
+        ({"size_bytes": np.array([1, 2, 3], dtype="m8[s]")}, "mapping, row 0, column size_bytes: "),
         ({"size_bytes": 5.0}, "size_bytes is 5.0: it must be a sequence of numbers"),
         ({"size_bytes": "123"}, "size_bytes is '123': it must be a sequence of numbers"),
         ({"size_bytes": [True, False, True]}, "mapping, row 0, column size_bytes: True"),

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,8 @@ def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytes
         ("1;;1;0;100;0;", "line 3: 1 cell in '1;;1;0;100;0;'"),
         ("1,,1,0,1\r00,0,", "line 3, column size_bytes: '1\\r00'"),
         ("# comment", "line 3: 1 cell in '# comment'"),
+        (f"1,,{'9' * 5000},0,100,0,", f"line 3, column source: '{'9' * 60}...': it must be a host number >= 0"),
+        (f"1,,1,0,100,0,{'x' * 5000}", f"line 3, column deadline_s: '{'x' * 60}...': it must be"),
     ],
 )
 def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path: Path, row: str, message: str) -> None:
@@ -438,3 +441,17 @@ def test_a_link_to_a_file_stays_a_link(path: Path) -> None:
 
     assert path.is_symlink()
     assert read_flows(target).num_flows == 1000
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(path.read_text()), daemon=True)
+    reader.start()
+
+    write_flows(make_workload("gather-a1").draw(0), path)
+    reader.join(timeout=10)
+
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert received[0].count("\n") == 1001
+    assert list(path.parent.iterdir()) == [path]
