@@ -27,6 +27,7 @@ class Flow:
     sent: Fraction = field(default=Fraction(0))
     level: int = 0
     entered: Fraction = field(default=Fraction(0))
+    place: int = 0
 
     @property
     def left(self) -> Fraction:
@@ -65,10 +66,13 @@ def finish_times(
             level = sum(flow.sent >= threshold for threshold in thresholds) if discipline == "mlfq" else 0
             if level != flow.level:
                 flow.level, flow.entered = level, now
-        while waiting and waiting[0].arrival == now:
-            flow = waiting.pop(0)
+        arrived = [flow for flow in waiting if flow.arrival == now]
+        for flow in arrived:
+            waiting.remove(flow)
             flow.entered = now
-            live.append(flow)
+        live += arrived
+        if discipline == "merp" and arrived:
+            _place_by_expansion(live, now, capacity[0])
         rate = dict.fromkeys(live, Fraction(0)) | _rates(
             _groups(discipline, live, thresholds, weights, share), capacity
         )
@@ -132,6 +136,8 @@ def _key(discipline: str, flow: Flow) -> tuple[object, ...]:
     """Returns what an ordered discipline sorts by, before arrival and number."""
     if discipline == "fifo":
         return ()
+    if discipline == "merp":
+        return (flow.place,)
     if discipline == "srpt":
         return (flow.left,)
     if discipline == "psjf":
@@ -144,6 +150,24 @@ def _key(discipline: str, flow: Flow) -> tuple[object, ...]:
         False,
         {"edf": flow.arrival + flow.span, "ssdf": flow.size / flow.span, "lsdf": -flow.size / flow.span}[discipline],
     )
+
+
+def _place_by_expansion(live: list[Flow], now: Fraction, capacity: Fraction) -> None:
+    """Fills an order from behind: last goes who would suffer least there (MERP, Algorithm 2)."""
+    unplaced = list(live)
+    while unplaced:
+        backlog = sum((flow.left for flow in unplaced), Fraction(0))
+        last = min(
+            unplaced,
+            key=lambda flow: (
+                ((now - flow.arrival) * capacity + backlog) / flow.size,
+                -flow.left * flow.size,
+                -flow.arrival,
+                -flow.number,
+            ),
+        )
+        last.place = len(unplaced)
+        unplaced.remove(last)
 
 
 def _rates(groups: list[Group], capacity: Sequence[Fraction]) -> dict[Flow, Fraction]:

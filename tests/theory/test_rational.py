@@ -13,7 +13,6 @@ from tests.flows import VARIANTS, Variant, parameters_for
 from tests.strategies import NUM_HOSTS, simultaneous_flows
 from tests.theory.rational import Flow, finish_times
 
-ON_ONE_LINK = tuple(variant for variant in VARIANTS if variant.discipline != "merp")  # test_merp.py
 ON_A_SWITCH = tuple(variant for variant in VARIANTS if variant.discipline not in ("las", "sjf", "wfq", "merp"))
 """On many links the others are a matter of definition: the solver would only repeat the package's."""
 
@@ -59,15 +58,15 @@ def assert_solved(workload: Workload, variant: Variant, topology: Topology) -> N
     assert records.completion_time.tolist() == pytest.approx(solve(workload, variant, topology), rel=1e-9, abs=0.0)
 
 
-@pytest.mark.parametrize("variant", ON_ONE_LINK, ids=str)
-@settings(max_examples=30, deadline=None)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@settings(max_examples=40, deadline=None)
 @given(workload=simultaneous_flows())
 def test_simultaneous_events_on_one_link_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
     assert_solved(workload, variant, one_link(capacity=1.0))
 
 
 @pytest.mark.parametrize("variant", ON_A_SWITCH, ids=str)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(workload=simultaneous_flows())
 def test_simultaneous_events_on_the_switch_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
     assert_solved(workload, variant, big_switch(num_hosts=NUM_HOSTS, capacity=1.0))
