@@ -23,7 +23,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import comparison_table
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import make_policy, policy_specs, system_of
+from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs, system_of
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.table_file import replace_when_written
 
@@ -132,7 +132,7 @@ def play_all(
 ) -> Comparison:
     """Plays every contestant on the same episodes.
 
-    Heuristics that need a column which the observation lacks are left out.
+    Heuristics see what they need, whatever the models see.
 
     Args:
         env_id: Id of the environment.
@@ -148,14 +148,16 @@ def play_all(
         ConfigError: A model cannot be read, or an argument is not allowed.
         SpaceMismatchError: A model was trained with other spaces.
     """
-    env = make_environment(env_id, kwargs)
+    arguments = {True: kwargs, False: heuristic_arguments(env_id, kwargs)}
+    envs = {learned: make_environment(env_id, own) for learned, own in arguments.items()}
     results: list[EvaluationResult] = []
     times: dict[str, FloatArray] = {}
     try:
-        players = [(contestant, _player(contestant, env, seed)) for contestant in contestants]
+        players = [(contestant, _player(contestant, envs[contestant.learned], seed)) for contestant in contestants]
         total = len(players) * episodes + (episodes if bound else 0)
         with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
             for contestant, player in players:
+                env = envs[contestant.learned]
                 played, pieces = [], []
                 for episode in range(episodes):
                     bar.set_postfix_str(contestant.name, refresh=False)
@@ -165,7 +167,7 @@ def play_all(
                 results.append(
                     EvaluationResult(
                         environment=system_of(env_id)[1].id,
-                        kwargs=kwargs,
+                        kwargs=arguments[contestant.learned],
                         policy=contestant.name,
                         command=command,
                         package_version=__version__,
@@ -186,7 +188,8 @@ def play_all(
                     )
                 )
     finally:
-        env.close()
+        for env in envs.values():
+            env.close()
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
 

@@ -13,7 +13,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import Interval, make_environment, paired_ratio
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import make_policy
+from flowsched_gym.registration import heuristic_arguments, make_policy
 
 __all__ = ["InterimComparison", "play_together"]
 
@@ -40,10 +40,12 @@ class InterimComparison:
         self, env_id: str, kwargs: dict[str, Any], *, baselines: Sequence[str], episodes: int, seed: int, metric: str
     ) -> None:
         """Makes the environments and plays the heuristics."""
-        self._envs = [make_environment(env_id, kwargs) for _ in range(episodes)]
         self._seed = seed
         self._metric = metric
+        self._envs = [make_environment(env_id, heuristic_arguments(env_id, kwargs)) for _ in range(episodes)]
         self.baselines = {name: self.play(make_policy(name, self._envs[0], seed=seed)) for name in baselines}
+        self.close()
+        self._envs = [make_environment(env_id, kwargs) for _ in range(episodes)]
 
     def play(self, policy: Policy) -> np.typing.NDArray[np.float64]:
         """Returns the metric of every episode, (episodes,).

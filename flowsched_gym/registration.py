@@ -1,6 +1,7 @@
 """Registers the environments of all systems with Gymnasium, and finds what belongs to them by name."""
 
 import importlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 import gymnasium
@@ -9,7 +10,15 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.systems import artemis
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
-__all__ = ["SYSTEMS", "load_target", "make_policy", "policy_specs", "register_environments", "system_of"]
+__all__ = [
+    "SYSTEMS",
+    "heuristic_arguments",
+    "load_target",
+    "make_policy",
+    "policy_specs",
+    "register_environments",
+    "system_of",
+]
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM,)
 """The systems, one line each."""
@@ -41,6 +50,11 @@ def system_of(env_id: str) -> tuple[SystemSpec, EnvironmentSpec]:
     if wanted not in found:
         raise ConfigError(f"environment is {env_id!r}: it must be one of {', '.join(found)}")
     return found[wanted]
+
+
+def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments under which heuristics meet the same episodes as an agent, and see what they need."""
+    return {**kwargs, **system_of(env_id)[1].heuristic_kwargs}
 
 
 def policy_specs(env_id: str) -> dict[str, PolicySpec]:

@@ -1,7 +1,7 @@
 """Says what a system hands to the registry. Targets are strings, so that reading a spec imports nothing heavy."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
 
@@ -18,6 +18,8 @@ class EnvironmentSpec:
         workloads: Names of the workloads that its tables are made for.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
         settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
+        heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
+            change what is told, never what happens.
     """
 
     id: str
@@ -27,6 +29,7 @@ class EnvironmentSpec:
     workloads: tuple[str, ...]
     vector_entry_point: str | None = None
     settings: tuple[Mapping[str, object], ...] = ()
+    heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

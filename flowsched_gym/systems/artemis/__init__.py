@@ -25,6 +25,7 @@ SYSTEM: Final = SystemSpec(
                 {"workload": "gather-uniform", "k": 3, "f": 10},
                 {"workload": "gather-multi", "k": 3, "f": 10},
             ),
+            heuristic_kwargs={"observation": "full"},
         ),
     ),
     policies=(
