@@ -31,4 +31,9 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def __dir__() -> list[str]:
+    """Lists the public names too that have not been used yet."""
+    return sorted({*globals(), *__all__})
+
+
 register_environments()
