@@ -1,0 +1,112 @@
+"""Shows in a few minutes what the package is for: ``make demo``, or ``python -m flowsched_gym.baselines.demo``.
+
+Trains a PPO agent on Artemis's workload under load, compares it with every heuristic and with what no scheduler can
+exceed on episodes that training never saw, and draws the comparison and one episode.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+
+from flowsched_gym.baselines.animation import animate
+from flowsched_gym.baselines.callbacks import TrainingInterrupted
+from flowsched_gym.baselines.comparison import FIGURE_FILE, TABLE_FILE
+from flowsched_gym.baselines.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.hydra_store import environment_arguments, read_config, register_schemas
+from flowsched_gym.baselines.trainer import MODEL_FILE, train
+from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.integrations.sb3 import load_policy
+
+__all__ = ["main"]
+
+FOLDER: Final = "demo"
+ANIMATION_FILE: Final = "episode.gif"
+FRAMES: Final = 150
+FIRST_FRAME: Final = 60
+"""Decisions before the first frame: the queue is empty when an episode begins."""
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the demonstration; leaves by ``SystemExit`` with status 2 where an input is wrong.
+
+    Args:
+        arguments: Command line without the program's name. Default: that of the process.
+    """
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=Path(FOLDER), help="where everything goes (default: demo)")
+    parser.add_argument("overrides", nargs="*", help="changes of the configuration, such as total_timesteps=100000")
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    try:
+        _run(options.folder, options.overrides)
+    except FlowSchedError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        raise SystemExit(BAD_USAGE) from None
+    except (TrainingInterrupted, KeyboardInterrupt):
+        print("demo: stopped", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _run(folder: Path, overrides: Sequence[str]) -> None:
+    """Trains, compares, draws, and says where everything is."""
+    begun = time.monotonic()
+    config, content = _compose(overrides)
+    env_id, kwargs = environment_arguments(config.env)
+    arguments = ", ".join(f"{name}={value}" for name, value in kwargs.items())
+    print(f"Training {config.algorithm.name} on {env_id} ({arguments}) for {config.total_timesteps:,} decisions.")
+    folder.mkdir(parents=True, exist_ok=True)
+    result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
+    print("Drawing one episode.")
+    frames = _animate(env_id, kwargs, folder, config.evaluation.seed)
+    ratio, best = result["ratio_to_best_heuristic"], result["best_heuristic"]
+    print(
+        f"\n{config.algorithm.name} meets {result['estimate']['mean']:.1%} of the deadlines on "
+        f"{config.evaluation.episodes} episodes that it never saw: {ratio['mean']:.3f} times the best heuristic "
+        f"({best}). No scheduler exceeds {result['bound']:.1%}.\n"
+    )
+    for name, meaning in (
+        (FIGURE_FILE, "completion times and deadlines met, policy by policy"),
+        (ANIMATION_FILE, f"{frames} decisions of the trained agent"),
+        (TABLE_FILE, "the table above"),
+        (MODEL_FILE, "the trained agent, for flowsched evaluate --policy"),
+        ("progress.csv", "the learning curve"),
+    ):
+        print(f"{folder / name}: {meaning}")
+    print(f"All this took {time.monotonic() - begun:.0f} s.")
+
+
+def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes the configuration, as an object and as plain values."""
+    register_schemas()
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        composed = compose("train", overrides=["experiment=demo", *overrides])
+    content = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
+    assert isinstance(content, dict)
+    config: TrainConfig = read_config(composed)
+    return config, {str(key): value for key, value in content.items()}
+
+
+def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> int:
+    """Draws an episode of the trained agent and returns the number of frames."""
+    env = make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})
+    try:
+        policy = load_policy(folder / MODEL_FILE, env)
+        return animate(env, policy, folder / ANIMATION_FILE, seed=seed, first=FIRST_FRAME, most=FRAMES)
+    finally:
+        env.close()
+
+
+if __name__ == "__main__":
+    main()
