@@ -36,13 +36,14 @@ def run_compiled(workload: Workload, topology: Topology, discipline: Discipline,
 
     Raises:
         ConfigError: The compiled engine does not know the discipline.
-        WorkloadError: A flow's host is not in the topology.
+        WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
     """
     if not isinstance(discipline, BaseDiscipline):
         raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
     assert workload.deadline_span is not None
     assert workload.task_id is not None
     path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
+    topology.check_times(path, workload.size, workload.arrival_time)
     state = new_flow_state(
         size=workload.size,
         volume=workload.size.copy(),

@@ -53,7 +53,7 @@ class Simulation:
         log: Events as (time in s, kind, row), where asked for.
 
     Raises:
-        WorkloadError: A flow's host is not in the topology.
+        WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Simulation:
         self._round_trip = 2.0 * delay + 2.0 * transport.packet / topology.capacity[0]
         self._volume = np.empty(workload.num_flows)
         wire_volume(workload.size, transport.segment, transport.header, self._volume)
+        topology.check_times(path, self._volume, workload.arrival_time)
         self.state = new_flow_state(
             size=workload.size,
             volume=self._volume,

@@ -117,6 +117,36 @@ class Topology:
             mixed = _mix(mixed ^ part.astype(np.uint64))
         return self.path_of(source, destination, (mixed >> np.uint64(1)).astype(np.int64))
 
+    def check_times(self, path: IntArray, volume: FloatArray, arrival_time: FloatArray) -> None:
+        """Refuses flows that send for a time that float64 cannot tell from 0 s or from infinity.
+
+        Args:
+            path: Rows of the path table, (num_flows,).
+            volume: Bytes on the wire, (num_flows,), > 0.
+            arrival_time: Absolute arrival times in s, (num_flows,).
+
+        Raises:
+            WorkloadError: A flow sends for 0 s, or the last flow could finish at infinity.
+        """
+        if not len(path):
+            return
+        capacity = self.path_capacity(path)
+        with np.errstate(over="ignore"):
+            alone = volume / capacity
+            last = arrival_time.max() + alone.sum()
+        if not alone.all():
+            row = int(np.argmin(alone))
+            what = "too short for float64"
+        elif not np.isfinite(last):
+            row = int(np.argmax(alone))
+            what = "and all flows after another until infinity"
+        else:
+            return
+        raise WorkloadError(
+            f"size in row {row} takes {volume[row]} B at {capacity[row]} B/s: {alone[row]} s, {what}: it must be a "
+            "time > 0 s, and the sum of all finite"
+        )
+
     def path_delay(self, path: IntArray) -> FloatArray:
         """Adds up the one-way delays along paths, in s, (num_flows,)."""
         total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])

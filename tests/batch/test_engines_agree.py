@@ -80,6 +80,30 @@ def test_the_compiled_engine_refuses_what_the_reference_refuses() -> None:
             replay(workload, Variant("ps"), big_switch(num_hosts=2), engine)
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize(
+    ("size", "capacity", "message"),
+    [
+        (5e-324, 1e9, r"size in row 1 takes 5e-324 B at 1000000000\.0 B/s: 0\.0 s, too short"),
+        (1e300, 1e-300, r"size in row 1 takes 1e\+300 B at 1e-300 B/s: inf s"),
+        (1.7e308, 1.0, "all flows after another until infinity"),
+    ],
+)
+def test_flows_that_send_for_no_time_or_forever_are_refused(
+    engine: str, size: float, capacity: float, message: str
+) -> None:
+    workload = make_flows([0.0, 0.0, 0.0], [1.0, size, size])
+    with pytest.raises(WorkloadError, match=message):
+        replay(workload, Variant("ps"), one_link(capacity=capacity), engine)
+
+
+@each_variant
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_engines_agree_and_end_near_the_ends_of_float64(variant: Variant, scale: float) -> None:
+    workload = make_flows([0.0, 0.0, scale, scale], [scale, 2 * scale, scale, 3 * scale])
+    assert_engines_agree(workload, variant, one_link(capacity=1.0))
+
+
 def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(ConfigError, match="engine is 'cuda': it must be one of simpy, compiled"):
         replay(make_flows([0.0], [1.0]), Variant("ps"), "one-link", "cuda")

@@ -20,6 +20,8 @@ SIZE_TOLERANCE: Final = 1e-13
 """Relative rounding of bytes summed over the events of a flow."""
 SMALLEST_STEP: Final = 2.0**-52
 """Relative distance of a time to the next one that float64 can hold, or twice that."""
+SMALLEST_TIME: Final = 2.0**-1074
+"""Smallest time in s, > 0, that float64 can hold; beside any time from 1e-292 s on it is nothing."""
 DEADLINE_TOLERANCE: Final = 1e-12
 """A flow that is late by this part of its deadline is late by rounding only."""
 
@@ -123,7 +125,7 @@ def next_event_time(
             left = min(remaining[row], review_at[row] - attained[row])
             soonest = min(soonest, left / rate[row])
     # A last byte may need less time than the clock can tell; the clock moves all the same, by its smallest step.
-    return max(min(now + soonest, review_time), now * (1.0 + SMALLEST_STEP))
+    return max(min(now + soonest, review_time), now * (1.0 + SMALLEST_STEP) + SMALLEST_TIME)
 
 
 @rule
