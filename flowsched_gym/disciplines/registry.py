@@ -40,12 +40,12 @@ def make_discipline(name: str, parameters: Mapping[str, object] | None = None) -
     Raises:
         ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
     """
-    if name not in DISCIPLINES:
+    if not isinstance(name, str) or name not in DISCIPLINES:
         raise ConfigError(f"discipline is {name!r}: it must be one of {', '.join(DISCIPLINES)}")
     parameters = dict(parameters or {})
     takes_none = DISCIPLINES[name].__init__ is object.__init__
     allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
-    unknown = sorted(set(parameters) - set(allowed))
+    unknown = [parameter for parameter in parameters if parameter not in allowed]
     if unknown:
         raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {', '.join(allowed) or 'none'}")
     try:

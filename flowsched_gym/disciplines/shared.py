@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,12 @@ from flowsched_gym.model.rules.feedback import (
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Las", "Mlfq", "Ps", "Qsjf", "Wfq", "Within"]
+
+SMALLEST_WEIGHT: Final = 1e-100
+LARGEST_WEIGHT: Final = 1e100
+"""Between these a rate over a weight is neither 0 nor infinite."""
+EXACT_END: Final = 2.0**53
+"""Below it every float64 that is whole stands for one whole number."""
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -150,12 +157,17 @@ class Wfq(BaseDiscipline):
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
         """Checks queues and weights."""
-        self._queue = np.array(queue, dtype=np.int64)
-        self._weights = np.array(weights, dtype=np.float64)
-        if not len(self._weights) or not (np.isfinite(self._weights) & (self._weights > 0)).all():
-            raise ConfigError(f"weights is {list(weights)}: each must be finite and > 0, at least one")
-        if len(self._queue) and not ((self._queue >= 0) & (self._queue < len(self._weights))).all():
-            raise ConfigError(f"queue holds {self._queue.max()}: each must be 0 to {len(self._weights) - 1}")
+        self._queue = _whole_numbers("queue", queue)
+        self._weights = _numbers("weights", weights)
+        allowed = (self._weights >= SMALLEST_WEIGHT) & (self._weights <= LARGEST_WEIGHT)
+        if not len(self._weights) or not allowed.all():
+            raise ConfigError(
+                f"weights is {self._weights.tolist()}: each must be finite and > 0, at least one "
+                f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g})"
+            )
+        wrong = (self._queue < 0) | (self._queue >= len(self._weights))
+        if wrong.any():
+            raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
         self._share = _within(within) is Within.PS
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
@@ -198,13 +210,29 @@ class Wfq(BaseDiscipline):
 
 def _limits(thresholds: Sequence[float]) -> FloatArray:
     """Checks thresholds."""
-    try:
-        limits = np.array(thresholds, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError(f"thresholds is {thresholds!r}: it must be a list of numbers") from None
-    if limits.ndim != 1 or not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
-        raise ConfigError(f"thresholds is {list(np.atleast_1d(limits))}: they must be finite, > 0 B and increasing")
+    limits = _numbers("thresholds", thresholds)
+    if not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
+        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
     return limits
+
+
+def _numbers(name: str, values: object) -> FloatArray:
+    """Makes an array of a list of numbers."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        given = np.zeros((0, 0))
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iuf"):
+        raise ConfigError(f"{name} is {values!r}: it must be a list of numbers, such as [1, 2.5]")
+    return given.astype(np.float64)
+
+
+def _whole_numbers(name: str, values: object) -> IntArray:
+    """Makes an array of a list of whole numbers."""
+    numbers = _numbers(name, values)
+    if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
+        raise ConfigError(f"{name} is {values!r}: it must be a list of whole numbers")
+    return numbers.astype(np.int64)
 
 
 def _within(name: str) -> Within:
