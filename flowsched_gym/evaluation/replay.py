@@ -18,6 +18,8 @@ from flowsched_gym.workload import Workload, read_flows, workload_from_columns
 __all__ = ["replay"]
 
 ENGINES: Final = ("simpy", "compiled")
+SEED_END: Final = 2**64
+"""Seeds of the hash are words of 64 bits."""
 PROGRESS_STEPS: Final = 200
 """How often progress is told in a run."""
 
@@ -60,8 +62,10 @@ def replay(
     """
     if engine not in ENGINES:
         raise ConfigError(f"engine is {engine!r}: it must be one of {', '.join(ENGINES)}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
+        raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0 and below 2**64")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ConfigError(f"parameters is {parameters!r}: it must be a mapping of names to values")
     options = dict(parameters or {})
     delay = options.pop("delay", 0.0)
     rule = make_discipline(discipline, options)
@@ -104,7 +108,10 @@ def _number(name: str, value: object) -> float:
     """Refuses what is not a number; the topology checks its range."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ConfigError(f"{name} is {value!r}: it must be a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(f"{name} is {value!r}: it must be a finite number") from None
 
 
 def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:

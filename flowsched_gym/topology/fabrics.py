@@ -13,7 +13,7 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
-__all__ = ["big_switch", "fat_tree", "leaf_spine", "one_link", "tree9"]
+__all__ = ["big_switch", "check_count", "fat_tree", "leaf_spine", "one_link", "tree9"]
 
 PerLink = float | npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
     Raises:
         ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
     """
-    _check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
+    check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
     return Topology(
         name="big-switch",
@@ -101,9 +101,9 @@ def leaf_spine(
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
     for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf)):
-        _check_count("leaf-spine", name, value, least=1)
+        check_count("leaf-spine", name, value, least=1)
     hosts = num_leaves * hosts_per_leaf
-    _check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
+    check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
     up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
 
     def paths(source: int, destination: int) -> list[list[int]]:
@@ -135,12 +135,12 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
     Raises:
         ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
     """
-    _check_count("fat-tree", "arity", arity, least=2)
+    check_count("fat-tree", "arity", arity, least=2)
     if arity % 2:
         raise ConfigError(f"topology fat-tree: arity is {arity}: it must be even")
     half = arity // 2
     hosts = arity * half * half
-    _check_count("fat-tree", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
+    check_count("fat-tree", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
     # Each of the four inner tiers (edge up, edge down, aggregation up, aggregation down) has as many links as hosts.
     edge_up, edge_down, core_up, core_down = (tier * hosts for tier in (2, 3, 4, 5))
 
@@ -210,8 +210,19 @@ def _per_link(value: PerLink, num_links: int) -> npt.NDArray[np.float64]:
     return np.full(num_links, value, dtype=np.float64)
 
 
-def _check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> None:
-    """Refuses what is not an integer in its range."""
+def check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> None:
+    """Refuses what is not an integer in its range.
+
+    Args:
+        topology: Name of the topology, for the message.
+        name: Name of the argument.
+        value: Its value.
+        least: Smallest value that is allowed.
+        most: Largest value that is allowed; ``None`` for no bound.
+
+    Raises:
+        ConfigError: The value is of another type or out of its range.
+    """
     allowed = f">= {least}" if most is None else f"from {least} to {most}"
     integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not integral or value < least or (most is not None and value > most):  # type: ignore[operator]

@@ -3,7 +3,16 @@
 from typing import Final
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.topology.fabrics import HOSTS_PER_RACK, RACKS, big_switch, fat_tree, leaf_spine, one_link, tree9
+from flowsched_gym.topology.fabrics import (
+    HOSTS_PER_RACK,
+    RACKS,
+    big_switch,
+    check_count,
+    fat_tree,
+    leaf_spine,
+    one_link,
+    tree9,
+)
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 __all__ = ["TOPOLOGIES", "make_topology"]
@@ -34,6 +43,7 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
     Raises:
         ConfigError: The name is unknown, or a value is out of its range.
     """
+    check_count(name, "num_hosts", num_hosts, least=1)
     capacity = DEFAULT_CAPACITY if capacity is None else capacity
     if name == "one-link":
         return one_link(capacity=capacity, delay=delay)

@@ -53,12 +53,13 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
     """
     bound = "" if above is None else f" > {above:g}"
     bound += "" if at_least is None else f" >= {at_least:g}"
-    allowed = f"it must be a finite number{bound}"
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ConfigError(f"{name} is {value!r}: {allowed}")
-    number = float(value)
-    if (above is not None and not number > above) or (at_least is not None and not number >= at_least):
-        raise ConfigError(f"{name} is {value!r}: {allowed}")
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        number = math.inf
+    inside = (above is None or number > above) and (at_least is None or number >= at_least)
+    if not (math.isfinite(number) and inside):
+        raise ConfigError(f"{name} is {value!r}: it must be a finite number{bound}")
 
 
 def check_integer(name: str, value: object, *, at_least: int) -> None:

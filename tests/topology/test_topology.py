@@ -85,3 +85,10 @@ def test_a_host_outside_the_topology_is_refused() -> None:
     switch = big_switch(num_hosts=2)
     with pytest.raises(WorkloadError, match="destination is 5 in row 1: topology big-switch has the hosts 0 to 1"):
         switch.path_of(np.array([0, 1]), np.array([1, 5]))
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("num_hosts", ["3", 2.5, True, None, 0, -1])
+def test_a_number_of_hosts_is_a_whole_number_above_0_for_every_topology(name: str, num_hosts: object) -> None:
+    with pytest.raises(ConfigError, match=f"topology {name}: num_hosts is .*: it must be an integer"):
+        make_topology(name, num_hosts=num_hosts)
