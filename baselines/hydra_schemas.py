@@ -106,7 +106,7 @@ class AlgorithmConfig:
 
     name: str = MISSING
     num_envs: int = 64
-    n_steps: int = 64
+    n_steps: int = 128
     learning_rate: float = 2e-3
     final_learning_rate: float = 0.0
     gamma: float = 0.98

@@ -1,0 +1,181 @@
+"""Holds the set-wise network to what makes it one: all slots are scored alike, and empty ones take no part."""
+
+from dataclasses import asdict
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import A2C, PPO
+
+from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwiseNetwork, SetwisePolicy, SetwiseShape
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.errors import ConfigError
+
+ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
+NUM_CONTEXT, NUM_SLOTS, NUM_FEATURES = 3, 5, 4
+SHAPE = SetwiseShape(
+    num_context=NUM_CONTEXT, num_slots=NUM_SLOTS, num_slot_features=NUM_FEATURES, presence=0, width=8, num_blocks=2
+)
+
+
+@pytest.fixture(autouse=True)
+def _same_weights() -> None:
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+
+
+def observations(batch: int, *, present: list[bool] | None = None) -> torch.Tensor:
+    """Draws observations; slots that are not present are zero."""
+    context, slots = torch.rand(batch, NUM_CONTEXT), torch.rand(batch, NUM_SLOTS, NUM_FEATURES) + 0.1
+    if present is not None:
+        slots = slots * torch.tensor(present, dtype=torch.float32).reshape(1, -1, 1)
+    return torch.cat([context, slots.flatten(1)], dim=1)
+
+
+def reorder(observation: torch.Tensor, order: list[int]) -> torch.Tensor:
+    """Puts the slots of observations into another order."""
+    slots = observation[:, NUM_CONTEXT:].reshape(-1, NUM_SLOTS, NUM_FEATURES)[:, order]
+    return torch.cat([observation[:, :NUM_CONTEXT], slots.flatten(1)], dim=1)
+
+
+def blind_to_places(network: SetwiseNetwork) -> SetwiseNetwork:
+    """Takes the place in the queue away from the network."""
+    for encoder in (network.actor, network.critic):
+        encoder.get_buffer("place").zero_()
+    return network
+
+
+def with_loud_scores(network: SetwiseNetwork) -> SetwiseNetwork:
+    """Makes the first scores, which are nearly equal on purpose, differ."""
+    with torch.no_grad():
+        for module in (network.score_slots, network.score_others):
+            if module is not None:
+                module[-1].weight.mul_(100.0)
+    return network
+
+
+def test_slots_in_another_order_get_their_scores_in_that_order() -> None:
+    network = with_loud_scores(blind_to_places(SetwiseNetwork(SHAPE, NUM_SLOTS)))
+    order, seen = [3, 0, 4, 1, 2], observations(6)
+
+    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
+
+    assert torch.allclose(swapped, logits[:, order], atol=1e-5)
+    assert not torch.allclose(swapped, logits, atol=1e-2)
+
+
+def test_the_value_does_not_depend_on_the_order_of_the_slots() -> None:
+    network, seen = blind_to_places(SetwiseNetwork(SHAPE, NUM_SLOTS)), observations(6)
+
+    values, swapped = network.forward_critic(seen), network.forward_critic(reorder(seen, [4, 3, 2, 1, 0]))
+
+    assert torch.allclose(values, swapped, atol=1e-5)
+
+
+def test_the_place_in_the_queue_is_seen() -> None:
+    network, seen = with_loud_scores(SetwiseNetwork(SHAPE, NUM_SLOTS)), observations(6)
+    order = [4, 3, 2, 1, 0]
+
+    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
+
+    assert not torch.allclose(swapped, logits[:, order], atol=1e-3)
+
+
+def test_an_empty_slot_is_never_chosen_and_changes_nothing() -> None:
+    present = [True, False, True, False, False]
+    network, seen = SetwiseNetwork(SHAPE, NUM_SLOTS), observations(4, present=present)
+    rubbish = seen.clone().reshape(4, -1)
+    for slot in np.flatnonzero(~np.array(present)):
+        begin = NUM_CONTEXT + slot * NUM_FEATURES
+        rubbish[:, begin + 1 : begin + NUM_FEATURES] = 7.0
+
+    probabilities = torch.softmax(network.forward_actor(seen), dim=-1)
+
+    assert (probabilities[:, ~np.array(present)] == 0).all()
+    assert torch.equal(network.forward_actor(rubbish), network.forward_actor(seen))
+    assert torch.equal(network.forward_critic(rubbish), network.forward_critic(seen))
+
+
+def test_with_no_request_at_all_everything_stays_finite() -> None:
+    network = SetwiseNetwork(SHAPE, NUM_SLOTS + 1)
+    seen = observations(2, present=[False] * NUM_SLOTS)
+
+    logits, values = network(seen)
+
+    assert torch.isfinite(logits).all()
+    assert torch.isfinite(values).all()
+    assert torch.softmax(logits, dim=-1)[:, -1].tolist() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize(("num_actions", "heads", "others"), [(5, 1, 0), (6, 1, 1), (10, 2, 0)])
+def test_actions_are_scored_slot_by_slot_and_the_rest_from_the_summary(num_actions, heads, others) -> None:
+    network = SetwiseNetwork(SHAPE, num_actions)
+
+    assert network.forward_actor(observations(3)).shape == (3, num_actions)
+    assert network.score_slots[-1].out_features == heads
+    assert (0 if network.score_others is None else network.score_others[-1].out_features) == others
+
+
+def test_the_second_score_of_a_slot_belongs_to_the_second_group_of_actions() -> None:
+    network = with_loud_scores(blind_to_places(SetwiseNetwork(SHAPE, 2 * NUM_SLOTS)))
+    order, seen = [1, 0, 2, 3, 4], observations(4)
+
+    logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
+
+    assert torch.allclose(swapped[:, NUM_SLOTS:], logits[:, NUM_SLOTS:][:, order], atol=1e-5)
+
+
+def test_more_slots_need_no_more_weights() -> None:
+    def count(num_slots: int) -> int:
+        shape = SetwiseShape(**{**asdict(SHAPE), "num_slots": num_slots})
+        return sum(weight.numel() for weight in SetwiseNetwork(shape, num_slots).parameters())
+
+    assert count(5) == count(50)
+
+
+def test_untrained_scores_are_nearly_equal() -> None:
+    logits = SetwiseNetwork(SHAPE, NUM_SLOTS).forward_actor(observations(20))
+
+    assert logits.std(dim=1).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [{}, {"defer": "wait"}, {"defer": "to-back"}, {"observation": "paper"}, {"defer": "wait", "f": 1}],
+    ids=["plain", "wait", "to-back", "paper", "one slot"],
+)
+@pytest.mark.parametrize(
+    ("algorithm", "policy"),
+    [(PPO, SetwisePolicy), (A2C, SetwisePolicy), (MaskablePPO, MaskableSetwisePolicy)],
+    ids=["ppo", "a2c", "maskable-ppo"],
+)
+def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_path) -> None:
+    env = gym.make(ENV_ID, bursts=2, **kwargs)
+    shape = SetwiseShape.of_layout(env.unwrapped.layout, width=4, num_blocks=1)
+    model = algorithm(policy, env, n_steps=64, policy_kwargs={"shape": asdict(shape)}, device="cpu")
+
+    model.learn(64)
+    model.save(tmp_path / "model")
+    loaded = algorithm.load(tmp_path / "model")
+
+    observation, _ = env.reset(seed=1)
+    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+
+
+def test_actions_that_are_no_choice_are_refused() -> None:
+    box = spaces.Box(-1.0, 1.0, (NUM_CONTEXT + NUM_SLOTS * NUM_FEATURES,), np.float32)
+
+    with pytest.raises(ConfigError, match="must be Discrete"):
+        SetwisePolicy(box, spaces.Box(0.0, 1.0, (2,)), lambda _: 1e-3, shape=asdict(SHAPE))
+    with pytest.raises(ConfigError, match="3 actions are fewer than 5 slots"):
+        SetwisePolicy(box, spaces.Discrete(3), lambda _: 1e-3, shape=asdict(SHAPE))
+
+
+def test_a_layout_that_does_not_tell_empty_slots_is_refused() -> None:
+    column = Column(name="deadline", meaning="", unit="s", encoding=Encoding.FRACTION)
+
+    with pytest.raises(ConfigError, match="'present' or 'size'"):
+        SetwiseShape.of_layout(Layout(context=(), slot=(column,), num_slots=2), width=4, num_blocks=1)

@@ -1,0 +1,104 @@
+"""Holds the training environments to the promise that an episode can be found again as it was left."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flowsched_gym.baselines.hydra_schemas import Workers
+from flowsched_gym.baselines.training_envs import make_training_envs, repeat_episodes, training_seed
+from flowsched_gym.errors import ConfigError
+
+ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
+SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
+
+
+def make(*, seed: int = 0, workers: Workers = Workers.serial, reward_scale: float = 1.0, num_envs: int = 2) -> Any:
+    """Makes small environments."""
+    return make_training_envs(ENV_ID, SMALL, num_envs=num_envs, seed=seed, reward_scale=reward_scale, workers=workers)
+
+
+def act(envs: Any, rng: np.random.Generator, steps: int) -> list[Any]:
+    """Acts at random and returns what was seen, paid and ended."""
+    history = []
+    for _ in range(steps):
+        observations, rewards, dones, _ = envs.step(rng.integers(0, SMALL["f"], envs.num_envs))
+        history.append((observations.tolist(), rewards.tolist(), dones.tolist()))
+    return history
+
+
+@pytest.mark.parametrize("steps", [0, 1, 17, 30, 31, 75], ids=lambda steps: f"after {steps}")
+def test_environments_go_on_as_if_they_had_never_stopped(steps: int) -> None:
+    envs = make()
+    observations = envs.reset()
+    if steps:
+        observations = np.array(act(envs, np.random.default_rng(1), steps)[-1][0], dtype=np.float32)
+    episodes = envs.env_method("episode")
+    others = make(seed=99)
+
+    repeat_episodes(others, episodes, observations)
+
+    assert act(others, np.random.default_rng(2), 80) == act(envs, np.random.default_rng(2), 80)
+
+
+def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
+    envs = make()
+    observations = envs.reset()
+    act(envs, np.random.default_rng(1), 5)
+
+    with pytest.raises(ConfigError, match="environment 0 does not repeat its episode"):
+        repeat_episodes(make(), envs.env_method("episode"), observations)
+
+
+def test_environments_begin_from_seeds_of_their_own() -> None:
+    envs = make(num_envs=3)
+    envs.reset()
+
+    workloads = [env.unwrapped.workload.arrival_time.tolist() for env in envs.envs]
+
+    assert len({tuple(times) for times in workloads}) == 3
+
+
+def test_training_never_begins_from_a_seed_of_an_evaluation() -> None:
+    seeds = [training_seed(seed) for seed in range(50)]
+
+    assert min(seeds) >= 2**32
+    assert len(set(seeds)) == 50
+
+
+def test_the_same_seed_trains_on_the_same_flows() -> None:
+    first, second, other = make(seed=4), make(seed=4), make(seed=5)
+    for envs in (first, second, other):
+        envs.reset()
+
+    runs = [act(envs, np.random.default_rng(0), 40) for envs in (first, second, other)]
+
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_rewards_are_scaled_but_the_reported_return_is_not() -> None:
+    envs = make(reward_scale=0.25, num_envs=1)
+    envs.reset()
+    paid, done = 0.0, False
+    while not done:
+        _, rewards, dones, infos = envs.step(np.zeros(1, dtype=np.int64))
+        paid, done = paid + float(rewards[0]), bool(dones[0])
+
+    assert infos[0]["episode"]["r"] > 0
+    assert paid == pytest.approx(0.25 * infos[0]["episode"]["r"])
+
+
+@pytest.mark.slow
+def test_environments_in_processes_of_their_own_are_the_same() -> None:
+    here, there = make(), make(workers=Workers.subprocess)
+    try:
+        assert here.reset().tolist() == there.reset().tolist()
+        rngs = (np.random.default_rng(3), np.random.default_rng(3))
+        assert act(here, rngs[0], 35) == act(there, rngs[1], 35)
+        assert [episode.actions for episode in there.env_method("episode")] == [
+            episode.actions for episode in here.env_method("episode")
+        ]
+        assert there.env_method("action_masks")[0].shape == (SMALL["f"],)
+    finally:
+        there.close()

@@ -1,0 +1,215 @@
+"""Holds the configuration files to their schemas: what is not declared is refused, what is declared arrives."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hydra import compose, initialize_config_module
+from hydra.errors import ConfigCompositionException
+from omegaconf.errors import OmegaConfBaseException
+
+from flowsched_gym.baselines.hydra_schemas import (
+    A2CConfig,
+    EvaluateConfig,
+    FlatConfig,
+    MaskablePPOConfig,
+    PPOConfig,
+    SetwiseConfig,
+    ThesisA2CConfig,
+    TrainConfig,
+    Workers,
+)
+from flowsched_gym.baselines.hydra_store import (
+    environment_arguments,
+    environment_schema,
+    read_config,
+    register_schemas,
+    schema_name,
+)
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.workload import WORKLOADS
+from tests.repository import ROOT
+
+CONFIGS: Final = ROOT / "configs"
+ENVIRONMENTS: Final = [environment for system in SYSTEMS for environment in system.environments]
+NAMED: Final = ["run_name=test", "env.f=10"]
+"""The name of a run is made from Hydra's own choices, which are not there without a command line."""
+
+
+def composed(*overrides: str, name: str = "train") -> Any:
+    """Composes a configuration as the command line does and reads it back."""
+    register_schemas()
+    named = NAMED if name == "train" else []
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        return read_config(compose(name, overrides=[*named, *overrides]))
+
+
+def options(group: str) -> list[str]:
+    """Lists the files of a group."""
+    return sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))
+
+
+def test_the_defaults_are_a_training_of_ppo_on_artemis() -> None:
+    config = composed()
+
+    assert isinstance(config, TrainConfig)
+    assert type(config.algorithm) is PPOConfig
+    assert type(config.policy) is SetwiseConfig
+    assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
+
+
+def test_what_is_read_back_is_frozen() -> None:
+    config = composed()
+
+    for part in (config, config.env, config.algorithm, config.evaluation):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            part.seed = 3
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
+def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_defaults(environment) -> None:
+    config: Any = load_target(environment.config)
+    schema: Any = environment_schema(environment)
+    name = schema_name(environment).removesuffix("_schema")
+
+    assert name in options("env")
+    assert [field.name for field in dataclasses.fields(schema)][1:] == [f.name for f in dataclasses.fields(config)]
+    defaults = {f.name: getattr(f.default, "value", f.default) for f in dataclasses.fields(schema)}
+    assert {f.name: defaults[f.name] for f in dataclasses.fields(config)} == {
+        f.name: getattr(f.default, "value", f.default) for f in dataclasses.fields(config)
+    }
+
+
+@pytest.mark.parametrize("algorithm", options("algorithm"))
+@pytest.mark.parametrize("policy", options("policy"))
+def test_every_algorithm_goes_with_every_network(algorithm, policy) -> None:
+    config = composed(f"algorithm={algorithm}", f"policy={policy}")
+
+    expected = {"a2c": A2CConfig, "a2c_thesis": ThesisA2CConfig, "maskable_ppo": MaskablePPOConfig, "ppo": PPOConfig}
+    assert type(config.algorithm) is expected[algorithm]
+    assert isinstance(config.policy, SetwiseConfig if policy == "setwise" else FlatConfig)
+
+
+def test_the_thesis_is_configured_as_it_says() -> None:
+    config = composed("experiment=thesis")
+
+    algorithm, policy = config.algorithm, config.policy
+    assert (algorithm.n_steps, algorithm.gamma, algorithm.gae_lambda) == (8, 0.99, 1.0)
+    assert (policy.shared, policy.separate) == ([16], [])
+    assert environment_arguments(config.env)[1] == {
+        "f": 10,
+        "transport": "tcp",
+        "observation": "paper",
+        "reward": "lagged",
+    }
+    assert (config.env.k, config.workload["name"]) == (10, "gather-a1")
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_every_named_workload_reaches_the_environment(name) -> None:
+    assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
+
+
+def test_arguments_of_a_workload_reach_the_environment() -> None:
+    config = composed("workload=gather-a2", "workload.bursts=7", "workload.load=0.5")
+
+    arguments = environment_arguments(config.env)[1]
+    assert arguments == {"workload": "gather-a2", "load": 0.5, "bursts": 7, "f": 10}
+
+
+def test_enumerations_are_given_by_their_values() -> None:
+    config = composed("env.defer=to-back", "env.reward=lagged", "env.transport=tcp", "workers=subprocess")
+
+    arguments = environment_arguments(config.env)[1]
+    assert arguments == {"defer": "to-back", "reward": "lagged", "transport": "tcp", "f": 10}
+    assert config.workers is Workers.subprocess
+
+
+@pytest.mark.parametrize("file", [*options("experiment")])
+def test_every_experiment_composes(file) -> None:
+    assert isinstance(composed(f"experiment={file}"), TrainConfig)
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["env.tokens=3", "algorithm.lr=1", "policy.depth=2", "evaluation.episode=1", "sede=1", "workload.burst=2"],
+)
+def test_an_unknown_key_is_refused_by_name(override) -> None:
+    key = override.partition("=")[0].rpartition(".")[2]
+
+    with pytest.raises(ConfigCompositionException, match=f"Could not override '.*{key}'"):
+        composed(override)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "env.k=three",
+        "env.k=2.5",
+        "env.defer=sometimes",
+        "env.link_gbps=fast",
+        "algorithm.n_epochs=many",
+        "policy.width=wide",
+        "seed=first",
+        "workers=threads",
+        "evaluation.baselines=edf",
+    ],
+)
+def test_a_wrong_type_is_refused(override) -> None:
+    with pytest.raises((ConfigCompositionException, OmegaConfBaseException, ConfigError)):
+        composed(override)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("algorithm.gamma=1.5", r"algorithm\.gamma is 1\.5.*\[0, 1\]"),
+        ("algorithm.batch_size=1000", r"must divide num_envs \* n_steps"),
+        ("policy.width=0", r"policy\.width is 0.*>= 1"),
+        ("evaluation.episodes=0", r"evaluation\.episodes is 0"),
+        ("checkpoints.keep=0", r"checkpoints\.keep is 0"),
+        ("total_timesteps=0", r"total_timesteps is 0"),
+        ("seed=-1", r"seed is -1"),
+        ("logger.wandb_mode=loud", r"logger\.wandb_mode is 'loud'.*offline"),
+    ],
+)
+def test_a_value_out_of_its_range_is_one_clear_line(override, message) -> None:
+    with pytest.raises(ConfigError, match=message) as error:
+        composed(override)
+
+    assert "\n" not in str(error.value)
+
+
+def test_to_resume_and_to_overwrite_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="either continued or thrown away"):
+        composed("resume=true", "overwrite=true")
+
+
+def test_an_argument_that_the_environment_refuses_is_refused() -> None:
+    with pytest.raises(ConfigError, match="k is 0"):
+        environment_arguments(composed("env.k=0").env)
+
+
+def test_the_evaluation_of_models_needs_one() -> None:
+    with pytest.raises(ConfigError, match="model is empty"):
+        composed(name="evaluate")
+
+    assert isinstance(composed("model=[a.zip]", name="evaluate"), EvaluateConfig)
+
+
+@pytest.mark.parametrize("name", ["heuristics", "evaluate"])
+def test_the_comparing_commands_know_the_contended_experiment(name) -> None:
+    model = ["model=[a.zip]"] if name == "evaluate" else []
+
+    config = composed("experiment=contended", *model, name=name)
+
+    assert environment_arguments(config.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONFIGS)))
+def test_every_file_says_what_it_is_for(path: Path) -> None:
+    comments = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if line.startswith("# ")]
+
+    assert [line for line in comments if not line.startswith("# @package")]

@@ -1,0 +1,151 @@
+"""Holds the loading of models to any algorithm that we know, and to one clear error for everything else."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
+
+from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.integrations.sb3 import load_policy
+
+ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
+SMALL = {"bursts": 3, "k": 3, "f": 4}
+NET = {"net_arch": [4]}
+
+
+def artemis(**kwargs: Any) -> gym.Env[Any, Any]:
+    """Makes a small environment."""
+    return gym.make(ENV_ID, **SMALL | kwargs)
+
+
+class Continuous(gym.Env[Any, Any]):
+    """Has continuous actions, and nothing else."""
+
+    observation_space = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
+    action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+def save(algorithm: Any, env: gym.Env[Any, Any], folder: Path, **kwargs: Any) -> Path:
+    """Saves an untrained model."""
+    path = folder / "model.zip"
+    algorithm("MlpPolicy", env, policy_kwargs=dict(NET), device="cpu", **kwargs).save(path)
+    return path
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
+def test_models_of_discrete_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
+    env = artemis()
+
+    policy = load_policy(save(algorithm, env, tmp_path), env)
+
+    assert type(policy) is algorithm
+    assert rollout(env, policy, seed=1).num_decisions == 30
+
+
+@pytest.mark.parametrize("algorithm", [DDPG, TD3, SAC], ids=lambda algorithm: algorithm.__name__)
+def test_models_of_continuous_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
+    env = Continuous()
+
+    policy = load_policy(save(algorithm, env, tmp_path, buffer_size=10), env)
+
+    assert type(policy) is algorithm
+    assert policy.predict(np.zeros(3, dtype=np.float32), deterministic=True)[0].shape == (2,)
+
+
+def test_a_loaded_model_acts_as_the_saved_one(tmp_path) -> None:
+    env = artemis()
+    model = PPO("MlpPolicy", env, device="cpu", seed=3)
+    model.save(tmp_path / "model.zip")
+    env_kwargs = {"episodes": 2, "seed": 5, "kwargs": SMALL}
+
+    before = evaluate("flowsched/Artemis-v0", model, **env_kwargs)
+    after = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "model.zip", env), **env_kwargs)
+
+    assert after.episodes == before.episodes
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "both"),
+    [
+        ({"f": 6}, [r"Box\(-1 to 1, \(32,\), float32\)", r"Box\(-1 to 1, \(46,\), float32\)"]),
+        ({"defer": "wait"}, [r"Discrete\(4\)", r"Discrete\(5\)"]),
+        ({"observation": "paper"}, [r"\(32,\)", r"\(8,\)"]),
+    ],
+    ids=["more slots", "one more action", "fewer columns"],
+)
+def test_a_model_for_other_spaces_is_refused_with_both_named(kwargs, both, tmp_path) -> None:
+    path = save(PPO, artemis(), tmp_path)
+
+    with pytest.raises(SpaceMismatchError, match=f"{both[0]}.*{both[1]}"):
+        load_policy(path, artemis(**kwargs))
+
+
+@pytest.mark.parametrize(
+    "algorithm", [(DQN, "MlpPolicy"), (TRPO, "MlpPolicy"), (RecurrentPPO, "MlpLstmPolicy")], ids=lambda a: a[0].__name__
+)
+def test_other_algorithms_are_refused_by_the_name_of_their_policy(algorithm, tmp_path) -> None:
+    env, (model, policy) = artemis(), algorithm
+    kwargs = {"buffer_size": 10} if model is DQN else {}
+    model(policy, env, device="cpu", **kwargs).save(tmp_path / "model.zip")
+
+    with pytest.raises(ConfigError, match="one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"):
+        load_policy(tmp_path / "model.zip", env)
+
+
+def cut(path: Path) -> None:
+    """Leaves the first half of a file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    """Leaves nothing of a file."""
+    path.write_bytes(b"")
+
+
+def replace(path: Path, member: str, content: bytes | None) -> None:
+    """Gives a member of an archive another content, or takes it out."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, old in members.items():
+            if name != member:
+                archive.writestr(name, old)
+            elif content is not None:
+                archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut,
+        empty,
+        lambda path: path.write_text("not a model"),
+        lambda path: replace(path, "policy.pth", b"rubbish"),
+        lambda path: replace(path, "policy.pth", None),
+        lambda path: replace(path, "data", b"{"),
+        lambda path: replace(path, "data", b"{}"),
+        lambda path: replace(path, "data", None),
+    ],
+    ids=["cut", "empty", "text", "rubbish weights", "no weights", "rubbish data", "empty data", "no data"],
+)
+def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
+    env = artemis()
+    path = save(PPO, env, tmp_path)
+    damage(path)
+
+    with pytest.raises(ConfigError) as error:
+        load_policy(path, env)
+
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
+        load_policy(tmp_path / "absent.zip", artemis())
