@@ -44,8 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Plays the episodes and prints what came of them."""
     kwargs = key_values("--kwarg", options.kwarg)
-    # A user's own module:Class lies where the user is, which a console script does not look at by itself.
-    sys.path.insert(0, os.getcwd())
+    # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
+    # there by itself. It looks there last, so that what lies there takes the place of no installed module.
+    sys.path.append(os.getcwd())
     with standard_output_kept_clean(), ProgressBar("playing episodes") as progress:
         is_model = options.policy.endswith(MODEL_SUFFIX)
         result = evaluate(

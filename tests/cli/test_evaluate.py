@@ -89,6 +89,19 @@ def test_a_users_own_class_is_found_where_the_user_is_and_may_print(
     assert json.loads(outcome.out)["episodes"] == fifo["episodes"]
 
 
+def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(
+    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "colorsys.py").write_text(POLICY)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", "colorsys:Oldest")
+
+    assert outcome.status == 2
+    assert "module colorsys has no 'Oldest'" in outcome.err
+
+
 def test_a_users_class_that_fails_is_one_line(flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_broken_policies.py").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
