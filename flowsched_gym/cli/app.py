@@ -60,6 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    # A process without standard streams, such as a service, has None in their place.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnstableLoadWarning)

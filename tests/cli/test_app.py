@@ -91,7 +91,7 @@ def test_the_traceback_is_shown_on_request(flowsched, monkeypatch: pytest.Monkey
 
 
 def test_too_little_memory_is_an_error_of_one_line(flowsched, tmp_path: Path) -> None:
-    outcome = flowsched("workload", "gather-a1", "--flows", 10**15, "--out", tmp_path / "flows.csv")
+    outcome = flowsched("workload", "gather-a1", "--flows", 10**14, "--out", tmp_path / "flows.csv")
 
     assert outcome.status == 2
     assert outcome.err.startswith("flowsched: error: not enough memory")
@@ -125,6 +125,12 @@ def test_a_reader_that_stops_early_hears_nothing() -> None:
 
     assert process.returncode == 0
     assert err == ""
+
+
+def test_without_standard_streams_nothing_is_wrong() -> None:
+    command = f"exec {sys.executable} -m flowsched_gym.cli list >&- 2>&-"
+
+    assert subprocess.run(["/bin/sh", "-c", command], timeout=60, check=False).returncode == 0
 
 
 def test_the_command_line_works_as_a_process_of_its_own() -> None:
