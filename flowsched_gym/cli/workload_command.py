@@ -5,6 +5,7 @@ from typing import Final
 
 from flowsched_gym.cli.arguments import key_values, positive_integer, positive_number, seed
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.units import BYTES_PER_MEGABYTE
 from flowsched_gym.workload import WORKLOADS, draw_flows, make_workload, write_flows
 from flowsched_gym.workload.table_file import check_target
@@ -37,6 +38,8 @@ def run(options: argparse.Namespace) -> None:
     """Draws the flows and writes them."""
     fields = key_values("--param", options.param)
     if options.load is not None:
+        if "load" in fields:
+            raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
     config = make_workload(options.name, **fields)
     check_target(options.out)

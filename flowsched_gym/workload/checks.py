@@ -5,7 +5,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from flowsched_gym.errors import ConfigError
 
@@ -22,6 +22,9 @@ __all__ = [
 
 
 Item = TypeVar("Item")
+
+COUNT_END: Final = 2**48
+"""No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
 
 
 class UnstableLoadWarning(UserWarning):
@@ -62,14 +65,23 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
         raise ConfigError(f"{name} is {value!r}: it must be a finite number{bound}")
 
 
-def check_integer(name: str, value: object, *, at_least: int) -> None:
-    """Refuses what is not an integer of at least a bound.
+def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT_END) -> None:
+    """Refuses what is not an integer in its bounds.
+
+    Args:
+        name: Name of the field, for the message.
+        value: Value to check.
+        at_least: Inclusive lower bound.
+        below: Exclusive upper bound.
 
     Raises:
-        ConfigError: The value is of another type or too small.
+        ConfigError: The value is of another type, too small or too large.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+    integral = isinstance(value, Integral) and not isinstance(value, bool)
+    if not integral or value < at_least:  # type: ignore[operator]
         raise ConfigError(f"{name} is {value!r}: it must be an integer >= {at_least}")
+    if value >= below:  # type: ignore[operator]
+        raise ConfigError(f"{name} is {value!r}: it must be an integer below {below}")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -56,6 +56,8 @@ def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Pat
         (["gather-a1", "--param", "burst_rate"], "--param is 'burst_rate': it must be key=value"),
         (["gather-a1", "--param", "burst_rate=fast"], "burst_rate is 'fast': it must be a finite number > 0"),
         (["gather-a1", "--load", "0.5", "--param", "burst_rate=5"], "exactly one of burst_rate and load"),
+        (["gather-a1", "--load", "0.5", "--param", "load=0.4"], "load is given twice: by --load and by --param"),
+        (["gather-a1", "--param", "num_destinations=1" + "0" * 30], "num_destinations is 1000"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(
@@ -69,6 +71,14 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["gather-a1", "poisson-exponential"])
+def test_more_flows_than_any_computer_could_hold_are_refused(flowsched, tmp_path: Path, name: str) -> None:
+    outcome = flowsched("workload", name, "--flows", 10**20, "--out", tmp_path / "flows.csv")
+
+    assert outcome.status == 2
+    assert outcome.err == f"flowsched: error: num_flows is {10**20}: it must be an integer below {2**48}\n"
 
 
 def test_a_place_that_cannot_be_written_to_is_an_error(flowsched, tmp_path: Path) -> None:
