@@ -89,7 +89,7 @@ def load_target(target: str) -> Any:
         ConfigError: The form is another, or there is no such module or name.
     """
     module_name, _, name = target.partition(":")
-    if not module_name or not name:
+    if not module_name or not name or module_name.startswith("."):
         raise ConfigError(f"target is {target!r}: it must have the form module:name")
     try:
         module = importlib.import_module(module_name)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
@@ -53,7 +54,7 @@ def evaluate(
         SpaceMismatchError: The policy was made for other spaces.
     """
     kwargs = dict(kwargs or {})
-    check_episodes(episodes, seed)
+    episodes, seed = check_episodes(episodes, seed)
     env = make_environment(env_id, kwargs)
     try:
         player = resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy
@@ -89,10 +90,14 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
         ConfigError: The id or an argument is unknown, or a value is not allowed.
     """
     spec = system_of(env_id)[1]
-    allowed = [name for name in inspect.signature(load_target(spec.entry_point)).parameters if name != "self"]
+    target = load_target(spec.entry_point)
+    allowed = [name for name in inspect.signature(target).parameters if name != "self"]
     for name in kwargs:
         if name not in allowed:
             raise ConfigError(f"{spec.id} has no argument {name!r}: it has {', '.join(allowed)}")
+    mode, modes = kwargs.get("render_mode"), target.metadata["render_modes"]
+    if mode is not None and mode not in modes:
+        raise ConfigError(f"render_mode is {mode!r}: it must be None or one of {', '.join(modes)}")
     return gymnasium.make(spec.id, **kwargs)
 
 
@@ -119,12 +124,13 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
     return made
 
 
-def check_episodes(episodes: int, seed: int) -> None:
-    """Refuses numbers of episodes and seeds that cannot be.
+def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
+    """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's.
 
     Raises:
         ConfigError: ``episodes`` is not an integer >= 1, or ``seed`` not an integer >= 0.
     """
     for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ConfigError(f"{name} is {value!r}: it must be an integer >= {least}")
+    return int(episodes), int(seed)

@@ -86,7 +86,7 @@ def evaluate_discipline(
         ConfigError: An argument or a name is not allowed.
         WorkloadError: The flows cannot be simulated.
     """
-    check_episodes(episodes, seed)
+    episodes, seed = check_episodes(episodes, seed)
     kwargs: dict[str, object] = {}
     if isinstance(source, EnvironmentFlows):
         if topology is not None or capacity is not None:
@@ -162,7 +162,7 @@ def evaluate_bound(
         ConfigError: An argument is not allowed, or the environment's flows are not simulated by this package.
         MissingDependencyError: SciPy is needed and not installed.
     """
-    check_episodes(episodes, seed)
+    episodes, seed = check_episodes(episodes, seed)
     flows = EnvironmentFlows(env_id, kwargs)
     results = []
     try:

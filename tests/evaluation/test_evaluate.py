@@ -157,6 +157,13 @@ def test_an_interrupt_closes_the_environment(monkeypatch):
     assert closed
 
 
+def test_numbers_of_numpy_are_numbers():
+    given = evaluate(ARTEMIS, "edf", episodes=np.int64(1), seed=np.int32(4), kwargs=SHORT)
+
+    assert given.as_dict() == evaluate(ARTEMIS, "edf", episodes=1, seed=4, kwargs=SHORT).as_dict()
+    assert type(given.episodes[0].seed) is int
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -165,6 +172,9 @@ def test_an_interrupt_closes_the_environment(monkeypatch):
         ({"seed": -1}, "seed is -1: it must be an integer >= 0"),
         ({"kwargs": {"tokens": 3}}, "no argument 'tokens': it has workload, "),
         ({"kwargs": {"k": 0}}, "k is 0"),
+        ({"kwargs": {"render_mode": "human"}}, "render_mode is 'human': it must be None or one of rgb_array, ansi"),
+        ({"kwargs": {"render_mode": 3}}, "render_mode is 3: it must be None or one of rgb_array, ansi"),
+        ({"policy": "..policies:FirstSlot"}, r"target is '\.\.policies:FirstSlot': it must have the form module:name"),
         ({"env_id": "flowsched/None-v0"}, "environment is 'flowsched/None-v0'"),
         ({"policy": "fastest"}, "policy is 'fastest'"),
         ({"policy": f"{__name__}:NoForEnv"}, "needs a class method for_env"),
