@@ -23,7 +23,8 @@ class Destination:
         requests: Rows of the flows that wait, oldest first, in the places ``head`` to ``tail - 1``.
         head: Place of the oldest request.
         tail: Place behind the youngest request.
-        active: Rows of the flows that hold a token, (num_tokens,), in its first ``num_active`` places.
+        active: Rows of the flows that hold a token, (num_tokens,) or, if that is less, (num_requests,), in its first
+            ``num_active`` places.
         num_active: Tokens held.
         held: True while the scheduler waits for the next event.
     """
@@ -39,7 +40,7 @@ class Destination:
         self.requests: npt.NDArray[np.int64] = np.zeros(2 * num_requests, dtype=np.int64)
         self.head = 0
         self.tail = 0
-        self.active: npt.NDArray[np.int64] = np.zeros(num_tokens, dtype=np.int64)
+        self.active: npt.NDArray[np.int64] = np.zeros(min(num_tokens, num_requests), dtype=np.int64)
         self.num_active = 0
         self.held = False
 

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from os import PathLike
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import FixedWorkload, GatherWorkload, Workload, WorkloadSource, make_workload, read_flows
 from flowsched_gym.workload.checks import check_integer, check_number
+from flowsched_gym.workload.table_file import is_parquet
 
 __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
@@ -45,7 +47,7 @@ class ArtemisConfig:
     """Holds the arguments of the Artemis environment.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``).
+        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
         burst_rate: Bursts per s and destination, > 0; ``None`` for the workload's own.
         load: Offered bytes per s over a destination's capacity, > 0, in place of a burst rate; ``None`` for the
             workload's own.
@@ -112,7 +114,7 @@ class ArtemisConfig:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
 
 
-def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSource) -> WorkloadSource:
+def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
     Args:
@@ -126,14 +128,14 @@ def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSo
     source: WorkloadSource
     if isinstance(workload, Workload):
         source = FixedWorkload(workload=workload)
+    elif isinstance(workload, PathLike) or (isinstance(workload, str) and _is_file_name(workload)):
+        source = FixedWorkload(workload=read_flows(workload))
     elif not isinstance(workload, str):
         if not isinstance(workload, WorkloadSource):
             raise ConfigError(
                 f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them"
             )
         source = workload
-    elif workload.endswith((".csv", ".parquet")):
-        source = FixedWorkload(workload=read_flows(workload))
     else:
         source = make_workload(workload)
     changes: dict[str, object] = {}
@@ -150,3 +152,8 @@ def workload_source(config: ArtemisConfig, workload: str | Workload | WorkloadSo
         names = "burst_rate, load, destinations, bursts and seconds"
         raise ConfigError(f"{names} change bursts: workload {workload!r} has none")
     return replace(source, **changes)  # type: ignore[arg-type]
+
+
+def _is_file_name(text: str) -> bool:
+    """Tells a flow file, by its extension, from the name of a workload."""
+    return text.lower().endswith(".csv") or is_parquet(text)

@@ -1,5 +1,7 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
+import os
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -102,7 +104,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     def __init__(
         self,
-        workload: str | Workload | WorkloadSource = "gather-a1",
+        workload: str | PathLike[str] | Workload | WorkloadSource = "gather-a1",
         *,
         burst_rate: float | None = None,
         load: float | None = None,
@@ -127,7 +129,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
             FlowFileError: The flow file has a fault.
         """
         config = ArtemisConfig(
-            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            workload=os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__,
             burst_rate=burst_rate,
             load=load,
             destinations=destinations,
@@ -160,7 +162,8 @@ class ArtemisEnv(FlowSchedEnv[int]):
             capacity=gbps_to_capacity(config.link_gbps),
             delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
         )
-        self._slot_masks: npt.NDArray[np.bool_] = np.arange(num_actions) < np.arange(config.f + 1)[:, None]
+        # The mask of n occupied slots is the part that begins n places before the first zero.
+        self._slot_masks: npt.NDArray[np.bool_] = np.arange(config.f + num_actions) < config.f
 
     @property
     def num_actions(self) -> int:
@@ -176,7 +179,8 @@ class ArtemisEnv(FlowSchedEnv[int]):
         """Returns which actions do what they say, (num_actions,) bool."""
         destination, f = self.simulation.asking, self._f
         waiting = 1 if destination is None else destination.tail - destination.head
-        mask: npt.NDArray[np.bool_] = self._slot_masks[waiting if waiting < f else f].copy()
+        first = f - waiting if waiting < f else 0
+        mask: npt.NDArray[np.bool_] = self._slot_masks[first : first + self._num_actions].copy()
         if destination is None or self._defer is Defer.NONE:
             return mask
         if self._defer is Defer.WAIT:

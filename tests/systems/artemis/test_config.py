@@ -41,6 +41,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"workload": "gather-a9"},
         r"workload 'gather-a9' does not exist \(did you mean 'gather-a2'\?\): there are gather-a1",
     ),
+    *(({name: 10**400}, f"{name} is 1000+: it must be an integer below") for name in ("k", "f", "bursts")),
+    *(({name: 10**400}, f"{name} is 1000+: it must be a finite number") for name in ("load", "link_gbps")),
     ({"workload": 7}, "workload is 7: it must be a name, a flow file, a Workload or a source of them"),
     ({"workload": "poisson-web-search", "bursts": 5}, "workload 'poisson-web-search' has none"),
 ]
@@ -124,7 +126,9 @@ def test_flows_come_from_an_object_a_source_or_a_file_alike(tmp_path: Path) -> N
     workload = make_workload("gather-a1", num_bursts=3).draw(5)
     write_flows(workload, tmp_path / "flows.csv")
     finished = []
-    for given in (workload, FixedWorkload(workload=workload), str(tmp_path / "flows.csv")):
+    write_flows(workload, tmp_path / "FLOWS.CSV")
+    forms = (workload, FixedWorkload(workload=workload), str(tmp_path / "flows.csv"), tmp_path / "flows.csv")
+    for given in (*forms, str(tmp_path / "FLOWS.CSV")):
         env = gym.make(ID, workload=given)
         env.reset(seed=1)
         terminated = False
@@ -132,7 +136,7 @@ def test_flows_come_from_an_object_a_source_or_a_file_alike(tmp_path: Path) -> N
             terminated = env.step(0)[2]
         finished.append(env.unwrapped.records().completion_time.tolist())  # type: ignore[attr-defined]
 
-    assert finished[0] == finished[1] == finished[2]
+    assert all(times == finished[0] for times in finished)
 
 
 def test_a_fault_in_a_flow_file_is_told_when_the_environment_is_made(tmp_path: Path) -> None:

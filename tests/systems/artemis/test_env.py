@@ -282,6 +282,14 @@ def test_tcp_is_slower_than_the_fluid_on_the_same_flows() -> None:
     assert mean_fct["tcp"] > mean_fct["ideal"]
 
 
+def test_more_tokens_and_slots_than_any_computer_could_list_cost_nothing() -> None:
+    env = gym.make(ID, workload="gather-a1", bursts=2, k=2**40, f=10**5)
+    _, info = env.reset(seed=0)
+
+    assert info["action_mask"].sum() == 10
+    assert env.step(9)[4]["empty_slot_choices"] == 0
+
+
 def test_more_tokens_let_more_flows_send_at_once() -> None:
     for k in (1, 3):
         env = make(k=k)
