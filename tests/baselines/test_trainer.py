@@ -1,0 +1,166 @@
+"""Trains for a moment, and holds a run that was interrupted to the one that was not."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import torch
+
+from flowsched_gym.baselines.callbacks import Comparisons, TrainingInterrupted
+from flowsched_gym.baselines.checkpoints import latest_checkpoint
+from flowsched_gym.baselines.trainer import train
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import read_result
+from flowsched_gym.integrations.sb3 import load_policy
+from tests.baselines.small_training import compose_training, weights_of
+
+
+def run(folder: Path, *overrides: str) -> dict[str, Any]:
+    """Trains in a folder."""
+    folder.mkdir(exist_ok=True)
+    return train(*compose_training(*overrides), folder, command="a test")
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Has the system ask the training to stop at a comparison."""
+    compare = Comparisons.compare
+
+    def compare_and_stop(self: Comparisons) -> None:
+        compare(self)
+        if self.num_timesteps >= step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Comparisons, "compare", compare_and_stop)
+
+
+def assert_same_weights(first: Path, second: Path) -> None:
+    """Compares models bit by bit, optimiser included."""
+    left, right = weights_of(first / "model.zip"), weights_of(second / "model.zip")
+    assert left.keys() == right.keys()
+    assert [name for name in left if not torch.equal(left[name], right[name])] == []
+
+
+def curves(folder: Path) -> list[dict[str, str]]:
+    """Reads the curves, those of the clock left out."""
+    with (folder / "progress.csv").open(newline="", encoding="utf-8") as file:
+        return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in csv.DictReader(file)]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Holds a small training with its default algorithm."""
+    folder = tmp_path_factory.mktemp("finished")
+    run(folder)
+    return folder
+
+
+def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> None:
+    names = {path.name for path in finished.iterdir()}
+
+    assert {"model.zip", "model.json", "run.json", "result.json", "comparison.md", "comparison.png"} <= names
+    assert len(curves(finished)) == 6
+    results = [read_result(path) for path in (finished / "results").iterdir()]
+    assert {"ppo", "edf", "feasible-first"} <= {result.policy for result in results}
+    assert {tuple(result.seeds) for result in results} == {(10_000, 10_001)}
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_the_sidecar_says_for_which_environment_and_by_which_versions_a_model_was_made(finished) -> None:
+    sidecar = json.loads((finished / "model.json").read_text(encoding="utf-8"))
+
+    env = gym.make(sidecar["environment"], **sidecar["kwargs"])
+    observation, _ = env.reset(seed=0)
+    assert env.action_space.contains(load_policy(finished / "model.zip", env).predict(observation)[0])
+    assert len(sidecar["columns"]) == len(observation)
+    assert {"flowsched-gym", "torch", "stable-baselines3"} <= sidecar["versions"].keys()
+    assert sidecar["num_timesteps"] == 640
+
+
+def test_the_result_compares_with_the_best_heuristic(finished) -> None:
+    result = json.loads((finished / "result.json").read_text(encoding="utf-8"))
+
+    learned = read_result(next((finished / "results").glob("*_ppo.json"))).interval("deadline_hit_ratio").mean
+    best = read_result(next((finished / "results").glob(f"*_{result['best_heuristic']}.json")))
+    assert result["estimate"]["mean"] == learned
+    assert result["ratio_to_best_heuristic"]["mean"] == learned / best.interval("deadline_hit_ratio").mean
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, tmp_path) -> None:
+    run(tmp_path / "again")
+    run(tmp_path / "other", "seed=1")
+
+    assert_same_weights(finished, tmp_path / "again")
+    with pytest.raises(AssertionError):
+        assert_same_weights(finished, tmp_path / "other")
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo", "a2c", "a2c_thesis"])
+def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, tmp_path, monkeypatch) -> None:
+    choice = f"algorithm={algorithm}"
+    run(tmp_path / "whole", choice)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 256)
+        with pytest.raises(TrainingInterrupted):
+            run(tmp_path / "stopped", choice)
+    stopped_at = latest_checkpoint(tmp_path / "stopped" / "checkpoints")
+    assert not (tmp_path / "stopped" / "model.zip").exists()
+
+    run(tmp_path / "stopped", choice, "resume=true")
+
+    assert stopped_at is not None
+    assert int(stopped_at.name) == 256
+    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
+    assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
+
+
+def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path) -> None:
+    run(tmp_path / "watched", "evaluation.interval=64", "evaluation.interim_episodes=2", "checkpoints.interval=64")
+
+    assert_same_weights(finished, tmp_path / "watched")
+
+
+def test_to_resume_a_finished_run_trains_no_further(finished, tmp_path) -> None:
+    run(tmp_path / "run")
+    run(tmp_path / "run", "resume=true")
+
+    assert_same_weights(finished, tmp_path / "run")
+
+
+def test_to_resume_where_nothing_is_begins_anew(finished, tmp_path) -> None:
+    run(tmp_path / "new", "resume=true")
+
+    assert_same_weights(finished, tmp_path / "new")
+
+
+def test_a_folder_with_a_run_is_not_written_over_by_accident(finished) -> None:
+    with pytest.raises(ConfigError, match=r"resume=true continues.*overwrite=true throws"):
+        run(finished)
+
+
+def test_a_run_is_not_resumed_with_another_configuration(finished) -> None:
+    with pytest.raises(ConfigError, match=r"it differs in algorithm\.gamma \(0\.98 then, 0\.9 now\)"):
+        run(finished, "resume=true", "algorithm.gamma=0.9")
+
+
+def test_to_overwrite_begins_anew(finished, tmp_path) -> None:
+    run(tmp_path / "run", "algorithm.gamma=0.5")
+    run(tmp_path / "run", "overwrite=true")
+
+    assert_same_weights(finished, tmp_path / "run")
+    assert len(curves(tmp_path / "run")) == 6
+
+
+@pytest.mark.parametrize("name", ["deadline_hits", "num_tokens"])
+def test_an_unknown_metric_is_named(name, tmp_path) -> None:
+    with pytest.raises(ConfigError, match=f"evaluation.metric is '{name}'.*deadline_hit_ratio"):
+        run(tmp_path / "run", f"evaluation.metric={name}")
+
+
+def test_an_unknown_heuristic_is_named(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"'best'.*edf"):
+        run(tmp_path / "run", "evaluation.baselines=[best]")
