@@ -36,7 +36,7 @@ class Destination:
         self.host = host
         self.tokens = num_tokens
         self.expected = num_requests
-        # Each request may go to the back once, which takes one more place.
+        # Twice the places that the queue can fill, so that it seldom reaches the end and is moved to the front.
         self.requests: npt.NDArray[np.int64] = np.zeros(2 * num_requests, dtype=np.int64)
         self.head = 0
         self.tail = 0
@@ -61,6 +61,8 @@ class Destination:
 
     def enqueue(self, row: int) -> None:
         """Takes in the request of a flow."""
+        if self.tail == len(self.requests):
+            self._move_to_front()
         self.requests[self.tail] = row
         self.tail += 1
         self.expected -= 1
@@ -77,6 +79,8 @@ class Destination:
 
     def postpone(self, slot: int) -> int:
         """Sends the request in a slot to the back of the queue; returns its row."""
+        if self.tail == len(self.requests):
+            self._move_to_front()
         row = send_to_back(self.requests, self.head, self.tail, slot)
         self.head += 1
         self.tail += 1
@@ -87,3 +91,9 @@ class Destination:
         self.num_active = take_out(self.active, self.num_active, row)
         self.tokens += 1
         self.held = False
+
+    def _move_to_front(self) -> None:
+        """Makes room behind the queue."""
+        waiting = self.num_waiting
+        self.requests[:waiting] = self.requests[self.head : self.tail].copy()
+        self.head, self.tail = 0, waiting

@@ -148,8 +148,12 @@ class Simulation:
         return bool(self._completion_time[row] <= self._latest[row])
 
     def grant(self, slot: int) -> int:
-        """Gives a token of the asking destination to the request in a slot; returns the flow's row."""
-        destination = self._take_asking()
+        """Gives a token of the asking destination to the request in a slot; returns the flow's row.
+
+        Raises:
+            SimulationError: No destination asks, or no request waits in the slot.
+        """
+        destination = self._take_asking(slot)
         row = destination.grant(slot)
         self._grant_time[row] = self.clock._now
         if self.log is not None:
@@ -159,8 +163,12 @@ class Simulation:
         return row
 
     def postpone(self, slot: int) -> int:
-        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row."""
-        row = self._take_asking().postpone(slot)
+        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
+
+        Raises:
+            SimulationError: No destination asks, or no request waits in the slot.
+        """
+        row = self._take_asking(slot).postpone(slot)
         self._ask()
         return row
 
@@ -284,11 +292,14 @@ class Simulation:
         else:
             self._request_decision()
 
-    def _take_asking(self) -> Destination:
-        """Takes the destination that waits for a decision."""
+    def _take_asking(self, slot: int = 0) -> Destination:
+        """Takes the destination that waits for a decision on the request in a slot."""
         destination = self.asking
         if destination is None:
             raise SimulationError("no destination waits for a decision")
+        waiting = destination.tail - destination.head
+        if not 0 <= slot < waiting:
+            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
         self.asking = None
         return destination
 

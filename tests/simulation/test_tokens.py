@@ -180,6 +180,28 @@ def test_postponing_takes_no_time() -> None:
     assert simulation.grant(1) == 1
 
 
+def test_requests_may_be_postponed_as_often_as_one_likes() -> None:
+    simulation = begin(make_flows([0.0, 0.0, 1.0], [1.0] * 3, source=[1, 2, 3]), tokens=1)
+    for turn in range(1001):
+        assert simulation.postpone(0) == turn % 2
+        simulation.run()
+    assert simulation.now == 0.5
+    grant_oldest_until_the_end(simulation)
+
+    assert simulation.log is not None
+    assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 0, 2]
+
+
+@pytest.mark.parametrize("slot", [-1, 2, 99])
+def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens(slot: int) -> None:
+    simulation = begin(make_flows([0.0, 0.0], [1.0] * 2, source=[1, 2]), tokens=1)
+    for decide in (simulation.grant, simulation.postpone):
+        with pytest.raises(SimulationError, match=rf"slot is {slot}: requests wait in the slots 0 to 1"):
+            decide(slot)
+
+    assert simulation.grant(1) == 1
+
+
 def test_a_destination_that_waits_is_asked_again_when_a_request_arrives() -> None:
     simulation = begin(make_flows([0.0, 2.0], [1.0, 1.0], source=[1, 2]), tokens=1)
     simulation.wait()
