@@ -1,5 +1,27 @@
 """Offers the package on the command line: ``flowsched list | workload | replay | evaluate | leaderboard``."""
 
-from flowsched_gym.cli.app import main
+import sys
+from collections.abc import Sequence
+from typing import Final
 
 __all__ = ["main"]
+
+INTERRUPTED: Final = 130
+"""Exit status after an interrupt: 128 + SIGINT, as shells count."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line; an interrupt while the commands are still being imported is told in one line too.
+
+    Args:
+        arguments: The arguments after the program's name. Default: those of the process.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        from flowsched_gym.cli.app import main as run  # noqa: PLC0415 - takes most of a second
+    except KeyboardInterrupt:
+        print("flowsched: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return run(arguments)

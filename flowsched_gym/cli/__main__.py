@@ -2,7 +2,7 @@
 
 import sys
 
-from flowsched_gym.cli.app import main
+from flowsched_gym.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,6 +14,7 @@ from typing import Final, NoReturn, TextIO
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import (
+    INTERRUPTED,
     evaluate_command,
     leaderboard_command,
     list_command,
@@ -37,7 +38,6 @@ COMMANDS: Final = {
 SUCCESS: Final = 0
 UNFORESEEN: Final = 1
 BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
 
 TRACEBACK_VARIABLE: Final = "FLOWSCHED_TRACEBACK"
 """Environment variable that, when set, shows where an error comes from."""

@@ -114,6 +114,30 @@ def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_of_the_imports_leaves_with_130_too(tmp_path: Path) -> None:
+    (tmp_path / "interrupt.py").write_text(
+        "import sys\n"
+        "from flowsched_gym.cli import main\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'simpy':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.exit(main(['list']))\n"
+    )
+    paths = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "interrupt.py")],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "flowsched: interrupted\n")
+
+
 def test_a_reader_that_stops_early_hears_nothing() -> None:
     reader, writer = os.pipe()
     os.close(reader)
