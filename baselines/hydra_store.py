@@ -120,6 +120,9 @@ def read_config(config: DictConfig) -> Any:
     """
     try:
         return OmegaConf.to_object(config)
+    except dataclasses.FrozenInstanceError as error:
+        # A key that was forced in by a plus sign.
+        raise ConfigError(f"the configuration has a key that its schema does not know: {error}") from error
     except OmegaConfBaseException as error:
         cause = error.__cause__
         raise ConfigError(str(cause if isinstance(cause, ConfigError) else error).splitlines()[0]) from error

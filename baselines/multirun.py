@@ -4,23 +4,25 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload.table_file import replace_when_written
 
-__all__ = ["TableOfJobs", "read_jobs", "table_of_jobs", "write_failure"]
+__all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs", "write_failure"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
 RESULT_FILE: Final = "result.json"
 FAILURE_FILE: Final = "failure.json"
+OVERRIDES_FILE: Final = ".hydra/overrides.yaml"
 TABLE_NAME: Final = "table"
 COLUMNS: Final = (
     "job",
@@ -35,6 +37,21 @@ COLUMNS: Final = (
     "bound",
     "s",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """Holds what a job of a multirun left.
+
+    Attributes:
+        folder: Its folder below that of the multirun: its number.
+        overrides: What was changed on its command line.
+        content: Content of its result file, or of the file that says why there is none.
+    """
+
+    folder: str
+    overrides: tuple[str, ...]
+    content: Mapping[str, Any]
 
 
 class TableOfJobs(Callback):
@@ -62,33 +79,52 @@ def write_failure(folder: Path, message: str) -> None:
     write_json({"error": message}, folder / FAILURE_FILE)
 
 
-def read_jobs(folder: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """Reads what the jobs below a folder left: their names, and the content of their files."""
-    jobs = []
-    for path in sorted([*folder.rglob(RESULT_FILE), *folder.rglob(FAILURE_FILE)]):
-        if path.name == FAILURE_FILE and (path.parent / RESULT_FILE).exists():
-            continue
-        content = json.loads(path.read_text(encoding="utf-8"))
-        jobs.append((str(path.parent.relative_to(folder)), content))
-    return jobs
+def read_jobs(folder: Path) -> list[JobOutcome]:
+    """Reads what the jobs of a multirun left in the folders below its own."""
+    found = []
+    for overrides in sorted(folder.glob(f"*/{OVERRIDES_FILE}"), key=lambda path: _number(path.parents[1].name)):
+        job = overrides.parents[1]
+        path = next((job / name for name in (RESULT_FILE, FAILURE_FILE) if (job / name).exists()), None)
+        if path is not None:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found.append(JobOutcome(folder=job.name, overrides=_read_overrides(overrides), content=content))
+    return found
 
 
-def table_of_jobs(jobs: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
+def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
     """Lays jobs out, one row each, best first within a workload; failed ones last with their reason."""
-    done = [(name, content) for name, content in jobs if "error" not in content]
-    done.sort(key=lambda job: (str(job[1]["kwargs"].get("workload", "")), -job[1]["estimate"]["mean"]))
-    rows = [_row(name, content) for name, content in done]
-    for name, content in jobs:
-        if "error" in content:
-            rows.append((name, f"failed: {content['error']}", *[""] * (len(COLUMNS) - 2)))
+    shared = set.intersection(*(set(job.overrides) for job in jobs)) if len(jobs) > 1 else set()
+    done = [job for job in jobs if "error" not in job.content]
+    done.sort(key=lambda job: (str(job.content["workload"]), -job.content["estimate"]["mean"]))
+    rows = [_row(job, shared) for job in done]
+    for job in jobs:
+        if "error" in job.content:
+            rows.append((_name(job, shared), f"failed: {job.content['error']}", *[""] * (len(COLUMNS) - 2)))
     return Table(columns=COLUMNS, rows=tuple(rows))
 
 
-def _row(name: str, content: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_overrides(path: Path) -> tuple[str, ...]:
+    """Reads the overrides that Hydra kept."""
+    overrides = OmegaConf.load(path)
+    return tuple(str(override) for override in overrides)
+
+
+def _number(name: str) -> tuple[int, str]:
+    """Orders folders by their numbers."""
+    return (int(name) if name.isdigit() else -1, name)
+
+
+def _name(job: JobOutcome, shared: Collection[str]) -> str:
+    """Names a job by its folder and by what sets it apart."""
+    return " ".join([job.folder, *(override for override in job.overrides if override not in shared)])
+
+
+def _row(job: JobOutcome, shared: Collection[str]) -> tuple[str, ...]:
     """Writes one finished job."""
+    content = job.content
     ratio = content["ratio_to_best_heuristic"]
     return (
-        name,
+        _name(job, shared),
         content["algorithm"],
         str(content["workload"]),
         str(content["seed"]),
