@@ -58,10 +58,12 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Acts and remembers the action."""
+        """Acts and remembers the action; of the info, only the summary of a finished episode is handed on."""
         self._episode.actions.append(action)
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, self._reward_scale * float(reward), terminated, truncated, info
+        # Vector environments copy every info deeply, which takes half as long as the simulation.
+        kept = {"episode": info["episode"]} if "episode" in info else {}
+        return observation, self._reward_scale * float(reward), terminated, truncated, kept
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions do what they say."""

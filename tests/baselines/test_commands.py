@@ -1,0 +1,131 @@
+"""Runs the commands as a user does: in processes of their own, killed, mistyped, and several jobs at once."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+import torch
+
+from flowsched_gym.evaluation import read_result
+from tests.baselines.small_training import SMALL, weights_of
+from tests.repository import ROOT
+
+TRAIN: Final = (sys.executable, "-m", "flowsched_gym.baselines.train")
+FEW: Final = (*(override for override in SMALL if not override.startswith("run_name")),)
+PPO: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
+SECONDS_TO_WAIT: Final = 60
+
+
+def start(*words: str, folder: Path) -> "subprocess.Popen[str]":
+    """Starts a command in a folder."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(*words: str, folder: Path) -> tuple[int, str, str]:
+    """Runs a command to its end; returns its status and what it printed."""
+    process = start(*words, folder=folder)
+    out, err = process.communicate(timeout=SECONDS_TO_WAIT)
+    return process.returncode, out, err
+
+
+@pytest.mark.slow
+def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_path) -> None:
+    words = (*TRAIN, *FEW, *PPO, "total_timesteps=4096", "evaluation.interval=100000", "checkpoints.interval=64")
+    assert finish(*words, "run_name=whole", folder=tmp_path)[0] == 0
+    process = start(*words, "run_name=killed", folder=tmp_path)
+    checkpoints = tmp_path / "runs" / "killed" / "checkpoints"
+    deadline = time.monotonic() + SECONDS_TO_WAIT
+    while not (checkpoints.is_dir() and any(path.name.isdigit() for path in checkpoints.iterdir())):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+    status, _, _ = finish(*words, "run_name=killed", "resume=true", folder=tmp_path)
+
+    assert (process.returncode, status) == (-signal.SIGKILL, 0)
+    whole, killed = (weights_of(tmp_path / "runs" / name / "model.zip") for name in ("whole", "killed"))
+    assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, tmp_path) -> None:
+    words = ("-m", "workload=gather-a1,gather-a2", "algorithm=a2c,ppo", f"launcher={launcher}", *FEW)
+    rollout = ("algorithm.num_envs=4", "algorithm.n_steps=256", "total_timesteps=1024", "hydra.sweep.dir=sweep")
+
+    status, out, err = finish(*TRAIN, *words, *rollout, folder=tmp_path)
+
+    assert (status, "Traceback" in err) == (0, False)
+    with (tmp_path / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    jobs = {(row[header.index("workload")], row[header.index("algorithm")]) for row in rows}
+    assert jobs == {(workload, name) for workload in ("gather-a1", "gather-a2") for name in ("a2c", "ppo")}
+    assert all(row[0] in out for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("algorithm.gama=0.9",), "Could not override 'algorithm.gama'"),
+        (("algorithm=dqn",), "Could not find 'algorithm/dqn'"),
+        (("env.k=many",), "env.k"),
+        (("algorithm.gamma=7",), "flowsched-train: algorithm.gamma is 7.0: it must be in [0, 1]"),
+        (("env.k=0",), "flowsched-train: k is 0: it must be an integer >= 1"),
+        (("workload.load=0.5", "workload.burst_rate=3"), "burst_rate and load are both given"),
+    ],
+    ids=["unknown key", "unknown algorithm", "wrong type", "out of range", "not allowed", "two of a pair"],
+)
+def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, tmp_path) -> None:
+    status, _, err = finish(*TRAIN, *words, folder=tmp_path)
+
+    assert status == 2
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_heuristics_and_models_are_compared_on_the_same_episodes(tmp_path) -> None:
+    small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false", "hydra.run.dir=out")
+    status, out, _ = finish(
+        sys.executable,
+        "-m",
+        "flowsched_gym.baselines.run_heuristics",
+        *small,
+        "policies=[edf,fifo]",
+        folder=tmp_path,
+    )
+
+    assert status == 0
+    assert {"edf", "fifo", "clairvoyant-bound"} <= set(out.split())
+    results = [read_result(path) for path in (tmp_path / "out" / "results").iterdir()]
+    assert {tuple(result.seeds) for result in results} == {(5, 6)}
+    assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
+    assert results[0].command is not None
+    assert results[0].command.startswith("flowsched-heuristics workload.bursts=3")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("model=[absent.zip]",), "there is no such file"),
+        (("model=[model.txt]",), "a model file ends in .zip"),
+        ((), "model is empty"),
+        (("model=[absent.zip]", "policies=[best]"), "policies has 'best'"),
+    ],
+    ids=["absent", "no model", "none", "unknown heuristic"],
+)
+def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(words, message, tmp_path) -> None:
+    status, _, err = finish(sys.executable, "-m", "flowsched_gym.baselines.evaluate", *words, folder=tmp_path)
+
+    assert status == 2
+    assert len(err.strip().splitlines()) == 1
+    assert message in err
