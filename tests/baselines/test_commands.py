@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 import torch
 
+from flowsched_gym.baselines.evaluate import main as evaluate_main
+from flowsched_gym.baselines.run_heuristics import main as heuristics_main
+from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.evaluation import read_result
 from tests.baselines.small_training import SMALL, weights_of
 from tests.repository import ROOT
@@ -35,6 +39,24 @@ def finish(*words: str, folder: Path) -> tuple[int, str, str]:
     process = start(*words, folder=folder)
     out, err = process.communicate(timeout=SECONDS_TO_WAIT)
     return process.returncode, out, err
+
+
+def call(name: str, command: Callable[[], None], *words: str) -> int:
+    """Runs a command in this process, without its log; returns its status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=disabled", "hydra/hydra_logging=disabled"])
+        try:
+            command()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Puts this process into an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.slow
@@ -85,28 +107,23 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
     ],
     ids=["unknown key", "unknown algorithm", "wrong type", "out of range", "not allowed", "two of a pair"],
 )
-def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, tmp_path) -> None:
-    status, _, err = finish(*TRAIN, *words, folder=tmp_path)
+def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, capsys) -> None:
+    status = call("flowsched-train", train_main, *words)
 
+    err = capsys.readouterr().err
     assert status == 2
     assert message in err
     assert "Traceback" not in err
 
 
-def test_heuristics_and_models_are_compared_on_the_same_episodes(tmp_path) -> None:
+def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
     small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false", "hydra.run.dir=out")
-    status, out, _ = finish(
-        sys.executable,
-        "-m",
-        "flowsched_gym.baselines.run_heuristics",
-        *small,
-        "policies=[edf,fifo]",
-        folder=tmp_path,
-    )
+
+    status = call("flowsched-heuristics", heuristics_main, *small, "policies=[edf,fifo]")
 
     assert status == 0
-    assert {"edf", "fifo", "clairvoyant-bound"} <= set(out.split())
-    results = [read_result(path) for path in (tmp_path / "out" / "results").iterdir()]
+    assert {"edf", "fifo", "clairvoyant-bound"} <= set(capsys.readouterr().out.split())
+    results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
     assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
     assert results[0].command is not None
@@ -123,9 +140,10 @@ def test_heuristics_and_models_are_compared_on_the_same_episodes(tmp_path) -> No
     ],
     ids=["absent", "no model", "none", "unknown heuristic"],
 )
-def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(words, message, tmp_path) -> None:
-    status, _, err = finish(sys.executable, "-m", "flowsched_gym.baselines.evaluate", *words, folder=tmp_path)
+def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(words, message, here, capsys) -> None:
+    status = call("flowsched-evaluate", evaluate_main, *words)
 
+    err = capsys.readouterr().err
     assert status == 2
     assert len(err.strip().splitlines()) == 1
     assert message in err
