@@ -16,6 +16,7 @@ from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMisma
 from flowsched_gym.policies import Policy
 
 try:
+    import torch
     from sb3_contrib import MaskablePPO
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
     from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
@@ -35,6 +36,9 @@ __all__ = ["check_spaces", "load_policy"]
 def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Policy:
     """Loads a model of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC to act in an environment.
 
+    Sets torch to one thread: on networks this small a second one gains nothing, and on a busy machine the two wait for
+    each other so long that an evaluation takes minutes for seconds.
+
     Args:
         path: The model file (``.zip``) that the model's ``save`` wrote.
         env: The environment that it will act in, wrapped or not.
@@ -53,6 +57,7 @@ def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Poli
     check_spaces(path, content["observation_space"], content["action_space"], env)
     algorithm = _algorithm(path, content)
     try:
+        torch.set_num_threads(1)
         # A model has all that a policy needs to act, but is not made from an environment.
         return cast(Policy, algorithm.load(path, device="cpu"))
     except Exception as error:
