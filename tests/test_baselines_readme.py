@@ -1,0 +1,27 @@
+"""Holds the list of baselines to what there is."""
+
+import pytest
+
+from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.registration import SYSTEMS, load_target
+from tests.repository import ROOT
+
+TEXT = (ROOT / "baselines" / "README.md").read_text(encoding="utf-8")
+POLICIES = [(system.name, policy) for system in SYSTEMS for policy in system.policies]
+
+
+@pytest.mark.parametrize(("system", "policy"), POLICIES, ids=lambda value: getattr(value, "name", value))
+def test_every_heuristic_has_a_row_with_its_class(system, policy):
+    assert f"| `{policy.name}` | {system} | {policy.description} | `{policy.target}` |" in TEXT
+    assert load_target(policy.target)
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_every_discipline_has_a_row_with_its_class(name):
+    assert f"| `{name}` |" in TEXT
+    assert f"`flowsched_gym.disciplines:{DISCIPLINES[name].__name__}`" in TEXT
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "algorithm").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_algorithm_has_a_row(path):
+    assert f"`algorithm={path.stem}" in TEXT
