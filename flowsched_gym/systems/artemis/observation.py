@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.model.rules.observation import fill_full, fill_paper
+from flowsched_gym.model.rules.observation import fill_full, fill_paper, fill_requirements
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import Observation
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
@@ -119,10 +119,16 @@ class ArtemisObservation:
         self._clock = simulation.clock
         self._links = simulation.links
         self._num_tokens = num_tokens
-        self._line_rate = line_rate
-        self._requirements = (state.size, deadline_span)
+        num_flows = len(state.size)
+        seen_size, seen_span = np.empty(num_flows, dtype=np.float32), np.empty(num_flows, dtype=np.float32)
+        send_time = np.empty(num_flows)
+        fill_requirements(
+            state.size, deadline_span, state.volume, line_rate, SIZE_SCALE, TIME_SCALE, seen_size, seen_span, send_time
+        )
+        self._requirements = (seen_size, seen_span)
         self._arrays = (
             *self._requirements,
+            send_time,
             state.arrival_time,
             state.deadline,
             state.remaining,
@@ -138,27 +144,27 @@ class ArtemisObservation:
         if self._full:
             fill_full(
                 values,
+                0,
                 self._num_slots,
                 destination.requests,
                 destination.head,
                 destination.tail,
                 destination.active,
+                0,
                 destination.num_active,
                 self._num_tokens,
                 self._clock._now,
                 self._links.settled_at,
-                self._line_rate,
                 *self._arrays,
             )
         else:
             fill_paper(
                 values,
+                0,
                 self._num_slots,
                 destination.requests,
                 destination.head,
                 destination.tail,
                 *self._requirements,
-                SIZE_SCALE,
-                TIME_SCALE,
             )
         return values
