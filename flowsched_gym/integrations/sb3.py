@@ -1,5 +1,6 @@
-"""Loads models of Stable-Baselines3 and sb3-contrib, whatever their algorithm, as policies for an environment.
+"""Connects with Stable-Baselines3 and sb3-contrib: environments to learn on, and models as policies.
 
+`SB3VecEnv` presents a vector environment as a ``VecEnv``; `load_policy` loads a model, whatever its algorithm.
 A model file holds Python objects that are rebuilt on loading: load files of people you trust only.
 """
 
@@ -13,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError
+from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.policies import Policy
 
 try:
@@ -30,7 +32,7 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="load a model file") from None
 
-__all__ = ["check_spaces", "load_policy"]
+__all__ = ["SB3VecEnv", "check_spaces", "load_policy", "make_sb3_vec_env"]
 
 
 def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Policy:

@@ -1,0 +1,360 @@
+"""Holds vectors of every registered environment, as Stable-Baselines3 sees them, to its own ``DummyVecEnv``."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment
+
+ARTEMIS = "flowsched/Artemis-v0"
+STEPS = 150
+
+ARGUMENTS: dict[str, list[dict[str, Any]]] = {
+    ARTEMIS: [
+        {},
+        {"max_decisions": 7},
+        {"defer": "wait", "reward": "lagged", "transport": "tcp"},
+        {"defer": "to-back", "observation": "paper", "destinations": 3, "max_decisions": 40},
+    ]
+}
+"""Arguments by id besides those that make an episode short; episodes of some of them are truncated."""
+
+CASES = [
+    pytest.param(spec.id, arguments, id=f"{spec.id} {arguments or 'as it is'}")
+    for spec in ENVIRONMENTS
+    for arguments in ARGUMENTS[spec.id]
+]
+
+
+def single(env_id: str, **arguments: Any) -> gym.Env[Any, Any]:
+    """Makes one environment with short episodes."""
+    return gym.make(env_id, **SHORT[env_id] | arguments)
+
+
+def dummy(env_id: str, num_envs: int = 3, **arguments: Any) -> DummyVecEnv:
+    """Makes environments that Stable-Baselines3 steps one after the other."""
+    return DummyVecEnv([partial(single, env_id, **arguments)] * num_envs)
+
+
+def ours(env_id: str = ARTEMIS, num_envs: int = 3, **arguments: Any) -> SB3VecEnv:
+    """Makes the same environments as one vector."""
+    return make_sb3_vec_env(env_id, num_envs, **SHORT[env_id] | arguments)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Compares infos exactly, types included."""
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name in expected:
+            assert_same(found[name], expected[name])
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected, strict=True)
+    else:
+        np.testing.assert_equal(found, expected)
+
+
+def assert_same_arrays(found: Any, expected: Any) -> None:
+    """Compares arrays exactly, types included."""
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize(("env_id", "arguments"), CASES)
+def test_a_vector_gives_what_the_environments_give_one_after_the_other(env_id: str, arguments: dict[str, Any]) -> None:
+    vector, separate = ours(env_id, **arguments), dummy(env_id, **arguments)
+    assert vector.seed(11) == separate.seed(11)
+    assert vector.observation_space == separate.observation_space
+    assert vector.action_space == separate.action_space
+    assert_same_arrays(vector.reset(), separate.reset())
+    assert_same(vector.reset_infos, separate.reset_infos)
+    rng, ends, truncations = np.random.default_rng(3), 0, 0
+    for _ in range(STEPS):
+        assert_same_arrays(get_action_masks(vector), get_action_masks(separate))
+        actions = rng.integers(0, vector.action_space.n, vector.num_envs)
+        found, expected = vector.step(actions), separate.step(actions)
+        for one, other in zip(found[:3], expected[:3], strict=True):
+            assert_same_arrays(one, other)
+        for index in range(vector.num_envs):
+            if expected[2][index]:
+                assert_same(found[3][index], expected[3][index])
+                ends += 1
+                truncations += found[3][index]["TimeLimit.truncated"]
+                assert found[3][index]["episode_metrics"]["num_flows"] > 0
+            else:
+                assert found[3][index] == {}
+        assert_same(vector.reset_infos, separate.reset_infos)
+
+    assert ends >= vector.num_envs, "no environment began a second episode"
+    if "max_decisions" in arguments:
+        assert truncations > 0, "no episode was truncated"
+    else:
+        assert truncations == 0
+
+
+@each_environment
+def test_a_seed_for_each_environment_is_used_at_the_next_reset_and_only_there(spec: EnvironmentSpec) -> None:
+    vector, other = ours(spec.id), ours(spec.id)
+    vector.seed([8, 8, 9])
+    other.seed(8)
+    first, second = vector.reset(), other.reset()
+    assert_same_arrays(first[1], first[0])
+    assert_same_arrays(first[2], second[1])
+
+    assert (vector.reset() != first).any()
+    vector.seed(np.array([8, 8, 9]))
+    assert_same_arrays(vector.reset(), first)
+
+
+def test_a_seed_may_be_given_when_the_environments_are_made() -> None:
+    vector = make_sb3_vec_env(ARTEMIS, 2, 5, **SHORT[ARTEMIS])
+    other = ours(num_envs=2)
+    other.seed(5)
+
+    assert_same_arrays(vector.reset(), other.reset())
+
+
+def test_as_many_seeds_as_environments_are_needed() -> None:
+    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each environment, 3"):
+        ours().seed([1, 2])
+
+
+def test_a_seed_that_is_drawn_is_told() -> None:
+    vector = ours()
+    seeds = vector.seed()
+    first = vector.reset()
+
+    assert vector.seed(seeds[0]) == seeds
+    assert_same_arrays(vector.reset(), first)
+
+
+def test_some_environments_begin_anew_while_the_others_stay_where_they_are() -> None:
+    vector = ours()
+    vector.seed(3)
+    vector.reset()
+    for _ in range(5):
+        before, *_ = vector.step(np.zeros(3, dtype=np.int64))
+    infos = list(vector.reset_infos)
+
+    vector.set_options({"reset_mask": np.array([False, True, False])})
+    after = vector.reset()
+
+    assert_same_arrays(after[[0, 2]], before[[0, 2]])
+    assert (after[1] != before[1]).any()
+    assert vector.reset_infos[0] is infos[0]
+    assert vector.reset_infos[1]["time"] != infos[1]["time"]
+    assert (vector.reset() != after).any(axis=1).all(), "the mask was for one reset only"
+
+
+def test_options_are_for_all_environments_alike() -> None:
+    vector = ours()
+
+    vector.set_options([{"colour": 1}] * 3)
+    with pytest.raises(ConfigError, match=r"'colour': 1.*this environment knows none"):
+        vector.reset()
+    with pytest.raises(ConfigError, match="a vector environment takes one dict for all environments"):
+        vector.set_options([{}, {}, {"colour": 1}])
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_other_ways_to_reset_are_refused(mode: AutoresetMode) -> None:
+    envs = gym.make_vec(ARTEMIS, 2, "sync", vector_kwargs={"autoreset_mode": mode}, **SHORT[ARTEMIS])
+
+    with pytest.raises(ConfigError, match=rf"autoreset_mode is {mode}: .* needs AutoresetMode.SAME_STEP"):
+        SB3VecEnv(envs)
+
+
+def test_what_a_step_returns_is_not_changed_by_the_next() -> None:
+    vector = ours(max_decisions=2)
+    vector.reset()
+    steps, copies = [], []
+    for _ in range(6):
+        steps.append(vector.step(np.zeros(3, dtype=np.int64)))
+        copies.append([np.copy(array) for array in steps[-1][:3]])
+    infos = [dict(info) for step in steps for info in step[3]]
+
+    assert [[array.tolist() for array in step[:3]] for step in steps] == [
+        [array.tolist() for array in copy] for copy in copies
+    ]
+    assert [("terminal_observation" in info) for info in infos] == ([False] * 3 + [True] * 3) * 3
+
+
+def test_what_a_caller_writes_into_an_info_stays_in_that_info() -> None:
+    vector = ours()
+    vector.reset()
+    *_, infos = vector.step(np.zeros(3, dtype=np.int64))
+    infos[1]["mine"] = 1
+
+    assert [info.get("mine") for info in infos] == [None, 1, None]
+    assert vector.step(np.zeros(3, dtype=np.int64))[3] == [{}, {}, {}]
+
+
+@each_environment
+def test_masks_are_supported_and_stand_in_one_array_as_well(spec: EnvironmentSpec) -> None:
+    vector = ours(spec.id)
+    vector.reset()
+
+    assert is_masking_supported(vector)
+    rows = vector.env_method("action_masks")
+    assert isinstance(rows, list)
+    assert [row.shape for row in rows] == [(vector.action_space.n,)] * 3
+    assert_same_arrays(vector.action_masks(), np.stack(rows))
+    assert_same_arrays(vector.env_method("action_masks", indices=[2, 0])[1], rows[0])
+    assert_same_arrays(vector.vector_infos["action_mask"], np.stack(rows))
+
+
+def test_environments_without_masks_say_so() -> None:
+    vector = make_sb3_vec_env("CartPole-v1", 2, vectorization_mode="sync")
+
+    assert not is_masking_supported(vector)
+
+
+@each_environment
+def test_attributes_are_those_of_each_environment(spec: EnvironmentSpec) -> None:
+    vector, separate = ours(spec.id), dummy(spec.id)
+
+    assert vector.get_attr("layout") == separate.get_attr("layout")
+    assert vector.get_attr("layout", 1) == separate.get_attr("layout", 1)
+    assert vector.get_attr("config", [0, 2]) == separate.get_attr("config", [0, 2])
+    assert vector.has_attr("layout")
+    assert not vector.has_attr("no_such_thing")
+    with pytest.raises(AttributeError):
+        vector.get_attr("no_such_thing")
+
+
+def test_attributes_can_be_set_of_all_and_of_some() -> None:
+    vector = ours(vectorization_mode="sync")
+    vector.set_attr("note", [1, 2])
+    vector.set_attr("note", 5, indices=[0, 2])
+
+    assert vector.get_attr("note") == [5, [1, 2], 5]
+
+
+def test_methods_can_be_called_of_all_and_of_some() -> None:
+    vector, separate = ours(vectorization_mode="sync"), dummy(ARTEMIS)
+    for envs in (vector, separate):
+        envs.seed(2)
+        envs.reset()
+    expected = [records.arrival_time.tolist() for records in separate.env_method("records")]
+
+    assert [records.arrival_time.tolist() for records in vector.env_method("records")] == expected
+    assert [records.arrival_time.tolist() for records in vector.env_method("records", indices=1)] == expected[1:2]
+    with pytest.raises(AttributeError):
+        vector.env_method("no_such_thing")
+
+
+def test_wrappers_of_single_environments_are_found() -> None:
+    envs = gym.vector.SyncVectorEnv(
+        [lambda: Monitor(single(ARTEMIS)), partial(single, ARTEMIS)], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+
+    assert SB3VecEnv(envs).env_is_wrapped(Monitor) == [True, False]
+    assert ours().env_is_wrapped(Monitor, indices=[0, 1]) == [False, False]
+
+
+def test_wrappers_of_vectors_may_stand_between() -> None:
+    inner = ours().envs
+    vector = SB3VecEnv(gym.wrappers.vector.TransformReward(inner, lambda rewards: 2 * rewards))
+    vector.seed(1)
+    vector.reset()
+    plain = ours()
+    plain.seed(1)
+    plain.reset()
+    actions = np.zeros(3, dtype=np.int64)
+    rewards = [(vector.step(actions)[1].tolist(), plain.step(actions)[1].tolist()) for _ in range(40)]
+
+    assert [doubled for doubled, _ in rewards] == [[2 * reward for reward in paid] for _, paid in rewards]
+    assert sum(sum(paid) for _, paid in rewards) > 0
+    assert is_masking_supported(vector)
+
+
+def test_frames_are_drawn_side_by_side() -> None:
+    vector, separate = (make(ARTEMIS, num_envs=2, render_mode="rgb_array") for make in (ours, dummy))
+    for envs in (vector, separate):
+        envs.seed(4)
+        envs.reset()
+
+    assert vector.render_mode == "rgb_array"
+    assert_same_arrays(vector.render(), separate.render())
+    assert_same_arrays(vector.get_images()[1], separate.get_images()[1])
+
+
+def test_without_a_render_mode_there_are_no_frames() -> None:
+    with pytest.warns(UserWarning, match="render_mode is None"):
+        assert ours().get_images() == [None] * 3
+
+
+def test_the_spec_tells_what_is_stepped_and_the_environments_can_be_closed() -> None:
+    vector = ours()
+
+    assert vector.spec.id == ARTEMIS
+    vector.close()
+    assert vector.envs.closed
+
+
+def test_monitored_and_normalised_vectors_are_those_of_separate_environments() -> None:
+    found, expected = (
+        VecNormalize(VecMonitor(make(ARTEMIS, max_decisions=20), info_keywords=("episode_metrics",)), gamma=0.9)
+        for make in (ours, dummy)
+    )
+    for envs in (found, expected):
+        envs.seed(6)
+    assert_same_arrays(found.reset(), expected.reset())
+    rng, returns = np.random.default_rng(1), []
+    for _ in range(60):
+        actions = rng.integers(0, found.action_space.n, 3)
+        one, other = found.step(actions), expected.step(actions)
+        for index in range(3):
+            assert_same_arrays(one[index], other[index])
+        for here, there in zip(one[3], other[3], strict=True):
+            if "episode" in there:
+                assert (here["episode"]["r"], here["episode"]["l"]) == (there["episode"]["r"], there["episode"]["l"])
+                assert here["episode"]["episode_metrics"] == there["episode"]["episode_metrics"]
+                assert_same_arrays(here["terminal_observation"], there["terminal_observation"])
+                returns.append(here["episode"]["r"])
+
+    assert sum(returns) > 0
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
+def test_algorithms_learn_the_same_weights_as_on_separate_environments(algorithm: Any) -> None:
+    def learned(make: Callable[..., Any]) -> Any:
+        envs = VecMonitor(make(ARTEMIS, num_envs=4, max_decisions=25))
+        batch = {} if algorithm is A2C else {"batch_size": 64}
+        model = algorithm("MlpPolicy", envs, n_steps=32, seed=0, device="cpu", policy_kwargs={"net_arch": [8]}, **batch)
+        return model.learn(384)
+
+    on_vector, on_separate = learned(ours), learned(dummy)
+
+    for name, weights in on_separate.policy.state_dict().items():
+        assert weights.equal(on_vector.policy.state_dict()[name]), name
+    assert [(e["r"], e["l"]) for e in on_vector.ep_info_buffer] == [
+        (e["r"], e["l"]) for e in on_separate.ep_info_buffer
+    ]
+    assert len(on_vector.ep_info_buffer) >= 12
+
+
+def test_a_model_can_be_evaluated_on_a_vector() -> None:
+    envs = VecMonitor(ours(num_envs=2))
+    envs.seed(0)
+    model = PPO("MlpPolicy", envs, n_steps=8, batch_size=16, device="cpu", policy_kwargs={"net_arch": [8]})
+
+    returns, lengths = evaluate_policy(model, envs, n_eval_episodes=4, return_episode_rewards=True)
+
+    assert lengths == [60] * 4
+    assert all(0 <= paid <= 60 for paid in returns)
