@@ -130,7 +130,7 @@ def test_a_seed_may_be_given_when_the_environments_are_made() -> None:
 
 
 def test_as_many_seeds_as_environments_are_needed() -> None:
-    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each environment, 3"):
+    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each of 3 environments"):
         ours().seed([1, 2])
 
 
