@@ -1,8 +1,8 @@
 """Saves a training run so that it can be taken up again exactly, and finds the newest one.
 
 A checkpoint is a folder named by the number of decisions: the model with its optimiser (``model.zip``), and the states
-of the random generators, the episodes of the environments and what the callbacks remember (``state.pkl``). It is
-written under another name and renamed when it is whole, so that a kill at any moment leaves the one before.
+of the random generators and of the environments, and what the callbacks remember (``state.pkl``). It is written under
+another name and renamed when it is whole, so that a kill at any moment leaves the one before.
 A run taken up from it ends with the same weights, bit by bit, as one that was never interrupted.
 """
 
@@ -10,7 +10,6 @@ import os
 import pickle
 import random
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +19,7 @@ import torch
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
-from flowsched_gym.baselines.training_envs import Episode, repeat_episodes
+from flowsched_gym.baselines.training_envs import EnvironmentStates, environment_states, restore_environments
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_generators", "save_checkpoint"]
@@ -38,13 +37,13 @@ class Checkpoint:
     Attributes:
         num_timesteps: Decisions made.
         generators: States of the generators of Python, NumPy and torch.
-        episodes: Episode of each environment.
+        environments: Where the environments are.
         memory: What the callbacks remember, by name.
     """
 
     num_timesteps: int
     generators: tuple[Any, Any, Any]
-    episodes: Sequence[Episode]
+    environments: EnvironmentStates
     memory: dict[str, Any]
 
 
@@ -65,7 +64,7 @@ def save_checkpoint(folder: Path, model: OnPolicyAlgorithm, *, memory: dict[str,
     state = Checkpoint(
         num_timesteps=model.num_timesteps,
         generators=(random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002 - SB3 draws there
-        episodes=envs.env_method("episode"),
+        environments=environment_states(envs),
         memory=memory,
     )
     target = folder / f"{model.num_timesteps:0{DIGITS}d}"
@@ -105,7 +104,7 @@ def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[OnPolicyA
         last, right before the training goes on.
 
     Raises:
-        ConfigError: The checkpoint is damaged, or the environments do not repeat their episodes.
+        ConfigError: The checkpoint is damaged, or the environments are not those of the run.
     """
     try:
         state = pickle.loads((path / STATE).read_bytes())
@@ -118,7 +117,7 @@ def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[OnPolicyA
         raise ConfigError(f"checkpoint {path} does not agree with itself; remove it to go back to the one before")
     observations = model._last_obs
     assert isinstance(observations, np.ndarray)
-    repeat_episodes(envs, state.episodes, observations)
+    restore_environments(envs, state.environments, observations)
     return model, state
 
 

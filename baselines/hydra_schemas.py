@@ -26,17 +26,19 @@ __all__ = [
     "SetwiseConfig",
     "ThesisA2CConfig",
     "TrainConfig",
-    "Workers",
+    "Vectorization",
 ]
 
 
-class Workers(Enum):
-    """Says where the environments of a training run live."""
+class Vectorization(Enum):
+    """Says how the environments of a training run are stepped together; what they do is the same, bit for bit."""
 
-    serial = "serial"
-    """All in the training process: best while one step is cheap."""
-    subprocess = "subprocess"
-    """Each in a process of its own."""
+    native = "native"
+    """By the environment's own vector environment; as ``dummy`` where it has none."""
+    dummy = "dummy"
+    """One after the other, simulated by SimPy."""
+    subproc = "subproc"
+    """Each in a process of its own, simulated by SimPy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +295,7 @@ class TrainConfig:
         run_name: Name of the run, and of its folder.
         seed: Seed of everything that is drawn.
         total_timesteps: Decisions to learn from.
-        workers: Where the environments live.
+        vectorization: How the environments are stepped together; a run is resumed as it was begun.
         resume: Whether to continue from the folder's last checkpoint; begins anew where there is none.
         overwrite: Whether a run that the folder holds is thrown away.
         progress_bar: Whether a bar is shown.
@@ -309,7 +311,7 @@ class TrainConfig:
     run_name: str = MISSING
     seed: int = 0
     total_timesteps: int = 1_000_000
-    workers: Workers = Workers.serial
+    vectorization: Vectorization = Vectorization.native
     resume: bool = False
     overwrite: bool = False
     progress_bar: bool = True

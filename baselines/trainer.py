@@ -104,7 +104,7 @@ def train(
         num_envs=algorithm.num_envs,
         seed=config.seed,
         reward_scale=algorithm.reward_scale,
-        workers=config.workers,
+        vectorization=config.vectorization,
     )
     try:
         model, resumed = _model(config, envs, folder)

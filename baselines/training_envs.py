@@ -1,10 +1,13 @@
 """Makes the environments that a policy learns in, and lets a resumed run find them as it left them.
 
-A simulation in progress cannot be written to a file. It need not be: an episode is a function of its flows and of the
-actions taken, so what is kept is how the episode began and which actions followed; playing them again leads to exactly
-the same state, and taking a checkpoint leaves no trace in the training.
+A native vector environment hands out its state. A simulation by SimPy in progress cannot be written to a file, and need
+not be: an episode is a function of its flows and of the actions taken, so what is kept is how the episode began and
+which actions followed; playing them again leads to exactly the same state. Either way, taking a checkpoint leaves no
+trace in the training.
 """
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -13,16 +16,33 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from flowsched_gym.baselines.hydra_schemas import Workers
+from flowsched_gym.baselines.hydra_schemas import Vectorization
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
+from flowsched_gym.registration import system_of
 from flowsched_gym.seeding import SeedStreams
 
-__all__ = ["Episode", "RepeatableEpisode", "make_training_envs", "repeat_episodes", "training_seed"]
+__all__ = [
+    "EnvironmentStates",
+    "Episode",
+    "RepeatableEpisode",
+    "ScoredVecEnv",
+    "VectorState",
+    "environment_states",
+    "make_training_envs",
+    "restore_environments",
+    "training_seed",
+]
+
+LOGGER: Final = logging.getLogger(__name__)
 
 FIRST_TRAINING_SEED: Final = 2**32
 """Training episodes begin from seeds at or above this, those of evaluations lie below it."""
+DIGITS: Final = 6
+"""Digits of returns and times in the report of an episode, as ``Monitor`` rounds them."""
 
 
 class Episode(NamedTuple):
@@ -35,6 +55,24 @@ class Episode(NamedTuple):
 
     origin: Any
     actions: list[Any]
+
+
+class VectorState(NamedTuple):
+    """Tells where a native vector environment is.
+
+    Attributes:
+        envs: What its ``get_state`` returned.
+        returns: What the current episodes have been paid, (num_envs,) float64.
+        lengths: Decisions of the current episodes, (num_envs,) int64.
+    """
+
+    envs: Any
+    returns: npt.NDArray[np.float64]
+    lengths: npt.NDArray[np.int64]
+
+
+EnvironmentStates = Sequence[Episode] | VectorState
+"""Where the environments of a run are, each by its episode or all by the state of their vector."""
 
 
 class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -86,8 +124,59 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation
 
 
+class ScoredVecEnv(VecEnvWrapper):
+    """Reports the return of each episode as ``Monitor`` does, scales the rewards, and keeps and restores its state.
+
+    Args:
+        envs: A native vector environment.
+        reward_scale: What each reward is multiplied by.
+    """
+
+    venv: SB3VecEnv
+
+    def __init__(self, envs: SB3VecEnv, reward_scale: float) -> None:
+        """Wraps the environments."""
+        super().__init__(envs)
+        self._reward_scale = reward_scale
+        self._begun = time.monotonic()
+        self._returns = np.zeros(self.num_envs)
+        self._lengths = np.zeros(self.num_envs, dtype=np.int64)
+
+    def reset(self) -> VecEnvObs:
+        """Begins an episode in every environment."""
+        self._returns[:], self._lengths[:] = 0.0, 0
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Acts; the info of an episode that has ended holds its return, before scaling, and its length."""
+        observations, rewards, dones, infos = self.venv.step_wait()
+        paid = rewards.astype(np.float64)
+        self._returns += paid
+        self._lengths += 1
+        for index in np.flatnonzero(dones).tolist():
+            infos[index]["episode"] = {
+                "r": round(float(self._returns[index]), DIGITS),
+                "l": int(self._lengths[index]),
+                "t": round(time.monotonic() - self._begun, DIGITS),
+            }
+        self._returns[dones], self._lengths[dones] = 0.0, 0
+        # In double precision first, as single environments are scaled: the weights are then the same to the last bit.
+        return observations, (self._reward_scale * paid).astype(np.float32), dones, infos
+
+    def get_state(self) -> VectorState:
+        """Returns where the environments are; it can be pickled."""
+        envs: Any = self.venv.envs.unwrapped
+        return VectorState(envs.get_state(), self._returns.copy(), self._lengths.copy())
+
+    def set_state(self, state: VectorState) -> None:
+        """Brings the environments to where they were."""
+        envs: Any = self.venv.envs.unwrapped
+        envs.set_state(state.envs)
+        self._returns[:], self._lengths[:] = state.returns, state.lengths
+
+
 def make_training_envs(
-    env_id: str, kwargs: dict[str, Any], *, num_envs: int, seed: int, reward_scale: float, workers: Workers
+    env_id: str, kwargs: dict[str, Any], *, num_envs: int, seed: int, reward_scale: float, vectorization: Vectorization
 ) -> VecEnv:
     """Makes environments that are stepped together and begin from seeds of their own.
 
@@ -97,11 +186,16 @@ def make_training_envs(
         num_envs: How many.
         seed: Seed of the training run.
         reward_scale: What each reward is multiplied by.
-        workers: Whether they live in this process or each in one of its own.
+        vectorization: How they are stepped together.
     """
-    make = partial(_make, env_id, kwargs, reward_scale)
-    makers: Sequence[Callable[[], gymnasium.Env[Any, Any]]] = [make] * num_envs
-    envs: VecEnv = SubprocVecEnv(list(makers)) if workers is Workers.subprocess else DummyVecEnv(list(makers))
+    envs: VecEnv
+    if vectorization is Vectorization.native and _has_native(env_id):
+        envs = ScoredVecEnv(make_sb3_vec_env(env_id, num_envs, **kwargs), reward_scale)
+    else:
+        make = partial(_make, env_id, kwargs, reward_scale)
+        makers: list[Callable[[], gymnasium.Env[Any, Any]]] = [make] * num_envs
+        envs = SubprocVecEnv(makers) if vectorization is Vectorization.subproc else DummyVecEnv(makers)
+    LOGGER.info("%d environments, stepped by %s", num_envs, _description(envs))
     envs.seed(training_seed(seed))
     return envs
 
@@ -111,24 +205,51 @@ def training_seed(seed: int) -> int:
     return FIRST_TRAINING_SEED + int(SeedStreams(seed)["training environments"].integers(2**62))
 
 
-def repeat_episodes(envs: VecEnv, episodes: Sequence[Episode], observations: npt.NDArray[np.floating]) -> None:
-    """Brings environments to where they were.
+def environment_states(envs: VecEnv) -> EnvironmentStates:
+    """Returns where training environments are; it can be pickled."""
+    if isinstance(envs, ScoredVecEnv):
+        return envs.get_state()
+    return envs.env_method("episode")
+
+
+def restore_environments(envs: VecEnv, states: EnvironmentStates, observations: npt.NDArray[np.floating]) -> None:
+    """Brings training environments to where they were.
 
     Args:
         envs: The environments.
-        episodes: One for each of them.
+        states: What `environment_states` returned.
         observations: What they showed last, (num_envs, size).
 
     Raises:
-        ConfigError: An environment arrives at another observation: it is not the one that the run was begun with.
+        ConfigError: The environments are stepped in another way than those of the run, or one of them arrives at
+            another observation: it is not the one that the run was begun with.
     """
-    for index, episode in enumerate(episodes):
+    if isinstance(envs, ScoredVecEnv) is not isinstance(states, VectorState):
+        allowed = "native" if isinstance(states, VectorState) else "dummy or subproc"
+        raise ConfigError(
+            f"environments are stepped by {_description(envs)}: the run was begun with vectorization={allowed}"
+        )
+    if isinstance(states, VectorState):
+        assert isinstance(envs, ScoredVecEnv)
+        envs.set_state(states)
+        return
+    for index, episode in enumerate(states):
         (observation,) = envs.env_method("repeat", episode, indices=index)
         if not np.array_equal(observation, observations[index]):
             raise ConfigError(
                 f"environment {index} does not repeat its episode: "
                 "the run was begun with another version of the package"
             )
+
+
+def _has_native(env_id: str) -> bool:
+    """Tells whether an environment has a vector environment of its own."""
+    return system_of(env_id)[1].vector_entry_point is not None
+
+
+def _description(envs: VecEnv) -> str:
+    """Names what steps the environments."""
+    return type(envs.venv.envs.unwrapped if isinstance(envs, ScoredVecEnv) else envs).__name__
 
 
 def _make(env_id: str, kwargs: dict[str, Any], reward_scale: float) -> gymnasium.Env[Any, Any]:

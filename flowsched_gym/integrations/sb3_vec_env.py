@@ -18,6 +18,7 @@ from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.registration import system_of
 
 try:
     from stable_baselines3.common.env_util import is_wrapped
@@ -247,16 +248,19 @@ def make_sb3_vec_env(
     """Makes environments for Stable-Baselines3 that are stepped together.
 
     Args:
-        env_id: Id of an environment of this package.
+        env_id: Id of an environment of this package, with or without ``flowsched_gym:`` before it.
         num_envs: How many.
         seed: Seed of the first, the others count on from it; or one for each; ``None`` for none.
         vectorization_mode: As in ``gymnasium.make_vec``: by default the native vector environment where there is one,
             else ``sync``.
         **kwargs: Arguments of the environment.
+
+    Raises:
+        ConfigError: There is no such environment, or an argument is not allowed.
     """
-    spec = gymnasium.spec(env_id)
-    native = VectorizeMode.VECTOR_ENTRY_POINT if spec.vector_entry_point is not None else VectorizeMode.SYNC
-    mode = native if vectorization_mode is None else VectorizeMode(vectorization_mode)
+    has_native = system_of(env_id)[1].vector_entry_point is not None
+    default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC
+    mode = default if vectorization_mode is None else VectorizeMode(vectorization_mode)
     autoreset: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
     if mode is VectorizeMode.VECTOR_ENTRY_POINT:
         envs = gymnasium.make_vec(env_id, num_envs, mode, **autoreset, **kwargs)

@@ -13,22 +13,27 @@ from flowsched_gym.baselines.checkpoints import (
     restore_generators,
     save_checkpoint,
 )
-from flowsched_gym.baselines.hydra_schemas import Workers
+from flowsched_gym.baselines.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training_envs import make_training_envs
 from flowsched_gym.errors import ConfigError
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 
 
-def environments():
+def environments(way: Vectorization = Vectorization.native, **kwargs):
     """Makes two small environments."""
-    return make_training_envs(ENV_ID, {"bursts": 3}, num_envs=2, seed=0, reward_scale=1.0, workers=Workers.serial)
+    return make_training_envs(ENV_ID, {"bursts": 3, **kwargs}, num_envs=2, seed=0, reward_scale=1.0, vectorization=way)
+
+
+def learned(way: Vectorization = Vectorization.native) -> A2C:
+    """Returns a model that has learned for a moment."""
+    return A2C("MlpPolicy", environments(way), n_steps=4, seed=0, device="cpu").learn(16)
 
 
 @pytest.fixture
 def model() -> A2C:
-    """Holds a model that has learned for a moment."""
-    return A2C("MlpPolicy", environments(), n_steps=4, seed=0, device="cpu").learn(16)
+    """Holds such a model."""
+    return learned()
 
 
 def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
@@ -98,14 +103,18 @@ def test_a_damaged_checkpoint_is_one_clear_error(name, model, tmp_path) -> None:
         load_checkpoint(path, A2C, environments())
 
 
-def test_environments_of_another_kind_are_refused(model, tmp_path) -> None:
-    path = save(model, tmp_path)
-    others = make_training_envs(
-        ENV_ID, {"bursts": 3, "k": 2}, num_envs=2, seed=0, reward_scale=1.0, workers=Workers.serial
-    )
+def test_environments_of_another_kind_are_refused(tmp_path) -> None:
+    path = save(learned(Vectorization.dummy), tmp_path)
 
     with pytest.raises(ConfigError, match="does not repeat its episode"):
-        load_checkpoint(path, A2C, others)
+        load_checkpoint(path, A2C, environments(Vectorization.dummy, k=2))
+
+
+def test_environments_stepped_in_another_way_are_refused(model, tmp_path) -> None:
+    path = save(model, tmp_path)
+
+    with pytest.raises(ConfigError, match=r"stepped by DummyVecEnv: the run was begun with vectorization=native"):
+        load_checkpoint(path, A2C, environments(Vectorization.dummy))
 
 
 def test_there_is_no_latest_checkpoint_where_there_is_none(tmp_path) -> None:

@@ -118,6 +118,21 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, t
     assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
 
 
+def test_a_run_on_environments_stepped_one_after_the_other_can_be_resumed_as_well(
+    finished, tmp_path, monkeypatch
+) -> None:
+    choice = "vectorization=dummy"
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 256)
+        with pytest.raises(TrainingInterrupted):
+            run(tmp_path / "stopped", choice)
+
+    run(tmp_path / "stopped", choice, "resume=true")
+
+    assert_same_weights(finished, tmp_path / "stopped")
+    assert curves(finished) == curves(tmp_path / "stopped")
+
+
 def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path) -> None:
     run(tmp_path / "watched", "evaluation.interval=64", "evaluation.interim_episodes=2", "checkpoints.interval=64")
 

@@ -1,21 +1,37 @@
 """Holds the training environments to the promise that an episode can be found again as it was left."""
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flowsched_gym.baselines.hydra_schemas import Workers
-from flowsched_gym.baselines.training_envs import make_training_envs, repeat_episodes, training_seed
+from flowsched_gym.baselines.hydra_schemas import Vectorization
+from flowsched_gym.baselines.training_envs import (
+    environment_states,
+    make_training_envs,
+    restore_environments,
+    training_seed,
+)
 from flowsched_gym.errors import ConfigError
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
 
 
-def make(*, seed: int = 0, workers: Workers = Workers.serial, reward_scale: float = 1.0, num_envs: int = 2) -> Any:
+native, dummy, subproc = Vectorization
+"""Ways to step environments together."""
+
+in_each_way = pytest.mark.parametrize("way", [native, dummy], ids=lambda way: way.value)
+
+
+def make(
+    *, way: Vectorization = native, seed: int = 0, reward_scale: float = 1.0, num_envs: int = 2, **kwargs: Any
+) -> Any:
     """Makes small environments."""
-    return make_training_envs(ENV_ID, SMALL, num_envs=num_envs, seed=seed, reward_scale=reward_scale, workers=workers)
+    return make_training_envs(
+        ENV_ID, SMALL | kwargs, num_envs=num_envs, seed=seed, reward_scale=reward_scale, vectorization=way
+    )
 
 
 def act(envs: Any, rng: np.random.Generator, steps: int) -> list[Any]:
@@ -27,36 +43,55 @@ def act(envs: Any, rng: np.random.Generator, steps: int) -> list[Any]:
     return history
 
 
+@in_each_way
 @pytest.mark.parametrize("steps", [0, 1, 17, 30, 31, 75], ids=lambda steps: f"after {steps}")
-def test_environments_go_on_as_if_they_had_never_stopped(steps: int) -> None:
-    envs = make()
+def test_environments_go_on_as_if_they_had_never_stopped(steps: int, way: Vectorization) -> None:
+    envs = make(way=way)
     observations = envs.reset()
     if steps:
         observations = np.array(act(envs, np.random.default_rng(1), steps)[-1][0], dtype=np.float32)
-    episodes = envs.env_method("episode")
-    others = make(seed=99)
+    states = pickle.loads(pickle.dumps(environment_states(envs)))
+    others = make(way=way, seed=99)
 
-    repeat_episodes(others, episodes, observations)
+    restore_environments(others, states, observations)
 
     assert act(others, np.random.default_rng(2), 80) == act(envs, np.random.default_rng(2), 80)
 
 
+def test_all_ways_to_step_environments_give_the_same() -> None:
+    vector, separate = make(reward_scale=0.1, num_envs=3), make(way=dummy, reward_scale=0.1, num_envs=3)
+    assert type(vector) is not type(separate)
+
+    assert vector.reset().tolist() == separate.reset().tolist()
+    assert act(vector, np.random.default_rng(4), 80) == act(separate, np.random.default_rng(4), 80)
+
+
 def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
-    envs = make()
+    envs = make(way=dummy)
     observations = envs.reset()
     act(envs, np.random.default_rng(1), 5)
 
     with pytest.raises(ConfigError, match="environment 0 does not repeat its episode"):
-        repeat_episodes(make(), envs.env_method("episode"), observations)
+        restore_environments(make(way=dummy), environment_states(envs), observations)
 
 
-def test_environments_begin_from_seeds_of_their_own() -> None:
-    envs = make(num_envs=3)
+@pytest.mark.parametrize(("begun", "resumed"), [(native, dummy), (dummy, native)], ids=str)
+def test_a_run_is_resumed_as_it_was_begun(begun: Vectorization, resumed: Vectorization) -> None:
+    envs = make(way=begun)
+    observations = envs.reset()
+
+    with pytest.raises(ConfigError, match=f"the run was begun with vectorization={begun.value}"):
+        restore_environments(make(way=resumed), environment_states(envs), observations)
+
+
+@in_each_way
+def test_environments_begin_from_seeds_of_their_own(way: Vectorization) -> None:
+    envs = make(num_envs=3, way=way)
     envs.reset()
 
-    workloads = [env.unwrapped.workload.arrival_time.tolist() for env in envs.envs]
+    histories = np.array([observations for observations, _, _ in act(envs, np.random.default_rng(0), 20)])
 
-    assert len({tuple(times) for times in workloads}) == 3
+    assert len(np.unique(histories.swapaxes(0, 1), axis=0)) == 3
 
 
 def test_training_never_begins_from_a_seed_of_an_evaluation() -> None:
@@ -77,8 +112,9 @@ def test_the_same_seed_trains_on_the_same_flows() -> None:
     assert runs[0] != runs[2]
 
 
-def test_rewards_are_scaled_but_the_reported_return_is_not() -> None:
-    envs = make(reward_scale=0.25, num_envs=1)
+@in_each_way
+def test_rewards_are_scaled_but_the_reported_return_is_not(way: Vectorization) -> None:
+    envs = make(reward_scale=0.25, num_envs=1, way=way)
     envs.reset()
     paid, done = 0.0, False
     while not done:
@@ -91,7 +127,7 @@ def test_rewards_are_scaled_but_the_reported_return_is_not() -> None:
 
 @pytest.mark.slow
 def test_environments_in_processes_of_their_own_are_the_same() -> None:
-    here, there = make(), make(workers=Workers.subprocess)
+    here, there = make(way=dummy), make(way=subproc)
     try:
         assert here.reset().tolist() == there.reset().tolist()
         rngs = (np.random.default_rng(3), np.random.default_rng(3))

@@ -18,7 +18,7 @@ from flowsched_gym.baselines.hydra_schemas import (
     SetwiseConfig,
     ThesisA2CConfig,
     TrainConfig,
-    Workers,
+    Vectorization,
 )
 from flowsched_gym.baselines.hydra_store import (
     environment_arguments,
@@ -120,11 +120,11 @@ def test_arguments_of_a_workload_reach_the_environment() -> None:
 
 
 def test_enumerations_are_given_by_their_values() -> None:
-    config = composed("env.defer=to-back", "env.reward=lagged", "env.transport=tcp", "workers=subprocess")
+    config = composed("env.defer=to-back", "env.reward=lagged", "env.transport=tcp", "vectorization=subproc")
 
     arguments = environment_arguments(config.env)[1]
     assert arguments == {"defer": "to-back", "reward": "lagged", "transport": "tcp", "f": 10}
-    assert config.workers is Workers.subprocess
+    assert config.vectorization is Vectorization.subproc
 
 
 @pytest.mark.parametrize("file", [*options("experiment")])
@@ -153,7 +153,7 @@ def test_an_unknown_key_is_refused_by_name(override) -> None:
         "algorithm.n_epochs=many",
         "policy.width=wide",
         "seed=first",
-        "workers=threads",
+        "vectorization=threads",
         "evaluation.baselines=edf",
     ],
 )

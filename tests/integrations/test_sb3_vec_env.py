@@ -219,9 +219,14 @@ def test_masks_are_supported_and_stand_in_one_array_as_well(spec: EnvironmentSpe
 
 
 def test_environments_without_masks_say_so() -> None:
-    vector = make_sb3_vec_env("CartPole-v1", 2, vectorization_mode="sync")
+    envs = gym.make_vec("CartPole-v1", 2, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP})
 
-    assert not is_masking_supported(vector)
+    assert not is_masking_supported(SB3VecEnv(envs))
+
+
+def test_an_environment_of_somebody_else_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="environment is 'CartPole-v1': it must be one of flowsched/"):
+        make_sb3_vec_env("CartPole-v1", 2)
 
 
 @each_environment
