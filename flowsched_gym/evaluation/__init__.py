@@ -1,7 +1,9 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
 from flowsched_gym.evaluation.bounds import BoundMethod, DeadlineBound, deadline_bound
-from flowsched_gym.evaluation.evaluate import Progress, evaluate, make_environment, resolve_policy
+from flowsched_gym.evaluation.environment import make_environment
+from flowsched_gym.evaluation.evaluate import evaluate, resolve_policy
+from flowsched_gym.evaluation.player import Player, Progress
 from flowsched_gym.evaluation.reference import (
     BOUND_POLICY,
     EnvironmentFlows,
@@ -37,6 +39,7 @@ __all__ = [
     "EpisodeResult",
     "EvaluationResult",
     "Interval",
+    "Player",
     "Progress",
     "bootstrap_interval",
     "bound_of_simulation",

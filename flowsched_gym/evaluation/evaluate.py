@@ -3,8 +3,7 @@
 Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated with the same seed sees the same flows.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -12,15 +11,12 @@ import numpy as np
 
 from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult
-from flowsched_gym.evaluation.rollout import rollout
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import load_target, make_policy, system_of
 
-__all__ = ["Progress", "check_episodes", "evaluate", "make_environment", "resolve_policy"]
-
-Progress = Callable[[int, int], None]
-"""Is called with the number of episodes done and of all episodes."""
+__all__ = ["check_episodes", "evaluate", "resolve_policy"]
 
 
 def evaluate(
@@ -34,8 +30,9 @@ def evaluate(
     deterministic: bool = True,
     command: str | None = None,
     progress: Progress | None = None,
+    on_records: OnRecords | None = None,
 ) -> EvaluationResult:
-    """Plays episodes of an environment with a policy.
+    """Plays episodes of an environment with a policy, side by side where the policy allows it (see `Player`).
 
     Args:
         env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
@@ -48,6 +45,8 @@ def evaluate(
         deterministic: Passed on to the policy: its most likely action instead of a draw.
         command: Command line to keep with the result.
         progress: Called before the first and after every episode.
+        on_records: Called with each episode's number, from 0, and what has become of its flows, in the order in which
+            episodes end.
 
     Raises:
         ConfigError: An argument, a name or an argument of the environment is not allowed.
@@ -55,50 +54,30 @@ def evaluate(
     """
     kwargs = dict(kwargs or {})
     episodes, seed = check_episodes(episodes, seed)
-    env = make_environment(env_id, kwargs)
+    player = Player(env_id, kwargs)
     try:
-        player = resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy
         if label is None:
             label = policy if isinstance(policy, str) else type(policy).__name__
-        results = []
-        for episode in range(episodes):
-            if progress is not None:
-                progress(episode, episodes)
-            results.append(rollout(env, player, seed=seed + episode, deterministic=deterministic))
-        if progress is not None:
-            progress(episodes, episodes)
+        if isinstance(policy, str):
+            policy = resolve_policy(policy, player.env, seed=seed)
+        results = player.play(
+            policy,
+            episodes=episodes,
+            seed=seed,
+            deterministic=deterministic,
+            progress=progress,
+            on_records=on_records,
+        )
     finally:
-        env.close()
+        player.close()
     return EvaluationResult(
         environment=system_of(env_id)[1].id,
         kwargs=kwargs,
         policy=label,
         command=command,
         package_version=__version__,
-        episodes=tuple(results),
+        episodes=results,
     )
-
-
-def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    """Makes a single environment of this package.
-
-    Args:
-        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
-        kwargs: Its arguments.
-
-    Raises:
-        ConfigError: The id or an argument is unknown, or a value is not allowed.
-    """
-    spec = system_of(env_id)[1]
-    target = load_target(spec.entry_point)
-    allowed = [name for name in inspect.signature(target).parameters if name != "self"]
-    for name in kwargs:
-        if name not in allowed:
-            raise ConfigError(f"{spec.id} has no argument {name!r}: it has {', '.join(allowed)}")
-    mode, modes = kwargs.get("render_mode"), target.metadata["render_modes"]
-    if mode is not None and mode not in modes:
-        raise ConfigError(f"render_mode is {mode!r}: it must be None or one of {', '.join(modes)}")
-    return gymnasium.make(spec.id, **kwargs)
 
 
 def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:

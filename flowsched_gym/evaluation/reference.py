@@ -6,7 +6,9 @@ from typing import Any, Final
 from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.bounds import BoundMethod, DeadlineBound, deadline_bound
-from flowsched_gym.evaluation.evaluate import Progress, check_episodes, make_environment
+from flowsched_gym.evaluation.environment import make_environment
+from flowsched_gym.evaluation.evaluate import check_episodes
+from flowsched_gym.evaluation.player import Progress
 from flowsched_gym.evaluation.replay import replay
 from flowsched_gym.evaluation.results import EvaluationResult
 from flowsched_gym.evaluation.rollout import EpisodeResult

@@ -1,6 +1,6 @@
 """Heuristic policies that act through an environment from its observation alone."""
 
-from flowsched_gym.policies.policy import Policy
+from flowsched_gym.policies.policy import Policy, is_pure
 from flowsched_gym.policies.slots import (
     EarliestDeadline,
     FirstSlot,
@@ -24,4 +24,5 @@ __all__ = [
     "SlotPolicy",
     "SmallestRatio",
     "SmallestSize",
+    "is_pure",
 ]

@@ -5,12 +5,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Policy", "attribute_of"]
+__all__ = ["Policy", "attribute_of", "is_pure"]
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses actions from observations alone, one or a batch of them."""
+    """Chooses actions from observations alone, one or a batch of them.
+
+    A class may promise ``pure = True``: asked with ``deterministic=True``, each action of a batch follows from its own
+    observation and mask alone, and is the one that they would get by themselves. Such a policy is asked for the
+    decisions of many episodes at once.
+    """
 
     def predict(
         self,
@@ -31,6 +36,11 @@ class Policy(Protocol):
             Actions, () or (batch,), and the state.
         """
         ...
+
+
+def is_pure(policy: object) -> bool:
+    """Tells whether a policy's own class promises ``pure``; a subclass may draw or remember, so it inherits none."""
+    return bool(vars(type(policy)).get("pure", False))
 
 
 def attribute_of(env: Any, name: str) -> Any:

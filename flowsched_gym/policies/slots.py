@@ -81,6 +81,8 @@ class SlotPolicy:
 class FirstSlot(SlotPolicy):
     """First in, first out: serves the oldest request."""
 
+    pure: ClassVar[bool] = True
+
     def choose(self, batch: Observations) -> IntArray:
         """Chooses slot 0."""
         return np.zeros(len(batch), dtype=np.int64)
@@ -98,6 +100,8 @@ class _CountingSlotPolicy(SlotPolicy):
 
 class LastSlot(_CountingSlotPolicy):
     """Last in, first out: serves the youngest visible request."""
+
+    pure: ClassVar[bool] = True
 
     def choose(self, batch: Observations) -> IntArray:
         """Chooses the last occupied slot."""
@@ -125,24 +129,28 @@ class _SmallestColumn(SlotPolicy):
 class EarliestDeadline(_SmallestColumn):
     """Earliest absolute deadline first (EDF)."""
 
+    pure: ClassVar[bool] = True
     needs = ("time_left",)
 
 
 class SmallestSize(_SmallestColumn):
     """Smallest flow first (SJF)."""
 
+    pure: ClassVar[bool] = True
     needs = ("size",)
 
 
 class LeastSlack(_SmallestColumn):
     """Least slack first: the least time left after sending at line rate."""
 
+    pure: ClassVar[bool] = True
     needs = ("slack",)
 
 
 class SmallestRatio(SlotPolicy):
     """Smallest size-deadline ratio first (SSDF; Artemis, section 4.2)."""
 
+    pure: ClassVar[bool] = True
     needs = ("deadline_span",)
     sign: ClassVar[float] = 1.0
 
@@ -157,4 +165,5 @@ class SmallestRatio(SlotPolicy):
 class LargestRatio(SmallestRatio):
     """Largest size-deadline ratio first (LSDF; Artemis, section 4.2)."""
 
+    pure: ClassVar[bool] = True
     sign = -1.0

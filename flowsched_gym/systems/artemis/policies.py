@@ -1,6 +1,6 @@
 """Holds the heuristics that only Artemis has."""
 
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ class FeasibleFirst(SlotPolicy):
         share: Flows that share the link.
     """
 
+    pure: ClassVar[bool] = True
     needs = ("time_left",)
 
     def __init__(self, layout: Layout, *, seed: int = 0, line_rate: float, latency: float, share: float) -> None:

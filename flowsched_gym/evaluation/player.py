@@ -1,0 +1,132 @@
+"""Plays the episodes of an evaluation: side by side in a vector environment where the policy allows it.
+
+A policy allows it that promises to be pure (`flowsched_gym.policies.Policy`): heuristics that compare columns, and
+models wrapped by `flowsched_gym.integrations.batched_model`. Every other one, which may draw or remember, is played in
+a single environment, one episode after the other, and so is any policy that is asked to draw
+(``deterministic=False``) and any environment with a render mode. How many episodes are played at once, and by which
+engine, is never seen in a result.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from flowsched_gym.evaluation.environment import make_environment, make_vector
+from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
+from flowsched_gym.evaluation.vector_rollout import rollout_vector
+from flowsched_gym.model import Records
+from flowsched_gym.policies import Policy, is_pure
+
+__all__ = ["OnRecords", "Player", "Progress"]
+
+Progress = Callable[[int, int], None]
+"""Is called with the number of episodes done and of all episodes."""
+OnRecords = Callable[[int, Records], None]
+"""Is called with the number of an episode that has ended, from 0, and what has become of its flows."""
+
+MAX_ENVS: Final = 256
+"""Episodes played at once; more would not be faster."""
+MAX_FLOWS: Final = 250_000
+"""Flows of all episodes played at once, as long as there is more than one: some hundred bytes each."""
+
+
+class Player:
+    """Plays episodes of an environment.
+
+    Args:
+        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
+        kwargs: Arguments of the environment.
+
+    Attributes:
+        env: The single environment, for policies to be made from.
+
+    Raises:
+        ConfigError: The id or an argument is unknown, or a value is not allowed.
+    """
+
+    def __init__(self, env_id: str, kwargs: Mapping[str, Any]) -> None:
+        """Makes the single environment; a vector is made when it is needed."""
+        self.env = make_environment(env_id, kwargs)
+        self._env_id = env_id
+        self._kwargs = dict(kwargs)
+        self._vector: Any = None
+
+    def play(
+        self,
+        policy: Policy,
+        *,
+        episodes: int,
+        seed: int,
+        deterministic: bool = True,
+        progress: Progress | None = None,
+        on_records: OnRecords | None = None,
+    ) -> tuple[EpisodeResult, ...]:
+        """Plays episodes, each from ``reset(seed=seed + e)`` to its end.
+
+        Args:
+            policy: Who plays.
+            episodes: Number of episodes, >= 1.
+            seed: Seed of the first episode, an integer >= 0.
+            deterministic: Passed on to the policy: its most likely action instead of a draw.
+            progress: Called before the first and after every episode.
+            on_records: Called after every episode.
+
+        Returns:
+            The episodes, in the order of their seeds.
+
+        Raises:
+            SpaceMismatchError: The policy was made for other spaces.
+        """
+        seeds = range(seed, seed + episodes)
+        if progress is not None:
+            progress(0, episodes)
+        if deterministic and is_pure(policy) and self._kwargs.get("render_mode") is None:
+            return self._play_side_by_side(policy, seeds, progress, on_records)
+        results = []
+        for episode in range(episodes):
+            results.append(rollout(self.env, policy, seed=seeds[episode], deterministic=deterministic))
+            if on_records is not None:
+                on_records(episode, self.env.get_wrapper_attr("records")())
+            if progress is not None:
+                progress(episode + 1, episodes)
+        return tuple(results)
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self.env.close()
+        if self._vector is not None:
+            self._vector.close()
+
+    def _play_side_by_side(
+        self, policy: Policy, seeds: range, progress: Progress | None, on_records: OnRecords | None
+    ) -> tuple[EpisodeResult, ...]:
+        """Plays episodes in a vector."""
+        vector = self._vector_for(seeds)
+        num_done = 0
+
+        def tell(places: Sequence[int], rows: Sequence[int]) -> None:
+            nonlocal num_done
+            if on_records is not None:
+                records = vector.call("records")
+                for place, row in zip(places, rows, strict=True):
+                    on_records(place, records[row])
+            for _ in places:
+                num_done += 1
+                if progress is not None:
+                    progress(num_done, len(seeds))
+
+        return tuple(rollout_vector(vector, policy, seeds=seeds, ended=tell))
+
+    def _vector_for(self, seeds: range) -> Any:
+        """Returns a vector for some episodes: that of the last time, if its size is right."""
+        self.env.reset(seed=seeds[0])
+        num_flows = self.env.get_wrapper_attr("workload").num_flows
+        most = max(1, min(MAX_ENVS, MAX_FLOWS // num_flows))
+        # In rounds of equal size nobody waits for a last, small one.
+        num_envs = math.ceil(len(seeds) / math.ceil(len(seeds) / most))
+        if self._vector is not None and self._vector.num_envs != num_envs:
+            self._vector.close()
+            self._vector = None
+        if self._vector is None:
+            self._vector = make_vector(self._env_id, self._kwargs, num_envs=num_envs)
+        return self._vector

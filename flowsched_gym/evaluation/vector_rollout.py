@@ -1,0 +1,105 @@
+"""Plays many episodes side by side in a vector environment, with one call of the policy for all of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation.rollout import EpisodeResult, takes_masks
+from flowsched_gym.policies import Policy
+
+__all__ = ["Ended", "rollout_vector"]
+
+Ended = Callable[[Sequence[int], Sequence[int]], None]
+"""Is called with the places, among the seeds, of episodes that have just ended, and the environments they ended in."""
+
+
+def rollout_vector(
+    envs: VectorEnv[Any, Any, Any], policy: Policy, *, seeds: Sequence[int], ended: Ended | None = None
+) -> list[EpisodeResult]:
+    """Plays one episode for each seed; an environment that has ended one begins the next that nobody plays yet.
+
+    If the policy is pure, the results are those of `rollout` with each seed, bit by bit. All environments of a vector
+    step together: when no episode is left to begin, one that has ended repeats the last episode, uncounted, until the
+    others have ended too.
+
+    Args:
+        envs: Environments of this package that reset when they are told to (``AutoresetMode.DISABLED``).
+        policy: Asked for its most likely actions, of all environments together; it is given ``action_masks`` where it
+            accepts them.
+        seeds: Seeds of the resets, at least one.
+        ended: Called whenever episodes have ended, before their environments are reset.
+
+    Returns:
+        The episodes, in the order of the seeds.
+
+    Raises:
+        ConfigError: The environments give no metrics at the end of their episodes.
+    """
+    with_masks = takes_masks(policy)
+    results: dict[int, EpisodeResult] = {}
+    places = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
+    env_seeds: Any = [_seed_of(place, seeds) for place in range(envs.num_envs)]  # Gymnasium declares an integer alone
+    num_begun = envs.num_envs
+    begun_at = np.zeros(envs.num_envs, dtype=np.int64)
+    rewards_so_far = np.zeros(envs.num_envs)
+    observations, infos = envs.reset(seed=env_seeds)
+    masks = infos["action_mask"] if with_masks else None
+    step = 0
+    while len(results) < len(seeds):
+        arguments = {"action_masks": masks} if with_masks else {}
+        actions, _ = policy.predict(observations, deterministic=True, **arguments)
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        step += 1
+        rewards_so_far += rewards
+        if with_masks:
+            masks = infos["action_mask"]
+        over = terminated | truncated
+        if not over.any():
+            continue
+        rows = np.flatnonzero(over)
+        counted = rows[places[rows] < len(seeds)]
+        for row, metrics in zip(counted.tolist(), _metrics(envs, infos, counted), strict=True):
+            results[int(places[row])] = EpisodeResult(
+                seed=env_seeds[row],
+                num_decisions=int(step - begun_at[row]),
+                reward=float(rewards_so_far[row]),
+                metrics=metrics,
+            )
+        if ended is not None and len(counted):
+            ended(places[counted].tolist(), counted.tolist())
+        if len(results) < len(seeds):
+            places[rows] = np.arange(num_begun, num_begun + len(rows))
+            num_begun += len(rows)
+            for row in rows:
+                env_seeds[row] = _seed_of(int(places[row]), seeds)
+            begun_at[rows] = step
+            rewards_so_far[rows] = 0.0
+            observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
+            if with_masks:
+                masks = np.where(over[:, np.newaxis], infos["action_mask"], masks)
+    return [results[place] for place in range(len(seeds))]
+
+
+def _seed_of(place: int, seeds: Sequence[int]) -> int:
+    """Returns the seed of an episode; one that is not counted repeats the last."""
+    return seeds[min(place, len(seeds) - 1)]
+
+
+def _metrics(
+    envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: npt.NDArray[np.int64]
+) -> list[dict[str, float]]:
+    """Takes the metrics of the episodes that have ended in some of the environments from the infos of the step."""
+    if not len(rows):
+        return []
+    if "episode_metrics" not in infos:
+        raise ConfigError(f"environment is {envs}: it gives no episode_metrics at the end of an episode")
+    columns = {
+        name: values[rows].astype(np.float64).tolist()
+        for name, values in infos["episode_metrics"].items()
+        if not name.startswith("_")
+    }
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -1,0 +1,293 @@
+"""Holds episodes played side by side to the same episodes played one after the other, bit by bit."""
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import EpisodeResult, Player, evaluate, make_environment, rollout
+from flowsched_gym.evaluation import player as player_module
+from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.evaluation.vector_rollout import rollout_vector
+from flowsched_gym.policies import EarliestDeadline, is_pure
+from flowsched_gym.registration import make_policy, policy_specs
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import SHORT, each_environment
+
+ARTEMIS = "flowsched/Artemis-v0"
+BRIEF = {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 3}
+CASES: dict[str, dict[str, Any]] = {
+    "terminated": BRIEF,
+    "truncated": BRIEF | {"max_decisions": 17},
+    "both": {"workload": "gather-heavy", "k": 3, "f": 4, "seconds": 0.4, "max_decisions": 100},
+    "different lengths": {"workload": "gather-a1", "k": 3, "f": 4, "seconds": 0.4, "burst_rate": 30.0},
+    "waiting": BRIEF | {"defer": "wait"},
+    "to the back": BRIEF | {"defer": "to-back", "transport": "tcp"},
+    "lagged": BRIEF | {"reward": "lagged"},
+    "several destinations": {"workload": "gather-multi", "k": 2, "bursts": 3},
+}
+
+
+class LastAllowed:
+    """Takes the last action that the mask allows: it waits, or sends to the back, whenever it may."""
+
+    pure: ClassVar[bool] = True
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+        """Reads the masks from behind."""
+        masks = np.asarray(action_masks)
+        assert masks.any(axis=-1).all(), "a mask that allows nothing is no mask"
+        return masks.shape[-1] - 1 - np.argmax(masks[..., ::-1], axis=-1), state
+
+
+class Oldest:
+    """Grants the oldest request and remembers what it was asked with."""
+
+    def __init__(self) -> None:
+        """Remembers nothing yet."""
+        self.asked: list[tuple[tuple[int, ...], bool]] = []
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        """Chooses slot 0."""
+        self.asked.append((np.shape(observation), deterministic))
+        return np.zeros(np.shape(observation)[:-1], dtype=np.int64), state
+
+
+class PureOldest(Oldest):
+    """Promises what its parent does not."""
+
+    pure: ClassVar[bool] = True
+
+
+def bits(episodes: Iterable[EpisodeResult]) -> list[tuple[Any, ...]]:
+    """Returns all that episodes hold, with numbers as their bits."""
+    return [
+        (
+            episode.seed,
+            episode.num_decisions,
+            struct.pack("<d", episode.reward),
+            [(name, struct.pack("<d", value)) for name, value in episode.metrics.items()],
+        )
+        for episode in episodes
+    ]
+
+
+def one_by_one(env_id: str, policy: Any, seeds: Sequence[int], kwargs: dict[str, Any]) -> list[EpisodeResult]:
+    """Plays episodes in a single environment."""
+    env = make_environment(env_id, kwargs)
+    player = make_policy(policy, env, seed=seeds[0]) if isinstance(policy, str) else policy
+    return [rollout(env, player, seed=seed) for seed in seeds]
+
+
+@pytest.mark.parametrize("policy", ["edf", "lifo", LastAllowed()], ids=["edf", "lifo", "masks"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_episodes_in_a_vector_are_those_of_a_single_environment(name: str, policy: Any) -> None:
+    kwargs, seeds = CASES[name], range(30, 37)
+    expected = bits(one_by_one(ARTEMIS, policy, seeds, kwargs))
+
+    for num_envs in (1, 3, 7, 9):
+        envs = make_vector(ARTEMIS, kwargs, num_envs=num_envs)
+        chosen = make_policy(policy, make_environment(ARTEMIS, kwargs)) if isinstance(policy, str) else policy
+        assert bits(rollout_vector(envs, chosen, seeds=seeds)) == expected, f"{num_envs} environments"
+
+
+def test_the_cases_are_what_they_are_called() -> None:
+    lengths = {
+        name: [episode.num_decisions for episode in one_by_one(ARTEMIS, LastAllowed(), range(30, 37), kwargs)]
+        for name, kwargs in CASES.items()
+    }
+
+    assert set(lengths["terminated"]) == {30}
+    assert set(lengths["truncated"]) == {17}
+    assert min(lengths["both"]) < 100 == max(lengths["both"])
+    assert len(set(lengths["different lengths"])) > 3
+    assert min(lengths["waiting"]) > 30
+
+
+@pytest.mark.parametrize("seeds", [[5, 9, 2], [0]], ids=str)
+def test_seeds_need_no_order(seeds: list[int]) -> None:
+    envs = make_vector(ARTEMIS, CASES["both"], num_envs=2)
+
+    played = rollout_vector(envs, LastAllowed(), seeds=seeds)
+
+    assert [episode.seed for episode in played] == seeds
+    assert bits(played) == bits(one_by_one(ARTEMIS, LastAllowed(), seeds, CASES["both"]))
+
+
+def test_a_vector_can_be_played_again() -> None:
+    envs = make_vector(ARTEMIS, CASES["both"], num_envs=3)
+
+    first, again = (bits(rollout_vector(envs, LastAllowed(), seeds=range(5))) for _ in range(2))
+
+    assert again == first
+
+
+def test_those_that_have_ended_are_told_while_their_environments_are_as_they_ended() -> None:
+    kwargs, told = CASES["both"], {}
+    envs: Any = make_vector(ARTEMIS, kwargs, num_envs=3)
+
+    def ended(places, rows):
+        records = envs.call("records")
+        for place, row in zip(places, rows, strict=True):
+            assert place not in told
+            told[place] = records[row].completion_time.tobytes()
+
+    rollout_vector(envs, LastAllowed(), seeds=range(5), ended=ended)
+
+    env = make_environment(ARTEMIS, kwargs)
+    for place in range(5):
+        rollout(env, LastAllowed(), seed=place)
+        assert told[place] == env.get_wrapper_attr("records")().completion_time.tobytes()
+
+
+def test_a_vector_of_another_package_is_refused() -> None:
+    envs = gymnasium.make_vec(
+        "CartPole-v1",
+        num_envs=2,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
+    )
+    with pytest.raises(ConfigError, match="gives no episode_metrics"):
+        rollout_vector(envs, Oldest(), seeds=[0])
+
+
+@each_environment
+def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) -> None:
+    for name in policy_specs(spec.id):
+        expected = one_by_one(spec.id, name, range(3, 8), SHORT[spec.id])
+        result = evaluate(spec.id, name, episodes=5, seed=3, kwargs=SHORT[spec.id])
+        assert bits(result.episodes) == bits(expected), name
+
+
+@pytest.mark.parametrize(("most_envs", "most_flows"), [(1, 1000), (3, 1000), (1000, 100), (1000, 1)])
+def test_how_many_are_played_at_once_does_not_show(
+    most_envs: int, most_flows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = one_by_one(ARTEMIS, LastAllowed(), range(7), CASES["both"])
+    monkeypatch.setattr(player_module, "MAX_ENVS", most_envs)
+    monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
+
+    result = evaluate(ARTEMIS, LastAllowed(), episodes=7, seed=0, kwargs=CASES["both"])
+
+    assert bits(result.episodes) == bits(expected)
+
+
+def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "MAX_ENVS", 4)
+    policy = PureOldest()
+
+    evaluate(ARTEMIS, policy, episodes=9, seed=0, kwargs=BRIEF)
+
+    assert {shape[0] for shape, _ in policy.asked} == {3}
+    assert len(policy.asked) == 3 * 30
+
+
+def test_a_policy_without_the_promise_is_asked_one_by_one() -> None:
+    policy = Oldest()
+
+    evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=BRIEF)
+
+    assert {len(shape) for shape, _ in policy.asked} == {1}
+    assert len(policy.asked) == 2 * 30
+
+
+def test_the_promise_is_not_inherited() -> None:
+    class Drawing(EarliestDeadline):
+        """May do anything."""
+
+    layout = make_environment(ARTEMIS, BRIEF).get_wrapper_attr("layout")
+
+    assert is_pure(EarliestDeadline(layout))
+    assert not is_pure(Drawing(layout))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "deterministic"), [(BRIEF | {"render_mode": "ansi"}, True), (BRIEF, False)], ids=["rendered", "drawing"]
+)
+def test_who_is_to_draw_plays_one_by_one(kwargs: dict[str, Any], deterministic: bool) -> None:
+    policy = PureOldest()
+
+    result = evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=kwargs, deterministic=deterministic)
+
+    assert {(len(shape), mode) for shape, mode in policy.asked} == {(1, deterministic)}
+    assert bits(result.episodes) == bits(one_by_one(ARTEMIS, PureOldest(), range(2), BRIEF))
+
+
+@pytest.mark.parametrize("policy", [Oldest(), PureOldest()], ids=["one by one", "side by side"])
+def test_progress_and_records_are_told_for_every_episode(policy: Any) -> None:
+    told, records = [], {}
+    evaluate(
+        ARTEMIS,
+        policy,
+        episodes=3,
+        seed=4,
+        kwargs=CASES["both"],
+        progress=lambda *call: told.append(call),
+        on_records=lambda episode, found: records.update({episode: found.completion_time.tobytes()}),
+    )
+
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    env = make_environment(ARTEMIS, CASES["both"])
+    for episode in range(3):
+        rollout(env, policy, seed=4 + episode)
+        assert records[episode] == env.get_wrapper_attr("records")().completion_time.tobytes()
+
+
+def test_an_interrupt_closes_the_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        player_module, "make_vector", lambda *args, **kwargs: made.append(make_vector(*args, **kwargs)) or made[-1]
+    )
+
+    def interrupt(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=BRIEF, progress=interrupt)
+    assert [envs.closed for envs in made] == [True]
+
+
+def test_a_player_keeps_its_vector_for_episodes_of_the_same_number() -> None:
+    player = Player(ARTEMIS, BRIEF)
+    policy = PureOldest()
+
+    three = player.play(policy, episodes=3, seed=0)
+    vector = player._vector
+    assert player.play(policy, episodes=3, seed=0) == three
+    assert player._vector is vector
+    assert player.play(policy, episodes=2, seed=0) == three[:2]
+    assert vector.closed
+    player.close()
+    assert player._vector.closed
+
+
+@each_environment
+def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
+    env = make_environment(spec.id, SHORT[spec.id])
+    found = []
+    env.action_space.seed(0)
+    observation, _ = env.reset(seed=2)
+    for _ in range(40):
+        found.append(observation)
+        observation = env.step(env.action_space.sample())[0]
+    batch, rng = np.stack(found), np.random.default_rng(0)
+    policies = [make_policy(name, env, seed=1) for name in policy_specs(spec.id)]
+    pure = [policy for policy in policies if is_pure(policy)]
+
+    assert pure
+    for policy in pure:
+        alone = np.array([policy.predict(row, deterministic=True)[0] for row in batch])
+        order = rng.permutation(len(batch))
+        assert (policy.predict(batch[order], deterministic=True)[0] == alone[order]).all()
+        assert (policy.predict(batch[:7], deterministic=True)[0] == alone[:7]).all()
+
+
+def test_the_policy_that_draws_does_not_promise_to_be_pure() -> None:
+    env = make_environment(ARTEMIS, BRIEF)
+
+    assert not is_pure(make_policy("random", env))
