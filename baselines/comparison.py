@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym import __version__
 from flowsched_gym.baselines.progress import progress_bar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
+    evaluate,
     evaluate_bound,
     make_environment,
     result_name,
-    rollout,
     write_result,
 )
+from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import comparison_table
+from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs, system_of
+from flowsched_gym.registration import heuristic_arguments, policy_specs, system_of
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.table_file import replace_when_written
 
@@ -149,57 +150,52 @@ def play_all(
         SpaceMismatchError: A model was trained with other spaces.
     """
     arguments = {True: kwargs, False: heuristic_arguments(env_id, kwargs)}
-    envs = {learned: make_environment(env_id, own) for learned, own in arguments.items()}
+    players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
     results: list[EvaluationResult] = []
     times: dict[str, FloatArray] = {}
-    try:
-        players = [(contestant, _player(contestant, envs[contestant.learned], seed)) for contestant in contestants]
-        total = len(players) * episodes + (episodes if bound else 0)
-        with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
-            for contestant, player in players:
-                env = envs[contestant.learned]
-                played, pieces = [], []
-                for episode in range(episodes):
-                    bar.set_postfix_str(contestant.name, refresh=False)
-                    played.append(rollout(env, player, seed=seed + episode))
-                    pieces.append(env.get_wrapper_attr("records")().fct)
-                    bar.update()
-                results.append(
-                    EvaluationResult(
-                        environment=system_of(env_id)[1].id,
-                        kwargs=arguments[contestant.learned],
-                        policy=contestant.name,
-                        command=command,
-                        package_version=__version__,
-                        episodes=tuple(played),
-                    )
-                )
-                times[contestant.name] = np.concatenate(pieces)
-            if bound:
-                bar.set_postfix_str(BOUND_POLICY, refresh=False)
-                results.append(
-                    evaluate_bound(
-                        env_id,
-                        episodes=episodes,
-                        seed=seed,
-                        kwargs=kwargs,
-                        command=command,
-                        progress=lambda done, _: bar.update(len(players) * episodes + done - bar.n) and None,
-                    )
-                )
-    finally:
-        for env in envs.values():
-            env.close()
+    times_of: dict[int, FloatArray] = {}
+    total = (len(players) + bound) * episodes
+    with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
+
+        def tell(done: int, _: int) -> None:
+            bar.update(len(results) * episodes + done - bar.n)
+
+        def keep(episode: int, records: Records) -> None:
+            times_of[episode] = records.fct
+
+        for contestant, policy in players:
+            bar.set_postfix_str(contestant.name, refresh=False)
+            result = evaluate(
+                env_id,
+                policy,
+                episodes=episodes,
+                seed=seed,
+                kwargs=arguments[contestant.learned],
+                label=contestant.name,
+                command=command,
+                progress=tell,
+                on_records=keep,
+            )
+            results.append(result)
+            times[contestant.name] = np.concatenate([times_of[episode] for episode in range(episodes)])
+        if bound:
+            bar.set_postfix_str(BOUND_POLICY, refresh=False)
+            results.append(
+                evaluate_bound(env_id, episodes=episodes, seed=seed, kwargs=kwargs, command=command, progress=tell)
+            )
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
 
 
-def _player(contestant: Contestant, env: Any, seed: int) -> Policy:
-    """Loads a model or makes a heuristic."""
-    if contestant.learned:
-        return load_policy(contestant.source, env)
-    policy: Policy = make_policy(contestant.source, env, seed=seed)
-    return policy
+def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> str | Policy:
+    """Loads a model that fits the environment; a heuristic goes by its name."""
+    if not contestant.learned:
+        return contestant.source
+    env = make_environment(env_id, kwargs)
+    try:
+        return batched(load_policy(contestant.source, env))
+    finally:
+        env.close()
 
 
 def write_comparison(comparison: Comparison, folder: Path, *, metric: str, title: str) -> str:

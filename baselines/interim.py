@@ -1,21 +1,18 @@
-"""Compares a policy that learns with heuristics, on the same few episodes each time.
-
-All episodes are played side by side, so that a network is asked once for all of them.
-"""
+"""Compares a policy that learns with heuristics, on the same few episodes each time."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import Interval, make_environment, paired_ratio
-from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.evaluation import Interval, Player, paired_ratio, resolve_policy
+from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, make_policy
+from flowsched_gym.registration import heuristic_arguments
 
-__all__ = ["InterimComparison", "play_together"]
+__all__ = ["InterimComparison"]
 
 
 class InterimComparison:
@@ -39,58 +36,38 @@ class InterimComparison:
     def __init__(
         self, env_id: str, kwargs: dict[str, Any], *, baselines: Sequence[str], episodes: int, seed: int, metric: str
     ) -> None:
-        """Makes the environments and plays the heuristics."""
+        """Plays the heuristics, and makes the environments for those who learn."""
+        self._episodes = episodes
         self._seed = seed
         self._metric = metric
-        self._envs = [make_environment(env_id, heuristic_arguments(env_id, kwargs)) for _ in range(episodes)]
-        self.baselines = {name: self.play(make_policy(name, self._envs[0], seed=seed)) for name in baselines}
-        self.close()
-        self._envs = [make_environment(env_id, kwargs) for _ in range(episodes)]
+        self._player = Player(env_id, heuristic_arguments(env_id, kwargs))
+        try:
+            policies = {name: resolve_policy(name, self._player.env, seed=seed) for name in baselines}
+            self.baselines = {name: self._play(policy) for name, policy in policies.items()}
+        finally:
+            self._player.close()
+        self._player = Player(env_id, kwargs)
 
-    def play(self, policy: Policy) -> np.typing.NDArray[np.float64]:
-        """Returns the metric of every episode, (episodes,).
+    def play(self, model: Any) -> npt.NDArray[np.float64]:
+        """Returns the metric of every episode, (episodes,), for a model of Stable-Baselines3.
 
         Raises:
             ConfigError: There is no such metric.
         """
-        metrics = play_together(self._envs, policy, seed=self._seed)
-        if self._metric not in metrics[0]:
-            raise ConfigError(f"evaluation.metric is {self._metric!r}: it must be one of {', '.join(metrics[0])}")
-        return np.array([episode[self._metric] for episode in metrics])
+        return self._play(batched(model))
 
-    def ratios(self, values: np.typing.NDArray[np.float64]) -> dict[str, Interval]:
+    def ratios(self, values: npt.NDArray[np.float64]) -> dict[str, Interval]:
         """Returns how many times a heuristic's metric the values are, with intervals over the episodes."""
         return {name: paired_ratio(values, baseline) for name, baseline in self.baselines.items()}
 
     def close(self) -> None:
         """Closes the environments."""
-        for env in self._envs:
-            env.close()
+        self._player.close()
 
-
-def play_together(envs: Sequence[gymnasium.Env[Any, Any]], policy: Policy, *, seed: int) -> list[dict[str, float]]:
-    """Plays one episode in each environment, all at once.
-
-    Args:
-        envs: Environments with equal spaces.
-        policy: Asked for its most likely actions, of all running episodes together.
-        seed: Seed of the first one; the others count on from it.
-
-    Returns:
-        Metrics of each episode.
-    """
-    with_masks = takes_masks(policy)
-    begun = [env.reset(seed=seed + index) for index, env in enumerate(envs)]
-    observations, infos = [list(column) for column in zip(*begun, strict=True)]
-    running = list(range(len(envs)))
-    while running:
-        masks = {"action_masks": np.stack([infos[i]["action_mask"] for i in running])} if with_masks else {}
-        batch = np.stack([observations[i] for i in running])
-        actions, _ = policy.predict(batch, deterministic=True, **masks)
-        still_running = []
-        for i, action in zip(running, actions, strict=True):
-            observations[i], _, terminated, truncated, infos[i] = envs[i].step(action)
-            if not (terminated or truncated):
-                still_running.append(i)
-        running = still_running
-    return [dict(info["episode_metrics"]) for info in infos]
+    def _play(self, policy: Policy) -> npt.NDArray[np.float64]:
+        """Returns the metric of every episode, (episodes,)."""
+        played = self._player.play(policy, episodes=self._episodes, seed=self._seed)
+        metrics = played[0].metrics
+        if self._metric not in metrics:
+            raise ConfigError(f"evaluation.metric is {self._metric!r}: it must be one of {', '.join(metrics)}")
+        return np.array([episode.metrics[self._metric] for episode in played])

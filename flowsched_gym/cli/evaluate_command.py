@@ -72,11 +72,12 @@ def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
     """Loads a trained model that fits the environment."""
     # Torch reads this at its import: small networks are several times slower on more threads than one.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
 
     env = make_environment(env_id, kwargs)
     try:
-        return load_policy(path, env)
+        return batched(load_policy(path, env))
     finally:
         env.close()
 

@@ -239,9 +239,12 @@ def test_progress_and_records_are_told_for_every_episode(policy: Any) -> None:
 
 def test_an_interrupt_closes_the_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr(
-        player_module, "make_vector", lambda *args, **kwargs: made.append(make_vector(*args, **kwargs)) or made[-1]
-    )
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made.append(make_vector(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr(player_module, "make_vector", make)
 
     def interrupt(done: int, total: int) -> None:
         if done:
