@@ -2,6 +2,7 @@
 
 import io
 
+import numba
 import pytest
 
 from flowsched_gym.cli import progress as progress_module
@@ -62,5 +63,37 @@ def test_nothing_to_do_shows_nothing(clock: list[float]) -> None:
     with ProgressBar("reading", stream) as progress:
         clock[0] += 10
         progress(0, 0)
+
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (Terminal(), "\rreading (compiling, for the first run only)"),
+        (io.StringIO(), "reading: compiling, for the first run only\n"),
+    ],
+    ids=["terminal", "log file"],
+)
+def test_a_long_compilation_is_named_once(stream: io.StringIO, expected: str, clock: list[float]) -> None:
+    with ProgressBar("reading", stream):
+        numba.njit(lambda x: x + 1)(1)
+        assert stream.getvalue() == "", "it has not taken two seconds yet"
+        clock[0] += 3
+        numba.njit(lambda x: x + 2)(1)
+        assert stream.getvalue() == expected
+    stream.truncate(0)
+    numba.njit(lambda x: x + 3)(1)
+
+    assert stream.getvalue() == "", "nobody listens after the end"
+
+
+def test_compiled_code_that_is_there_is_not_called_compiling(clock: list[float]) -> None:
+    function = numba.njit(lambda x: x + 1)
+    function(1)
+    stream = io.StringIO()
+    with ProgressBar("reading", stream):
+        clock[0] += 3
+        function(1)
 
     assert stream.getvalue() == ""
