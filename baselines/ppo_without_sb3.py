@@ -22,7 +22,7 @@ from flowsched_gym.encoders import Layout
 from flowsched_gym.policies.policy import attribute_of
 from flowsched_gym.registration import make_policy
 
-__all__ = ["Agent", "Options", "advantages_of", "main", "play", "train"]
+__all__ = ["Agent", "Options", "advantages_of", "improve", "main", "play", "train"]
 
 ENV_ID: Final = "flowsched_gym:flowsched/Artemis-v0"
 EVALUATION_SEED: Final = 10_000
