@@ -24,7 +24,10 @@ MODEL_SUFFIX: Final = ".zip"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
-    parser.epilog = "Episode e has the seed S + e, so that policies evaluated with one seed meet the same flows."
+    parser.epilog = (
+        "Episode e has the seed S + e, so that policies evaluated with one seed meet the same flows. A class that "
+        "promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at once, with the same result."
+    )
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
     parser.add_argument(
         "--policy", required=True, metavar="POLICY", help="name of a policy, module:Class, or a trained model (.zip)"
