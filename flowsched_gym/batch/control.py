@@ -54,9 +54,14 @@ def control(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: DisciplineArrays,
+    own: DisciplineArrays | None,
 ) -> None:
-    """Fills the controls of the live flows, as the discipline's ``control`` does; processor sharing changes nothing."""
+    """Fills the controls of the live flows, as the discipline's ``control`` does.
+
+    ``None`` stands for processor sharing, which changes nothing; code for the others is then not even compiled.
+    """
+    if own is None:
+        return
     arrival, priority = state.arrival_time, controls.priority
     if own.kind == FIFO:
         order_by_arrival(live, count, arrival, priority)
@@ -115,9 +120,11 @@ def control(
 
 @rule
 def review_time(
-    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays
+    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays | None
 ) -> float:
     """Returns when the controls change by themselves, as the discipline's ``review_time`` does."""
+    if own is None:
+        return np.inf
     if own.kind == LAS:
         return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
     if own.kind == MERP:

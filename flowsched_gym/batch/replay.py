@@ -9,7 +9,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls, new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.records import Records, complete_records
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import allocating_rule
 from flowsched_gym.model.rules.progress import advance, next_event_time
 from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.state import FlowState, Network, new_flow_state
@@ -72,7 +72,7 @@ def run_compiled(workload: Workload, topology: Topology, discipline: Discipline,
     )
 
 
-@rule
+@allocating_rule
 def _run(
     order: IntArray,
     state: FlowState,

@@ -88,7 +88,7 @@ class Destination:
 
     def take_back(self, row: int) -> None:
         """Takes back the token of a flow that has arrived completely."""
-        self.num_active = take_out(self.active, self.num_active, row)
+        self.num_active = take_out(self.active, 0, self.num_active, row)
         self.tokens += 1
         self.held = False
 

@@ -31,7 +31,7 @@ def test_a_request_that_is_sent_back_stands_behind_the_youngest() -> None:
 def test_taking_a_row_out_keeps_the_others() -> None:
     rows = np.array([3, 8, 5, 0])
 
-    assert take_out(rows, 3, 8) == 2
+    assert take_out(rows, 0, 3, 8) == 2
     assert rows[:2].tolist() == [3, 5]
 
 

@@ -9,7 +9,7 @@ the higher row. The virtual deadline of a flow is when it would finish if served
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import allocating_rule, rule
 
 __all__ = ["hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
 
@@ -40,8 +40,8 @@ def virtual_deadlines(
         virtual_deadline: Receives absolute times in s.
     """
     total = 0.0
-    for row in rows:
-        total += remaining[row]
+    for place in range(len(rows)):
+        total += remaining[rows[place]]
     for last in range(len(rows) - 1, -1, -1):
         chosen, least = 0, np.inf
         for place in range(last + 1):
@@ -69,7 +69,7 @@ def _goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, rem
     return bool(later)
 
 
-@rule
+@allocating_rule
 def serve_by_virtual_deadline(
     now: float,
     live: IntArray,
@@ -188,7 +188,7 @@ def _is_behind(row: int, other: int, virtual_deadline: FloatArray, arrival: Floa
     return bool(behind)
 
 
-@rule
+@allocating_rule
 def _order_links(
     now: float,
     live: IntArray,

@@ -6,16 +6,22 @@ What a request asks for does not change while it waits, so it is squashed once (
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from typing import Final
 
-__all__ = ["fill_full", "fill_paper", "fill_requirements", "squash"]
+from flowsched_gym.model.rules.compile import inlined_rule, rule
+
+__all__ = ["NUM_SLOT_COLUMNS", "POSTPONED", "fill_full", "fill_paper", "fill_requirements", "squash"]
+
+NUM_CONTEXT_COLUMNS: Final = 4
+NUM_SLOT_COLUMNS: Final = 7
+PRESENT, SIZE, SPAN, WAITING, TIME_LEFT, SLACK, POSTPONED = range(NUM_SLOT_COLUMNS)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 SeenArray = npt.NDArray[np.float32]
 
 
-@rule
+@inlined_rule
 def squash(value: float, scale: float) -> float:
     """Returns ``value / (|value| + scale)``, in (-1, 1); 1 for inf."""
     squashed = value / (abs(value) + scale)
@@ -24,36 +30,43 @@ def squash(value: float, scale: float) -> float:
 
 @rule
 def fill_requirements(
+    first: int,
+    last: int,
     size: FloatArray,
     span: FloatArray,
     volume: FloatArray,
     line_rate: float,
     size_scale: float,
     time_scale: float,
-    seen_size: SeenArray,
-    seen_span: SeenArray,
     send_time: FloatArray,
+    seen_at: FloatArray,
+    seen: SeenArray,
 ) -> None:
-    """Squashes what each request asks for.
+    """Squashes what each request asks for, and prepares its slot columns for the first look.
 
     Args:
-        size: Sizes in B, (num_flows,).
-        span: Times allowed after arrival in s, (num_flows,).
+        first: First row to fill.
+        last: Row behind the last.
+        size: Sizes in B, (last - first,).
+        span: Times allowed after arrival in s, (last - first,).
         volume: Bytes on the wire, (num_flows,).
         line_rate: Capacity of the destination's link in B/s.
         size_scale: Size that becomes one half.
         time_scale: Time that becomes one half.
-        seen_size: Receives the squashed sizes.
-        seen_span: Receives the squashed times.
-        send_time: Receives the times in s to send the volumes at line rate.
+        send_time: Receives the times in s to send the volumes at line rate, (num_flows,).
+        seen_at: Receives a time before all others.
+        seen: Receives the columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
     """
-    for row in range(len(size)):
-        seen_size[row] = squash(size[row], size_scale)
-        seen_span[row] = squash(span[row], time_scale)
+    for row in range(first, last):
         send_time[row] = volume[row] / line_rate
+        seen_at[row] = -1.0
+        seen[row, PRESENT] = 1.0
+        seen[row, SIZE] = squash(size[row - first], size_scale)
+        seen[row, SPAN] = squash(span[row - first], time_scale)
+        seen[row, POSTPONED] = 0.0
 
 
-@rule
+@inlined_rule
 def fill_paper(
     observation: SeenArray,
     first: int,
@@ -61,8 +74,7 @@ def fill_paper(
     requests: IntArray,
     head: int,
     tail: int,
-    seen_size: SeenArray,
-    seen_span: SeenArray,
+    seen: SeenArray,
 ) -> None:
     """Fills size and deadline of each visible request (Artemis, section 3.3); 0 in empty slots.
 
@@ -73,19 +85,18 @@ def fill_paper(
         requests: Rows of the waiting flows, in the places head to tail - 1.
         head: Place of the oldest.
         tail: Place behind the youngest.
-        seen_size: Squashed sizes, (num_flows,).
-        seen_span: Squashed times allowed after arrival, (num_flows,).
+        seen: Columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
     """
     taken = min(num_slots, tail - head)
     for slot in range(taken):
         row = requests[head + slot]
-        observation[first + 2 * slot] = seen_size[row]
-        observation[first + 2 * slot + 1] = seen_span[row]
+        observation[first + 2 * slot] = seen[row, SIZE]
+        observation[first + 2 * slot + 1] = seen[row, SPAN]
     for place in range(first + 2 * taken, first + 2 * num_slots):
         observation[place] = 0.0
 
 
-@rule
+@inlined_rule
 def fill_full(
     observation: SeenArray,
     first: int,
@@ -99,14 +110,13 @@ def fill_full(
     num_tokens: int,
     now: float,
     settled_at: float,
-    seen_size: SeenArray,
-    seen_span: SeenArray,
     send_time: FloatArray,
+    seen_at: FloatArray,
+    seen: SeenArray,
     arrival_time: FloatArray,
     deadline: FloatArray,
     remaining: FloatArray,
     rate: FloatArray,
-    postponed: npt.NDArray[np.bool_],
     size_scale: float,
     time_scale: float,
 ) -> None:
@@ -125,14 +135,13 @@ def fill_full(
         num_tokens: Tokens (k).
         now: Time in s.
         settled_at: Time in s to which ``remaining`` belongs; rates are constant since.
-        seen_size: Squashed sizes, (num_flows,).
-        seen_span: Squashed times allowed after arrival, (num_flows,).
         send_time: Times in s to send the flows at line rate, (num_flows,).
+        seen_at: Times in s for which the columns of each request that change with time hold; updated, as these are.
+        seen: Columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
         arrival_time: Absolute arrival times in s.
         deadline: Absolute deadlines in s.
         remaining: Bytes on the wire left to send.
         rate: Rates in B/s.
-        postponed: Whether the request has been sent to the back once.
         size_scale: Size that becomes one half.
         time_scale: Time that becomes one half.
     """
@@ -145,16 +154,18 @@ def fill_full(
     observation[first + 2] = squash(max(in_flight, 0.0), size_scale)
     observation[first + 3] = squash(float(tail - head), float(num_slots))
     taken = min(num_slots, tail - head)
+    at = first + NUM_CONTEXT_COLUMNS
     for slot in range(taken):
         row = requests[head + slot]
-        at = first + 4 + 7 * slot
-        time_left = deadline[row] - now
-        observation[at] = 1.0
-        observation[at + 1] = seen_size[row]
-        observation[at + 2] = seen_span[row]
-        observation[at + 3] = squash(now - arrival_time[row], time_scale)
-        observation[at + 4] = squash(time_left, time_scale)
-        observation[at + 5] = squash(time_left - send_time[row], time_scale)
-        observation[at + 6] = 1.0 if postponed[row] else 0.0
-    for place in range(first + 4 + 7 * taken, first + 4 + 7 * num_slots):
+        if seen_at[row] != now:
+            # A request is often looked at several times in one instant, once for each free token.
+            time_left = deadline[row] - now
+            seen[row, WAITING] = squash(now - arrival_time[row], time_scale)
+            seen[row, TIME_LEFT] = squash(time_left, time_scale)
+            seen[row, SLACK] = squash(time_left - send_time[row], time_scale)
+            seen_at[row] = now
+        for column in range(NUM_SLOT_COLUMNS):
+            observation[at + column] = seen[row, column]
+        at += NUM_SLOT_COLUMNS
+    for place in range(at, first + NUM_CONTEXT_COLUMNS + NUM_SLOT_COLUMNS * num_slots):
         observation[place] = 0.0

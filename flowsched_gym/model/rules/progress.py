@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import allocating_rule, inlined_rule
 
 __all__ = ["SIZE_TOLERANCE", "TIME_TOLERANCE", "advance", "insert_sorted", "latest_completion", "next_event_time"]
 
@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@rule
+@inlined_rule
 def insert_sorted(rows: IntArray, count: int, row: int) -> int:
     """Inserts a row into the first ``count`` places, which are in increasing order; returns count + 1."""
     place = count
@@ -40,7 +40,7 @@ def insert_sorted(rows: IntArray, count: int, row: int) -> int:
     return count + 1
 
 
-@rule
+@inlined_rule
 def advance(
     now: float,
     elapsed: float,
@@ -95,7 +95,7 @@ def advance(
     return kept, num_finished, num_crossed
 
 
-@rule
+@inlined_rule
 def next_event_time(
     now: float,
     live: IntArray,
@@ -128,7 +128,7 @@ def next_event_time(
     return max(min(now + soonest, review_time), now * (1.0 + SMALLEST_STEP) + SMALLEST_TIME)
 
 
-@rule
+@allocating_rule
 def latest_completion(deadline: FloatArray) -> FloatArray:
     """Returns the latest completion times in s that still meet the deadlines, rounding aside."""
     return deadline + DEADLINE_TOLERANCE * deadline

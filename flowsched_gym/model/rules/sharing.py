@@ -8,7 +8,7 @@ that would give its flows least per unit of weight fixes their rates, is taken o
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import inlined_rule
 
 __all__ = ["share_links"]
 
@@ -17,7 +17,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@rule
+@inlined_rule
 def share_links(
     live: IntArray,
     count: int,
@@ -55,25 +55,29 @@ def share_links(
         links: Scratch, (num_links,) int64.
     """
     _sort_by_priority(live, count, priority)
-    for place in range(count):
-        row = live[place]
-        for step in range(path_start[path[row]], path_start[path[row] + 1]):
-            residual[path_links[step]] = capacity[path_links[step]]
+    one_class = priority[live[0]] == priority[live[count - 1]]
+    if not one_class:
+        for place in range(count):
+            row = live[place]
+            for step in range(path_start[path[row]], path_start[path[row] + 1]):
+                residual[path_links[step]] = capacity[path_links[step]]
     first = 0
     while first < count:
         last = first + 1
-        while last < count and priority[live[last]] == priority[live[first]]:
+        while last < count and (one_class or priority[live[last]] == priority[live[first]]):
             last += 1
-        if last - first == 1:
+        if last - first == 1 and not one_class:
             _serve_alone(live[first], admitted, rate_cap, path, path_start, path_links, rate, residual)
         else:
-            rows = live[first:last]
             _fill_class(
-                rows,
+                live,
+                first,
+                last,
                 admitted,
                 weight,
                 rate_cap,
                 path,
+                capacity,
                 path_start,
                 path_links,
                 rate,
@@ -81,11 +85,13 @@ def share_links(
                 load,
                 open_flows,
                 links,
+                one_class,
+                last == count,
             )
         first = last
 
 
-@rule
+@inlined_rule
 def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
     """Sorts the live flows by (priority, row); quick where they are nearly in order."""
     for place in range(1, count):
@@ -100,7 +106,7 @@ def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
         live[hole] = row
 
 
-@rule
+@inlined_rule
 def _serve_alone(
     row: int,
     admitted: BoolArray,
@@ -123,13 +129,16 @@ def _serve_alone(
         residual[path_links[step]] -= least
 
 
-@rule
+@inlined_rule
 def _fill_class(
-    rows: IntArray,
+    live: IntArray,
+    first: int,
+    last: int,
     admitted: BoolArray,
     weight: FloatArray,
     rate_cap: FloatArray,
     path: IntArray,
+    capacity: FloatArray,
     path_start: IntArray,
     path_links: IntArray,
     rate: FloatArray,
@@ -137,33 +146,54 @@ def _fill_class(
     load: FloatArray,
     open_flows: IntArray,
     links: IntArray,
+    is_first: bool,
+    is_last: bool,
 ) -> None:
-    """Fills the flows of one priority progressively; a rate of -1 marks a flow that is not fixed yet."""
+    """Fills the flows of one priority progressively; a rate of -1 marks a flow that is not fixed yet.
+
+    Before the first priority nothing has been taken from the links, and behind the last nobody asks what is left.
+    """
     num_links = 0
     num_open = 0
-    for row in rows:
-        rate[row] = 0.0
+    any_cap = False
+    for place in range(first, last):
+        row = live[place]
         if not admitted[row]:
+            rate[row] = 0.0
             continue
         rate[row] = -1.0
         num_open += 1
+        any_cap = any_cap or rate_cap[row] < np.inf
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             link = path_links[step]
             if open_flows[link] == 0:
                 links[num_links] = link
                 num_links += 1
+                if is_first:
+                    residual[link] = capacity[link]
             open_flows[link] += 1
             load[link] += weight[row]
     while num_open > 0:
         bottleneck, level = -1, np.inf
         for place in range(num_links):
             link = links[place]
-            if open_flows[link] > 0 and residual[link] / load[link] < level:
-                bottleneck, level = link, residual[link] / load[link]
+            if open_flows[link] > 0:
+                share = residual[link] / load[link]
+                if share < level:
+                    bottleneck, level = np.int64(link), share
+        if is_last and not any_cap and open_flows[bottleneck] == num_open:
+            # All that are left cross this link.
+            for place in range(first, last):
+                if rate[live[place]] == -1.0:
+                    rate[live[place]] = level * weight[live[place]]
+            break
         capped = False
-        for row in rows:
-            capped = capped or (rate[row] == -1.0 and rate_cap[row] <= level * weight[row])
-        for row in rows:
+        if any_cap:
+            for place in range(first, last):
+                row = live[place]
+                capped = capped or (rate[row] == -1.0 and rate_cap[row] <= level * weight[row])
+        for place in range(first, last):
+            row = live[place]
             if rate[row] != -1.0:
                 continue
             if capped:
@@ -181,3 +211,6 @@ def _fill_class(
                 residual[link] = max(residual[link] - rate[row], 0.0)
                 open_flows[link] -= 1
                 load[link] = load[link] - weight[row] if open_flows[link] > 0 else 0.0
+    for place in range(num_links):
+        open_flows[links[place]] = 0
+        load[links[place]] = 0.0

@@ -6,14 +6,14 @@ The queue is a row of an array between ``head`` and ``tail``; the scheduler sees
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import inlined_rule
 
 __all__ = ["send_to_back", "take_out", "take_request"]
 
 IntArray = npt.NDArray[np.int64]
 
 
-@rule
+@inlined_rule
 def take_request(requests: IntArray, head: int, slot: int) -> int:
     """Takes the request in a slot out of the queue, whose new head is ``head + 1``; the others keep their order.
 
@@ -31,7 +31,7 @@ def take_request(requests: IntArray, head: int, slot: int) -> int:
     return row
 
 
-@rule
+@inlined_rule
 def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
     """Moves the request in a slot behind all others; the new queue is head + 1 to tail + 1. Returns its row."""
     row = take_request(requests, head, slot)
@@ -39,12 +39,14 @@ def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
     return row
 
 
-@rule
-def take_out(rows: IntArray, count: int, row: int) -> int:
-    """Takes a row out of the first ``count`` places, the others keep their order; returns count - 1."""
-    kept = 0
-    for place in range(count):
-        if rows[place] != row:
-            rows[kept] = rows[place]
-            kept += 1
-    return kept
+@inlined_rule
+def take_out(rows: IntArray, first: int, count: int, row: int) -> int:
+    """Takes a row out of ``count`` places from ``first`` on, the others keep their order; returns count - 1."""
+    last = first + count - 1
+    place = first
+    while rows[place] != row:
+        place += 1
+    while place < last:
+        rows[place] = rows[place + 1]
+        place += 1
+    return count - 1

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.model.rules.observation import fill_full, fill_paper, fill_requirements
+from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS, POSTPONED, fill_full, fill_paper, fill_requirements
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import Observation
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
@@ -96,7 +96,6 @@ class ArtemisObservation:
         observation: ``paper`` or ``full``.
         layout: Its columns.
         simulation: The episode.
-        postponed: Whether each request has been sent to the back once, (num_flows,) bool.
         num_tokens: Tokens of each destination (k).
         line_rate: Capacity of a destination's link in B/s.
     """
@@ -106,7 +105,6 @@ class ArtemisObservation:
         observation: Observation,
         layout: Layout,
         simulation: Simulation,
-        postponed: npt.NDArray[np.bool_],
         num_tokens: int,
         line_rate: float,
     ) -> None:
@@ -120,23 +118,36 @@ class ArtemisObservation:
         self._links = simulation.links
         self._num_tokens = num_tokens
         num_flows = len(state.size)
-        seen_size, seen_span = np.empty(num_flows, dtype=np.float32), np.empty(num_flows, dtype=np.float32)
-        send_time = np.empty(num_flows)
+        self.seen = np.zeros((num_flows, NUM_SLOT_COLUMNS), dtype=np.float32)
+        send_time, seen_at = np.empty(num_flows), np.empty(num_flows)
         fill_requirements(
-            state.size, deadline_span, state.volume, line_rate, SIZE_SCALE, TIME_SCALE, seen_size, seen_span, send_time
-        )
-        self._requirements = (seen_size, seen_span)
-        self._arrays = (
-            *self._requirements,
+            0,
+            num_flows,
+            state.size,
+            deadline_span,
+            state.volume,
+            line_rate,
+            SIZE_SCALE,
+            TIME_SCALE,
             send_time,
+            seen_at,
+            self.seen,
+        )
+        self._arrays = (
+            send_time,
+            seen_at,
+            self.seen,
             state.arrival_time,
             state.deadline,
             state.remaining,
             state.rate,
-            postponed,
             SIZE_SCALE,
             TIME_SCALE,
         )
+
+    def note_postponed(self, row: int) -> None:
+        """Shows from now on that a request was sent to the back."""
+        self.seen[row, POSTPONED] = 1.0
 
     def __call__(self, destination: Destination) -> npt.NDArray[np.float32]:
         """Returns what the agent of a destination sees now, a new (size,) float32 array."""
@@ -165,6 +176,6 @@ class ArtemisObservation:
                 destination.requests,
                 destination.head,
                 destination.tail,
-                *self._requirements,
+                self.seen,
             )
         return values
