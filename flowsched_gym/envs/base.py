@@ -2,18 +2,22 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
+from flowsched_gym.envs.state import EnvState, fingerprint, freeze, thaw
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.workload import Workload, WorkloadSource
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = ["FlowSchedEnv"]
 
@@ -33,11 +37,24 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         render_mode: ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
 
+    Attributes:
+        config: The arguments, checked, as a frozen dataclass; the system sets it.
+        layout: Columns of the observation.
+
     Raises:
         ConfigError: There is no such render mode.
     """
 
+    config: "DataclassInstance"
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
+    _MOVING: ClassVar[tuple[str, ...]] = (
+        "_simulation",
+        "_over",
+        "_num_decisions",
+        "_np_random",
+        "_np_random_seed",
+    )
+    """Attributes that ``reset`` and ``step`` change; a system adds its own."""
 
     def __init__(
         self, *, source: WorkloadSource, layout: Layout, render_mode: str | None, max_decisions: int | None = None
@@ -51,6 +68,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self.observation_space = layout.space()  # type: ignore[assignment]  # a Box of float32
         self._source = source
         self._simulation: Simulation
+        self._flows: bytes | None = None
         self._over = True
         self._num_decisions = 0
         self._max_decisions = np.inf if max_decisions is None else max_decisions
@@ -99,6 +117,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if not workload.num_flows:
             raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
         self._simulation = self._begin(workload)
+        self._episode_seed = episode_seed
+        self._flows = None
         self._simulation.run()
         self._over = False
         self._num_decisions = 0
@@ -128,6 +148,51 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             info["episode_metrics"] = self._metrics(truncated)
         return self._observe(), reward, terminated, truncated, info
 
+    def get_state(self) -> EnvState:
+        """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
+
+        The state does not change when the environment goes on, and can be pickled. Taking one takes about 0.2 ms with
+        100 flows and 0.3 ms with 1,000, restoring one 0.15 ms, as long as 30 and 15 steps. What wrappers keep is not in
+        it (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the generators of the spaces.
+
+        Raises:
+            SimulationError: There is no episode yet.
+        """
+        simulation = self.simulation
+        return EnvState(
+            environment=self._name,
+            config=self.config,
+            episode_seed=self._episode_seed,
+            flows=self._fingerprint(),
+            moving=freeze({name: getattr(self, name) for name in self._MOVING}, simulation.fixed),
+        )
+
+    def set_state(self, state: EnvState) -> None:
+        """Goes on from where this environment, or another one with the same arguments, was.
+
+        What follows is the same, bit for bit: observations, rewards, infos, records, and the episodes after this one.
+        Where another episode runs, the flows are drawn again, which takes as long as a ``reset``.
+
+        Args:
+            state: What ``get_state`` returned. It can be restored many times.
+
+        Raises:
+            SimulationError: There is no episode yet: ``reset`` comes first.
+            ConfigError: It is not a state, or one of an environment with other arguments or flows.
+        """
+        simulation = self.simulation
+        if not isinstance(state, EnvState):
+            raise ConfigError(f"state is {state!r}: it must be what get_state() returned")
+        state.check(self._name, self.config)
+        if state.flows != self._fingerprint():
+            workload = self._source.draw(state.episode_seed)
+            if state.flows != fingerprint(workload, self._source.num_hosts):
+                raise ConfigError("state is one of an episode with other flows than this environment draws")
+            simulation = self._begin(workload)
+        for name, value in thaw(state.moving, simulation.fixed).items():
+            setattr(self, name, value)
+        self._episode_seed, self._flows = state.episode_seed, state.flows
+
     def render(self) -> npt.NDArray[np.uint8] | str | None:
         """Draws the current state as the render mode says.
 
@@ -143,6 +208,17 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self.render_mode == "rgb_array":
             return self._render_frame()
         return None
+
+    def _fingerprint(self) -> bytes:
+        """Digests the flows of the current episode, once."""
+        if self._flows is None:
+            self._flows = fingerprint(self._simulation.workload, self._source.num_hosts)
+        return self._flows
+
+    @property
+    def _name(self) -> str:
+        """``module:Class`` of this environment."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
 
     def _metrics(self, truncated: bool) -> dict[str, float]:
         """Measures the episode; one that was truncated is judged by the deadlines that have passed."""

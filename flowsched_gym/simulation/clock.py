@@ -6,6 +6,7 @@ would no longer agree. So events are put on the queue at their absolute time, wi
 
 from collections.abc import Callable
 from heapq import heappush
+from itertools import count
 
 from simpy import Environment, Event
 
@@ -27,7 +28,7 @@ class _Call(Event):
 
 
 class Clock(Environment):
-    """Is SimPy's environment, with callbacks at absolute times."""
+    """Is SimPy's environment, with callbacks at absolute times, and can be pickled between two events."""
 
     def at(self, time: float, kind: EventKind, callback: Callable[[Event], None]) -> Event:
         """Calls back at an absolute time.
@@ -48,6 +49,18 @@ class Clock(Environment):
         event = _Call(self, callback)
         heappush(self._queue, (time, kind, next(self._eid), event))  # type: ignore[misc]  # the kind is SimPy's priority
         return event
+
+    def __getstate__(self) -> tuple[float, int, list[object]]:
+        """Takes out the time, the next number and the queue; SimPy's counter cannot be pickled from Python 3.14 on."""
+        # One number is used up; the numbers only order events, so that changes nothing.
+        return self._now, next(self._eid), [*self._queue]
+
+    def __setstate__(self, state: tuple[float, int, list[object]]) -> None:
+        """Goes on where the other clock was."""
+        now, number, queue = state
+        super().__init__(now)
+        self._eid = count(number)
+        self._queue[:] = queue  # type: ignore[assignment]  # the events of the other clock
 
 
 class RowSchedule:

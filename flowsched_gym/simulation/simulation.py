@@ -1,5 +1,6 @@
 """Puts the parts of the reference engine together: arrivals, destinations, senders, links, records."""
 
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -77,6 +78,7 @@ class Simulation:
         self._path = path
         self._path_delay = delay
         self._round_trip = 2.0 * delay + 2.0 * transport.packet / topology.capacity[0]
+        self._round_trip_of: list[float] = self._round_trip.tolist()
         self._volume = np.empty(workload.num_flows)
         wire_volume(workload.size, transport.segment, transport.header, self._volume)
         topology.check_times(path, self._volume, workload.arrival_time)
@@ -97,7 +99,7 @@ class Simulation:
             on_finished=self._on_sent,
             on_crossed=self._on_crossed,
         )
-        self.senders = Senders(self.clock, transport, self.state, self.controls, self._round_trip.tolist(), self.links)
+        self.senders = Senders(self.clock, transport, self.state, self.controls, self._round_trip_of, self.links)
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
         self.delivered: list[int] = []
         self.asking: Destination | None = None
@@ -126,6 +128,28 @@ class Simulation:
     def finished(self) -> bool:
         """Whether every flow has been delivered."""
         return len(self.delivered) == self.workload.num_flows
+
+    @property
+    def fixed(self) -> tuple[object, ...]:
+        """What the episode reads and never changes; another simulation of the same flows has equals in these places."""
+        workload, topology = self.workload, self.topology
+        return (
+            workload,
+            *(getattr(workload, field.name) for field in fields(workload)),
+            topology,
+            *topology.network,
+            self.transport,
+            self._path_delay,
+            self._round_trip,
+            self._round_trip_of,
+            self._volume,
+            self.state.deadline,
+            self._delay,
+            self._latest,
+            self._destination_of,
+            self._arrival_rows,
+            self._arrival_times,
+        )
 
     @property
     def num_delivered(self) -> int:

@@ -3,9 +3,6 @@
 import dataclasses
 import inspect
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 from typing import Any
 
@@ -18,7 +15,16 @@ from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.registration import load_target, policy_specs, register_environments, system_of
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import ENVIRONMENTS, SHORT, combinations, each_environment, fingerprint, make, play
+from tests.envs.episodes import (
+    ENVIRONMENTS,
+    SHORT,
+    combinations,
+    each_environment,
+    fingerprint,
+    make,
+    play,
+    run_python,
+)
 
 EACH_COMBINATION = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
@@ -32,19 +38,6 @@ def core(env: gym.Env) -> FlowSchedEnv:
     base = env.unwrapped
     assert isinstance(base, FlowSchedEnv)
     return base
-
-
-def run_python(program: str, **variables: str) -> str:
-    """Runs a program in a fresh process and returns what it prints."""
-    completed = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
-    )
-    assert completed.returncode == 0, completed.stderr
-    return completed.stdout.strip()
 
 
 @each_environment

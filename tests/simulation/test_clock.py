@@ -1,5 +1,7 @@
 """Holds the clock to absolute times and to the order of kinds."""
 
+import pickle
+
 import pytest
 
 from flowsched_gym.errors import SimulationError
@@ -41,6 +43,38 @@ def test_events_of_one_instant_happen_by_kind_and_then_in_the_order_of_schedulin
     run(clock)
 
     assert seen == sorted(scheduled)
+
+
+class Listener:
+    """Writes down what it hears, in a form that can be pickled with its clock."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def first(self, _: object) -> None:
+        self.heard.append("first")
+
+    def second(self, _: object) -> None:
+        self.heard.append("second")
+
+    def third(self, _: object) -> None:
+        self.heard.append("third")
+
+
+def test_a_clock_that_was_pickled_goes_on_with_its_events_in_their_order() -> None:
+    clock, listener = Clock(), Listener()
+    clock.at(0.5, EventKind.ARRIVAL, lambda _: None)
+    run(clock)
+    clock.at(1.0, EventKind.ARRIVAL, listener.first)
+    clock.at(1.0, EventKind.ARRIVAL, listener.second)
+    again, its_listener = pickle.loads(pickle.dumps((clock, listener)))
+    for each, ears in ((clock, listener), (again, its_listener)):
+        assert each.now == 0.5
+        each.at(1.0, EventKind.ARRIVAL, ears.third)
+        run(each)
+
+    assert listener.heard == its_listener.heard == ["first", "second", "third"]
+    assert listener is not its_listener
 
 
 def test_an_event_may_schedule_another_one_at_its_own_instant() -> None:

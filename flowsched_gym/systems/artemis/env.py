@@ -72,7 +72,8 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
-    first request.
+    first request. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
+    with the same arguments, and goes on bit for bit.
 
     ## Episode End
     ``terminated`` when every flow has finished; the last action is paid for all of them. ``truncated`` after
@@ -101,6 +102,9 @@ class ArtemisEnv(FlowSchedEnv[int]):
     propagation time of their path, and the token is back when the last byte has arrived; all times in the observation
     are squashed; the agent is asked only when a request waits; episodes end, where the thesis runs on.
     """
+
+    config: ArtemisConfig
+    _MOVING = (*FlowSchedEnv._MOVING, "_postponed", "_rewards", "_empty_slot_choices", "_last_asking", "_see")
 
     def __init__(
         self,
@@ -201,7 +205,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
         self._empty_slot_choices = 0
         self._last_asking: Destination | None = None
         self._see = ArtemisObservation(
-            config.observation, self.layout, simulation, self._postponed, config.k, self.line_rate
+            config.observation, self.layout, simulation, config.k, self.line_rate
         )
         return simulation
 
@@ -218,7 +222,9 @@ class ArtemisEnv(FlowSchedEnv[int]):
             if self._defer is Defer.WAIT:
                 simulation.wait()
             else:
-                self._postponed[simulation.postpone(choice - f)] = True
+                row = simulation.postpone(choice - f)
+                self._postponed[row] = True
+                self._see.note_postponed(row)
         else:
             self._empty_slot_choices += 1
             simulation.grant(0)

@@ -1,0 +1,290 @@
+"""Holds every registered environment to its states: taken at any moment, restored anywhere, going on bit for bit."""
+
+import dataclasses
+import pickle
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.envs import EnvState, FlowSchedEnv
+from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import Workload
+from tests.envs.episodes import ENVIRONMENTS, combinations, each_environment, make, run_python
+
+SEED = 31
+DECISIONS = 45
+"""Decisions of an episode that is truncated: fewer than any short episode has."""
+INTERVAL = 15
+"""Decisions between two states that a test takes."""
+
+EACH_CASE = [
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    for spec in ENVIRONMENTS
+    for each in combinations(spec)
+    for arguments in (each, each | {"max_decisions": DECISIONS})
+]
+
+
+def core(env: gym.Env) -> FlowSchedEnv:
+    """Returns the environment under its wrappers."""
+    base = env.unwrapped
+    assert isinstance(base, FlowSchedEnv)
+    return base
+
+
+def started(spec: EnvironmentSpec, seed: int, **arguments: Any) -> FlowSchedEnv:
+    """Makes an environment, begins an episode, and keeps its event log."""
+    env = core(make(spec, render_mode="ansi", **arguments))
+    env.reset(seed=seed)
+    env.simulation.log = []
+    return env
+
+
+def exactly(value: Any) -> Any:
+    """Makes something of what an environment returned that is equal where all bits are: NaN to itself, 0 not to -0."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, dict):
+        return {key: exactly(each) for key, each in value.items()}
+    return repr(value)
+
+
+def act(env: FlowSchedEnv, place: int) -> Any:
+    """Takes a step with an action that depends on the place in the episode alone."""
+    actions = int(env.action_space.n)  # type: ignore[attr-defined]
+    return exactly(dict(enumerate(env.step((7 * place + place // 3) % actions))))
+
+
+def remainder(env: FlowSchedEnv, place: int) -> list[Any]:
+    """Plays to the end and into the next episode; returns all that the environment tells."""
+    found: list[Any] = []
+    while not env._over:
+        found.append(act(env, place))
+        place += 1
+    records = env.records()
+    found.append({field.name: exactly(getattr(records, field.name)) for field in dataclasses.fields(records)})
+    found.append(list(env.simulation.log))
+    observation, info = env.reset()
+    found.append((exactly(observation), exactly(info)))
+    return [*found, *(act(env, place) for place in range(5))]
+
+
+def shown(env: FlowSchedEnv) -> Any:
+    """Returns what an environment shows without a step."""
+    return env.render(), exactly(env.action_masks())
+
+
+class Moment(NamedTuple):
+    """A moment of an episode: decisions so far, the state, and what the environment shows."""
+
+    place: int
+    state: EnvState
+    shown: Any
+
+
+def moments_of_an_episode(env: FlowSchedEnv) -> tuple[list[Moment], list[Any]]:
+    """Plays an episode and the next one, and takes states on the way, the first and the last moment included."""
+    moments, found = [Moment(0, env.get_state(), shown(env))], []
+    while not env._over:
+        found.append(act(env, len(found)))
+        if len(found) % INTERVAL == 0 or env._over:
+            moments.append(Moment(len(found), env.get_state(), shown(env)))
+    return moments, found + remainder(env, len(found))
+
+
+def machine_code() -> dict[str, int]:
+    """Counts the signatures for which each rule has machine code in this process."""
+    return {
+        f"{name}.{rule}": len(value.signatures)
+        for name, module in sys.modules.items()
+        if name.startswith("flowsched_gym.model.rules")
+        for rule, value in vars(module).items()
+        if hasattr(value, "signatures")
+    }
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_CASE)
+def test_an_environment_goes_on_from_any_state_as_it_went_on_before(
+    spec: EnvironmentSpec, arguments: dict[str, Any]
+) -> None:
+    env = started(spec, SEED, **arguments)
+    moments, expected = moments_of_an_episode(env)
+    other = started(spec, SEED + 1, **arguments)
+    act(other, 0)
+
+    assert len(moments) > 3
+    for moment in (*reversed(moments), *moments):
+        for each, state in ((env, moment.state), (other, pickle.loads(pickle.dumps(moment.state)))):
+            each.set_state(state)
+            assert shown(each) == moment.shown
+            assert remainder(each, moment.place) == expected[moment.place :]
+
+
+@each_environment
+def test_a_state_before_the_end_and_one_after_it_say_whether_a_step_may_follow(spec: EnvironmentSpec) -> None:
+    env = started(spec, SEED)
+    moments, _ = moments_of_an_episode(env)
+
+    env.set_state(moments[-1].state)
+    with pytest.raises(SimulationError, match=r"there is no running episode: call reset\(\) before step\(\)"):
+        env.step(0)
+    env.set_state(moments[0].state)
+    env.step(0)
+
+
+@each_environment
+def test_branches_from_one_state_do_not_touch_each_other(spec: EnvironmentSpec) -> None:
+    env, other = started(spec, SEED), started(spec, SEED)
+    for place in range(20):
+        act(env, place)
+    state = env.get_state()
+    other.set_state(state)
+    for place in range(20, 30):
+        assert act(env, place) == act(other, place)
+    for place in range(30, 40):
+        act(other, 3 * place)
+    branch = remainder(env, 30)
+    env.set_state(state)
+    for place in range(20, 30):
+        act(env, place)
+
+    assert remainder(env, 30) == branch
+
+
+@each_environment
+def test_taking_a_state_leaves_no_trace(spec: EnvironmentSpec) -> None:
+    env, watched = started(spec, SEED), started(spec, SEED)
+    place = 0
+    while not env._over:
+        assert act(env, place) == act(watched, place)
+        watched.get_state()
+        place += 1
+
+    assert remainder(env, place) == remainder(watched, place)
+
+
+@each_environment
+def test_a_restored_environment_shares_the_flows_and_runs_on_the_same_machine_code(spec: EnvironmentSpec) -> None:
+    env = started(spec, SEED)
+    moments, _ = moments_of_an_episode(env)
+    before = machine_code()
+    env.set_state(moments[1].state)
+    workload = env.workload
+    env.set_state(moments[2].state)
+
+    assert env.workload is workload
+    assert env.simulation.state.size is workload.size
+    remainder(env, moments[2].place)
+    assert machine_code() == before
+    assert any(before.values())
+
+
+@each_environment
+def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Path) -> None:
+    env = started(spec, SEED)
+    moments, expected = moments_of_an_episode(env)
+    (tmp_path / "state.pkl").write_bytes(pickle.dumps(moments[2].state))
+    program = f"""
+import pickle
+from tests.envs.episodes import ENVIRONMENTS
+from tests.envs.test_states import remainder, started
+env = started(next(spec for spec in ENVIRONMENTS if spec.id == {spec.id!r}), 1)
+env.set_state(pickle.load(open({str(tmp_path / "state.pkl")!r}, "rb")))
+print(repr(remainder(env, {moments[2].place})))
+"""
+
+    assert run_python(program, PYTHONHASHSEED="1") == repr(expected[moments[2].place :])
+
+
+@each_environment
+def test_states_are_reached_through_wrappers(spec: EnvironmentSpec) -> None:
+    env = gym.wrappers.TimeLimit(make(spec), 1000)
+    env.reset(seed=SEED)
+    state = env.get_wrapper_attr("get_state")()
+    first = exactly(dict(enumerate(env.step(1))))
+    env.get_wrapper_attr("set_state")(state)
+
+    assert exactly(dict(enumerate(env.step(1)))) == first
+
+
+@each_environment
+def test_before_the_first_reset_there_is_no_state_to_take_or_restore(spec: EnvironmentSpec) -> None:
+    state, fresh = started(spec, SEED).get_state(), core(make(spec))
+
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        fresh.get_state()
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        fresh.set_state(state)
+
+
+@each_environment
+@pytest.mark.parametrize("wrong", [None, 3, b"state", {}])
+def test_what_is_no_state_is_refused(spec: EnvironmentSpec, wrong: object) -> None:
+    env, untouched = started(spec, SEED), started(spec, SEED)
+
+    with pytest.raises(ConfigError, match=r"state is .*: it must be what get_state\(\) returned"):
+        env.set_state(wrong)
+    assert remainder(env, 0) == remainder(untouched, 0)
+
+
+@each_environment
+def test_a_state_of_other_arguments_is_refused_and_names_them(spec: EnvironmentSpec) -> None:
+    state, env = started(spec, SEED).get_state(), started(spec, SEED, max_decisions=DECISIONS)
+    untouched = started(spec, SEED, max_decisions=DECISIONS)
+
+    with pytest.raises(
+        ConfigError, match="state is one of an environment with max_decisions=None: this one has max_decisions=45"
+    ):
+        env.set_state(state)
+    assert remainder(env, 0) == remainder(untouched, 0)
+
+
+@each_environment
+def test_a_state_of_another_class_or_version_is_refused(spec: EnvironmentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = started(spec, SEED)
+    state, here = env.get_state(), flowsched_gym.__version__
+
+    with pytest.raises(ConfigError, match=r"state is one of flowsched_gym\.elsewhere:Env: this environment is "):
+        env.set_state(dataclasses.replace(state, environment="flowsched_gym.elsewhere:Env"))
+    with pytest.raises(ConfigError, match=rf"state is one of flowsched-gym 0\.0\.1: this is {here}"):
+        env.set_state(dataclasses.replace(state, package_version="0.0.1"))
+
+
+@each_environment
+def test_a_state_of_other_flows_is_refused_even_where_the_arguments_read_the_same(spec: EnvironmentSpec) -> None:
+    @dataclasses.dataclass
+    class ThreeFlows:
+        num_hosts: int
+        last_size: float
+
+        def draw(self, seed: int) -> Workload:
+            size = np.array([3e5, 2e5, self.last_size])
+            hosts = {"source": np.array([1, 2, 3]), "destination": np.zeros(3, dtype=np.int64)}
+            return Workload(flow_id=np.arange(3), size=size, arrival_time=np.zeros(3), **hosts)
+
+    env = core(gym.make(spec.id, workload=ThreeFlows(4, 1e5)))
+    env.reset(seed=SEED)
+    state = env.get_state()
+    for num_hosts, last_size in ((4, 2e5), (5, 1e5)):
+        other = core(gym.make(spec.id, workload=ThreeFlows(num_hosts, last_size)))
+        other.reset(seed=SEED)
+
+        assert env.config == other.config
+        with pytest.raises(ConfigError, match="one of an episode with other flows than this environment draws"):
+            other.set_state(state)
+        assert other.workload.size[-1] == last_size
+        other.step(0)
+
+
+@each_environment
+def test_a_state_cannot_be_changed(spec: EnvironmentSpec) -> None:
+    state = started(spec, SEED).get_state()
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.moving = b""  # type: ignore[misc]
