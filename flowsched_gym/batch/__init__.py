@@ -1,5 +1,7 @@
 """The compiled engine: the same rules as the reference engine, in an event loop that Numba compiles."""
 
 from flowsched_gym.batch.replay import run_compiled
+from flowsched_gym.batch.simulation import BatchSimulation
+from flowsched_gym.batch.snapshot import Snapshot
 
-__all__ = ["run_compiled"]
+__all__ = ["BatchSimulation", "Snapshot", "run_compiled"]

@@ -13,14 +13,14 @@ from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.progress import latest_completion
-from flowsched_gym.model.rules.transport import isolated_times, wire_volume
+from flowsched_gym.model.rules.transport import wire_volume
 from flowsched_gym.model.state import new_flow_state
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.simulation.clock import Clock, RowSchedule
 from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.link_sharing import LinkSharing
 from flowsched_gym.simulation.senders import Senders
-from flowsched_gym.topology import Topology
+from flowsched_gym.topology import Topology, isolated_fct, round_trip_time
 from flowsched_gym.workload import Workload
 
 __all__ = ["Simulation"]
@@ -77,7 +77,7 @@ class Simulation:
         self.transport = transport
         self._path = path
         self._path_delay = delay
-        self._round_trip = 2.0 * delay + 2.0 * transport.packet / topology.capacity[0]
+        self._round_trip = round_trip_time(topology, delay, transport)
         self._round_trip_of: list[float] = self._round_trip.tolist()
         self._volume = np.empty(workload.num_flows)
         wire_volume(workload.size, transport.segment, transport.header, self._volume)
@@ -204,22 +204,9 @@ class Simulation:
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
-        workload, transport = self.workload, self.transport
+        workload = self.workload
         assert workload.deadline_span is not None
         assert workload.task_id is not None
-        sending = np.empty(workload.num_flows)
-        isolated_times(
-            self._volume,
-            self.topology.path_capacity(self._path),
-            self._round_trip,
-            transport.initial_window * transport.packet,
-            transport.exit_window * transport.packet,
-            transport.slow_start_growth,
-            transport.later_growth,
-            sending,
-        )
-        waits = (2.0 if self._has_tokens else 0.0) * self._path_delay
-        waits += transport.handshake_round_trips * self._round_trip
         return complete_records(
             flow_id=workload.flow_id,
             task_id=workload.task_id,
@@ -230,7 +217,9 @@ class Simulation:
             deadline_span=workload.deadline_span,
             grant_time=self._grant_time.copy(),
             completion_time=self._completion_time.copy(),
-            ideal_fct=sending + waits + self._path_delay,
+            ideal_fct=isolated_fct(
+                self.topology, self._path, self._volume, self.transport, needs_token=self._has_tokens
+            ),
         )
 
     def _schedule_arrivals(self, times: npt.NDArray[np.float64]) -> None:

@@ -1,0 +1,279 @@
+"""Simulates many networks at once: the compiled counterpart of ``simulation.Simulation``."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.batch.loop import act_one, load_one, run_one, set_order
+from flowsched_gym.batch.snapshot import Snapshot, put, take
+from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
+from flowsched_gym.disciplines import BaseDiscipline
+from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.model.discipline import Discipline
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.records import Records, complete_records
+from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.topology import Topology, isolated_fct
+from flowsched_gym.workload import Workload
+
+__all__ = ["BatchSimulation"]
+
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+GRANT, POSTPONE, HOLD = range(3)
+
+
+class BatchSimulation:
+    """Simulates networks of one kind, each with flows of its own, event for event as ``Simulation`` simulates one.
+
+    Args:
+        num_networks: Networks, >= 1.
+        num_rows: Flows that a network can have for now, >= 1; a workload with more makes room.
+        topology: The network.
+        discipline: Fills the controls of the flows that send.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        num_places: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
+        seed: Seed of the hash by which flows are spread over equal paths.
+        log_length: Events of each network to keep for ``log``.
+        flow_fields: What a system keeps of a flow besides, as names and types.
+
+    Attributes:
+        tables: The arrays that compiled code works on.
+
+    Raises:
+        ConfigError: The compiled engine does not know the discipline.
+    """
+
+    def __init__(
+        self,
+        num_networks: int,
+        num_rows: int,
+        topology: Topology,
+        discipline: Discipline,
+        *,
+        transport: Transport = IDEAL,
+        num_tokens: int | None = None,
+        num_places: int = 1,
+        seed: int = 0,
+        log_length: int = 0,
+        flow_fields: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Makes room for the flows."""
+        if not isinstance(discipline, BaseDiscipline):
+            raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
+        self.num_networks = num_networks
+        self.topology = topology
+        self.transport = transport
+        self._discipline = discipline
+        self._num_tokens = num_tokens
+        self._seed = seed
+        self._log_length = log_length
+        self._flow_fields = flow_fields
+        self.tables: Tables
+        self._make_room(num_rows, num_places)
+
+    @property
+    def num_rows(self) -> int:
+        """Flows that a network can have."""
+        return self.tables.num_rows
+
+    def grow(self, num_rows: int, num_places: int = 1) -> None:
+        """Makes room for more flows and destinations in each network; what is there stays.
+
+        Raises:
+            ConfigError: The discipline keeps state of its own, which cannot be moved.
+        """
+        tables = self.tables
+        if num_rows <= tables.num_rows and num_places <= tables.num_places:
+            return
+        everything = self.take(np.arange(self.num_networks))
+        self._make_room(max(num_rows, tables.num_rows), max(num_places, tables.num_places))
+        put(self.tables, np.arange(self.num_networks), everything)
+
+    def take(self, numbers: npt.NDArray[np.int64]) -> Snapshot:
+        """Copies networks, (count,).
+
+        Raises:
+            ConfigError: The discipline keeps state of its own, which cannot be copied.
+        """
+        if self.tables.own is not None:
+            raise ConfigError(f"{type(self._discipline).__name__} keeps state of its own: its networks cannot be copied")
+        return take(self.tables, numbers)
+
+    def put(self, numbers: npt.NDArray[np.int64], snapshot: Snapshot) -> None:
+        """Sets networks, (count,), to what a snapshot holds."""
+        self.grow(snapshot.flows.shape[1], snapshot.destinations.shape[1])
+        put(self.tables, numbers, snapshot)
+
+    def load(self, number: int, workload: Workload) -> None:
+        """Puts the flows of a workload into a network, at time 0.
+
+        Raises:
+            WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+        """
+        path = self._path(workload)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        self.topology.check_times(path, volume, workload.arrival_time)
+        self.grow(workload.num_flows, len(np.unique(workload.destination)) if self._num_tokens is not None else 1)
+        assert workload.deadline_span is not None
+        in_order = load_one(
+            self.tables,
+            number,
+            workload.num_flows,
+            workload.size,
+            workload.arrival_time,
+            workload.deadline_span,
+            path,
+            workload.destination,
+            self.transport.segment,
+            self.transport.header,
+        )
+        if not in_order:
+            self.sort_requests(number, workload)
+
+    def sort_requests(self, number: int, workload: Workload) -> None:
+        """Lets the requests of a network arrive in the order of their times."""
+        times = workload.arrival_time
+        if self._num_tokens is not None:
+            times = times + self.topology.path_delay(self._path(workload))
+        set_order(self.tables, number, np.argsort(times, kind="stable"))
+
+    def run(self, number: int) -> None:
+        """Runs a network until a decision is asked or all flows are delivered."""
+        run_one(self.tables, number)
+
+    def now(self, number: int) -> float:
+        """Returns the time of a network in s."""
+        return float(self.tables.networks["now"][number])
+
+    def finished(self, number: int) -> bool:
+        """Tells whether every flow of a network has been delivered."""
+        network = self.tables.networks[number]
+        return bool(network["delivered"] == network["num_flows"])
+
+    def asking(self, number: int) -> int | None:
+        """Returns the host that waits for a decision, if any."""
+        place = int(self.tables.networks["asking"][number])
+        if place == NOBODY:
+            return None
+        return int(self.tables.destinations["host"][number * self.tables.num_places + place])
+
+    def num_waiting(self, number: int) -> int:
+        """Returns how many requests wait at the asking destination.
+
+        Raises:
+            SimulationError: No destination asks.
+        """
+        if self.asking(number) is None:
+            raise SimulationError("no destination waits for a decision")
+        tables = self.tables
+        destination = tables.destinations[number * tables.num_places + int(tables.networks["asking"][number])]
+        return int(destination["tail"] - destination["head"])
+
+    def grant(self, number: int, slot: int) -> int:
+        """Gives a token of the asking destination to the request in a slot; returns the flow's row in its network.
+
+        Raises:
+            SimulationError: No destination asks, or no request waits in the slot.
+        """
+        return self._act(number, GRANT, slot)
+
+    def postpone(self, number: int, slot: int) -> int:
+        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
+
+        Raises:
+            SimulationError: No destination asks, or no request waits in the slot.
+        """
+        return self._act(number, POSTPONE, slot)
+
+    def wait(self, number: int) -> None:
+        """Lets the asking destination wait for its next request or token.
+
+        Raises:
+            SimulationError: No destination asks.
+        """
+        self._act(number, HOLD, 0)
+
+    def delivered(self, number: int) -> list[int]:
+        """Returns the rows of the flows whose last byte has arrived, in that order."""
+        first = number * self.num_rows
+        rows = self.tables.delivered[first : first + int(self.tables.networks["delivered"][number])]
+        return [int(row) - first for row in rows]
+
+    def log(self, number: int) -> list[tuple[float, EventKind, int]]:
+        """Returns the events of a network as (time in s, kind, row).
+
+        Raises:
+            SimulationError: There were more events than the log can hold.
+        """
+        length, logged = self._log_length, int(self.tables.networks["logged"][number])
+        if logged > length:
+            raise SimulationError(f"{logged} events happened: the log holds {length}")
+        entries = self.tables.log[number * length : number * length + logged]
+        return [(time, EventKind(kind), row) for time, kind, row in entries.tolist()]
+
+    def records(self, number: int, workload: Workload) -> Records:
+        """Returns what has become of every flow of a network so far.
+
+        Args:
+            number: Number of the network.
+            workload: Its flows.
+        """
+        rows = np.s_[number * self.num_rows : number * self.num_rows + workload.num_flows]
+        flows = self.tables.flows[rows]
+        return self.complete_records(workload, flows["grant_time"].copy(), flows["completion_time"].copy())
+
+    def complete_records(
+        self, workload: Workload, grant_time: npt.NDArray[np.float64], completion_time: npt.NDArray[np.float64]
+    ) -> Records:
+        """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        assert workload.deadline_span is not None
+        assert workload.task_id is not None
+        return complete_records(
+            flow_id=workload.flow_id,
+            task_id=workload.task_id,
+            source=workload.source,
+            destination=workload.destination,
+            size=workload.size,
+            arrival_time=workload.arrival_time,
+            deadline_span=workload.deadline_span,
+            grant_time=grant_time,
+            completion_time=completion_time,
+            ideal_fct=isolated_fct(
+                self.topology,
+                self._path(workload),
+                volume,
+                self.transport,
+                needs_token=self._num_tokens is not None,
+            ),
+        )
+
+    def _make_room(self, num_rows: int, num_places: int) -> None:
+        """Makes empty tables."""
+        self.tables = new_tables(
+            num_networks=self.num_networks,
+            num_rows=num_rows,
+            num_places=num_places,
+            topology=self.topology,
+            discipline=self._discipline,
+            transport=self.transport,
+            num_tokens=self._num_tokens,
+            log_length=self._log_length,
+            flow_fields=self._flow_fields,
+        )
+
+    def _path(self, workload: Workload) -> npt.NDArray[np.int64]:
+        """Finds the paths of flows."""
+        return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
+
+    def _act(self, number: int, what: int, slot: int) -> int:
+        """Decides for the destination that asks."""
+        waiting = self.num_waiting(number)
+        if not 0 <= slot < waiting:
+            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
+        return int(act_one(self.tables, number, what, slot)) - number * self.num_rows

@@ -1,0 +1,390 @@
+"""Lays out many networks side by side: what the compiled event loop reads and writes.
+
+The flows of all networks stand in flat arrays; those of network ``n`` in the rows ``n * num_rows`` to
+``(n + 1) * num_rows - 1``. So a row names a flow of a network, and the rules, which address flows by row, serve one
+network as they serve a thousand. Rows of one network are in the order of flow ids, which break ties.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.transport import Transport
+from flowsched_gym.topology import Topology, round_trip_time
+
+__all__ = ["DESTINATION", "NETWORK", "NOBODY", "TIMER", "Sending", "Tables", "View", "new_tables", "view"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Rows = npt.NDArray[Any]
+Row = Any
+"""One row of a structured array, which compiled code changes in place."""
+
+ROW: Final = np.uint32
+"""Type of rows, paths and links: an unsigned index needs no look at whether it counts from the end."""
+NOBODY: Final = -1
+"""Stands for no destination."""
+
+NETWORK: Final = np.dtype(
+    [
+        ("now", "f8"),  # time in s
+        ("settled_at", "f8"),  # time up to which attained and remaining bytes are known
+        ("wake", "f8"),  # when the next flow that sends needs attention
+        ("request_time", "f8"),  # when the next request arrives
+        ("num_flows", "i8"),
+        ("arrived", "i8"),  # requests that have arrived
+        ("delivered", "i8"),  # flows whose last byte has arrived
+        ("live", "i8"),  # flows that send
+        ("timer_head", "i8"),  # place of the next timer
+        ("timer_tail", "i8"),  # place behind the last timer
+        ("num_destinations", "i8"),
+        ("asking", "i8"),  # place of the destination that waits for a decision
+        ("decision_due", "?"),  # whether destinations are looked at at the end of this instant
+        ("sharing_due", "?"),  # whether links are shared at the end of this instant
+        ("in_order", "?"),  # whether requests arrive in the order of rows
+        ("logged", "i8"),  # events in the log
+    ],
+    align=True,
+)
+"""State of a network, two cache lines."""
+
+DESTINATION: Final = np.dtype(
+    [
+        ("host", "i8"),
+        ("tokens", "i8"),  # free tokens
+        ("expected", "i8"),  # requests that have not arrived yet
+        ("queue", "i8"),  # first place of its queue
+        ("head", "i8"),  # place of the oldest request
+        ("tail", "i8"),  # place behind the youngest request
+        ("queue_end", "i8"),  # place behind its queue
+        ("active", "i8"),  # first place of the flows that hold a token
+        ("num_active", "i8"),  # tokens held
+        ("held", "?"),  # whether the scheduler waits for the next event
+    ],
+    align=True,
+)
+"""State of a receiving host, as ``simulation.Destination`` has it."""
+
+TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
+"""Something that happens to a flow at a known time; sorted by (time, kind, row)."""
+
+FLOW_FIELDS: Final = (
+    *(
+        (name, "f8")
+        for name in (
+            "size",
+            "volume",
+            "arrival_time",
+            "deadline",
+            "attained",
+            "remaining",
+            "rate",
+            "weight",
+            "rate_cap",
+            "review_at",
+            "grant_time",
+            "completion_time",
+        )
+    ),
+    ("priority", "i4"),
+    ("path", ROW),
+    ("place", ROW),  # place of its destination among those of the network
+    ("admitted", "?"),
+)
+"""What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
+not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
+
+WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
+"""Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
+
+LINK: Final = np.dtype(
+    [
+        ("capacity", "f8"),
+        ("data_capacity", "f8"),  # what the discipline leaves of it for data
+        ("residual", "f8"),  # this and the next three are scratch of link sharing
+        ("load", "f8"),
+        ("open_flows", "i8"),
+        ("links", ROW),
+    ],
+    align=True,
+)
+"""A link."""
+
+PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
+"""One-way delay and round-trip time of a path in s."""
+
+SCRATCH: Final = np.dtype([("finished", ROW), ("crossed", ROW)])
+"""Receives the rows that finish or cross a level."""
+
+LOG_ENTRY: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
+"""One event of the log."""
+
+CACHE_LINE: Final = 64
+"""Bytes that memory hands over at once."""
+
+
+class Sending(NamedTuple):
+    """Holds the figures of a transport, of its segments in bytes on the wire.
+
+    Attributes:
+        handshake: Round trips between the token's arrival and the first data.
+        initial_window: Segments of the first round; 0 for a sender that needs no window.
+        exit_window: Segments at which slow start ends.
+        slow_start_growth: Factor per round in slow start.
+        later_growth: Factor per round after slow start.
+        packet: Bytes on the wire of a full segment.
+    """
+
+    handshake: float
+    initial_window: float
+    exit_window: float
+    slow_start_growth: float
+    later_growth: float
+    packet: float
+
+
+class Tables(NamedTuple):
+    """Holds all that the compiled engine works on, in few arrays: each costs time to hand over.
+
+    Attributes:
+        networks: State of each network, (num_networks,) NETWORK.
+        destinations: Receiving hosts, (num_networks * num_places,) DESTINATION.
+        timers: Pending timers, (num_networks * num_active,) TIMER.
+        flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
+        windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
+        links: Links, the same for all networks, (num_links,) LINK.
+        paths: Paths, (num_paths,) PATH.
+        path_start: Where each path begins in ``path_links``, (num_paths + 1,).
+        path_links: Links of all paths, one path after the other.
+        order: Rows in the order of the arrival of their requests, where that is another than their own.
+        requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
+        active: Rows that hold tokens, in the segments of the destinations.
+        live: Rows that send, (num_networks * num_active,).
+        delivered: Rows in the order of their delivery, (num_networks * num_rows,).
+        scratch: (num_active,) SCRATCH.
+        host_place: Scratch, (num_hosts or 1,).
+        log: Events, (num_networks * log_length,) LOG_ENTRY.
+        own: What the discipline keeps; ``None`` for processor sharing, which keeps nothing.
+        sending: Figures of the transport.
+        num_tokens: Tokens of a destination (k); 0 for no tokens.
+        num_rows: Rows of a network.
+        num_places: Destinations that a network can have.
+        num_active: Flows of a network that can be between grant and delivery at once.
+        log_length: Events of each network that the log can hold; 0 for no log.
+    """
+
+    networks: Rows
+    destinations: Rows
+    timers: Rows
+    flows: Rows
+    windows: Rows
+    links: Rows
+    paths: Rows
+    path_start: IntArray
+    path_links: IntArray
+    order: IntArray
+    requests: IntArray
+    active: IntArray
+    live: IntArray
+    delivered: IntArray
+    scratch: Rows
+    host_place: IntArray
+    log: Rows
+    own: DisciplineArrays | None
+    sending: Sending
+    num_tokens: int
+    num_rows: int
+    num_places: int
+    num_active: int
+    log_length: int
+
+
+class View(NamedTuple):
+    """Shows the tables column by column, as the rules read them; see ``Tables`` and the record types.
+
+    Attributes:
+        state: The flows.
+        controls: Their controls.
+        network: Links and paths.
+    """
+
+    networks: Rows
+    destinations: Rows
+    timers: Rows
+    state: FlowState
+    controls: Controls
+    network: Network
+    data_capacity: FloatArray
+    residual: FloatArray
+    load: FloatArray
+    open_flows: IntArray
+    links: IntArray
+    path_delay: FloatArray
+    round_trip: FloatArray
+    place: IntArray
+    grant_time: FloatArray
+    completion_time: FloatArray
+    window: FloatArray
+    round_end: FloatArray
+    order: IntArray
+    requests: IntArray
+    active: IntArray
+    live: IntArray
+    delivered: IntArray
+    finished: IntArray
+    crossed: IntArray
+    host_place: IntArray
+    log: Rows
+    own: DisciplineArrays | None
+    sending: Sending
+    num_tokens: int
+    num_rows: int
+    num_places: int
+    num_active: int
+    log_length: int
+
+
+@inlined_rule
+def view(t: Tables) -> View:
+    """Lays out the columns."""
+    flows, links = t.flows, t.links
+    return View(
+        t.networks,
+        t.destinations,
+        t.timers,
+        FlowState(
+            flows["size"],
+            flows["volume"],
+            flows["arrival_time"],
+            flows["deadline"],
+            flows["attained"],
+            flows["remaining"],
+            flows["rate"],
+        ),
+        Controls(
+            flows["admitted"],
+            flows["priority"],
+            flows["weight"],
+            flows["rate_cap"],
+            flows["path"],
+            flows["review_at"],
+        ),
+        Network(links["capacity"], t.path_start, t.path_links),
+        links["data_capacity"],
+        links["residual"],
+        links["load"],
+        links["open_flows"],
+        links["links"],
+        t.paths["delay"],
+        t.paths["round_trip"],
+        flows["place"],
+        flows["grant_time"],
+        flows["completion_time"],
+        t.windows["window"],
+        t.windows["round_end"],
+        t.order,
+        t.requests,
+        t.active,
+        t.live,
+        t.delivered,
+        t.scratch["finished"],
+        t.scratch["crossed"],
+        t.host_place,
+        t.log,
+        t.own,
+        t.sending,
+        t.num_tokens,
+        t.num_rows,
+        t.num_places,
+        t.num_active,
+        t.log_length,
+    )
+
+
+def new_tables(
+    *,
+    num_networks: int,
+    num_rows: int,
+    num_places: int,
+    topology: Topology,
+    discipline: BaseDiscipline,
+    transport: Transport,
+    num_tokens: int | None,
+    log_length: int,
+    flow_fields: tuple[tuple[str, str], ...] = (),
+) -> Tables:
+    """Makes room for networks without flows.
+
+    Args:
+        num_networks: Networks, >= 1.
+        num_rows: Flows that a network can have, >= 1.
+        num_places: Hosts of a network that can receive flows, >= 1.
+        topology: The network, the same for all.
+        discipline: Fills the controls of the flows that send; serves these tables alone.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        log_length: Events of each network to keep.
+        flow_fields: What a system keeps of a flow besides, as names and types.
+    """
+    num_flows = num_networks * num_rows
+    has_tokens = num_tokens is not None
+    num_active = num_rows if num_tokens is None else min(num_tokens * num_places, num_rows)
+    flows = _aligned_zeros(num_flows, np.dtype([*FLOW_FIELDS, *flow_fields], align=True))
+    flows["admitted"] = True
+    for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf)):
+        flows[name] = value
+    links = np.zeros(topology.num_links, dtype=LINK)
+    links["capacity"] = topology.capacity
+    links["data_capacity"] = topology.capacity * discipline.data_share
+    paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
+    paths["delay"] = topology.path_delay(np.arange(len(paths)))
+    paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
+    tables = Tables(
+        networks=_aligned_zeros(num_networks, NETWORK),
+        destinations=np.zeros(num_networks * num_places if has_tokens else 0, dtype=DESTINATION),
+        timers=np.zeros(num_networks * num_active, dtype=TIMER),
+        flows=flows,
+        windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
+        links=links,
+        paths=paths,
+        path_start=topology.path_start.astype(ROW),
+        path_links=topology.path_links.astype(ROW),
+        order=np.zeros(num_flows, dtype=ROW),
+        requests=np.zeros(2 * num_flows if has_tokens else 0, dtype=ROW),
+        active=np.zeros(num_networks * num_active if has_tokens else 0, dtype=ROW),
+        live=np.zeros(num_networks * num_active, dtype=ROW),
+        delivered=np.zeros(num_flows, dtype=ROW),
+        scratch=np.zeros(num_active, dtype=SCRATCH),
+        host_place=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
+        log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
+        own=None,
+        sending=Sending(
+            handshake=transport.handshake_round_trips,
+            initial_window=transport.initial_window,
+            exit_window=transport.exit_window,
+            slow_start_growth=transport.slow_start_growth,
+            later_growth=transport.later_growth,
+            packet=transport.packet,
+        ),
+        num_tokens=num_tokens or 0,
+        num_rows=num_rows,
+        num_places=num_places,
+        num_active=num_active,
+        log_length=log_length,
+    )
+    columns = view.py_func(tables)  # type: ignore[attr-defined]  # the plain function behind the compiled one
+    discipline.begin(columns.state, columns.controls, columns.network)
+    return tables if discipline.kind is DisciplineKind.PS else tables._replace(own=discipline.arrays())
+
+
+def _aligned_zeros(count: int, dtype: np.dtype[Any]) -> Rows:
+    """Makes a structured array that begins where a cache line does."""
+    size = count * dtype.itemsize
+    block = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    offset = -block.ctypes.data % CACHE_LINE
+    return block[offset : offset + size].view(dtype)

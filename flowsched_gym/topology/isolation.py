@@ -1,0 +1,48 @@
+"""Finds how long flows would take alone on the empty network: what slowdowns are measured against."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.transport import isolated_times
+from flowsched_gym.model.transport import Transport
+from flowsched_gym.topology.topology import Topology
+
+__all__ = ["isolated_fct", "round_trip_time"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:
+    """Returns round-trip times in s of paths with these one-way delays: both ways, and a packet on two links."""
+    return 2.0 * path_delay + 2.0 * transport.packet / topology.capacity[0]
+
+
+def isolated_fct(
+    topology: Topology, path: IntArray, volume: FloatArray, transport: Transport, *, needs_token: bool
+) -> FloatArray:
+    """Returns ideal flow completion times in s, (num_flows,).
+
+    Args:
+        topology: The network.
+        path: Rows of the path table, (num_flows,).
+        volume: Bytes on the wire, (num_flows,).
+        transport: How a flow sends.
+        needs_token: Whether a request and a token travel before the first byte.
+    """
+    delay = topology.path_delay(path)
+    round_trip = round_trip_time(topology, delay, transport)
+    sending = np.empty(len(path))
+    isolated_times(
+        volume,
+        topology.path_capacity(path),
+        round_trip,
+        transport.initial_window * transport.packet,
+        transport.exit_window * transport.packet,
+        transport.slow_start_growth,
+        transport.later_growth,
+        sending,
+    )
+    waits = (2.0 if needs_token else 0.0) * delay
+    waits += transport.handshake_round_trips * round_trip
+    return sending + waits + delay
