@@ -44,12 +44,10 @@ def load_one(
     deadline_span: FloatArray,
     path: IntArray,
     destination: IntArray,
-    segment: float,
-    header: float,
 ) -> bool:
     """Does what ``load`` does, called from Python."""
     t = view(tables)
-    return load(t, n, num_flows, size, arrival_time, deadline_span, path, destination, segment, header)
+    return load(t, n, num_flows, size, arrival_time, deadline_span, path, destination)
 
 
 @inlined_rule
@@ -62,8 +60,6 @@ def load(
     deadline_span: FloatArray,
     path: IntArray,
     destination: IntArray,
-    segment: float,
-    header: float,
 ) -> bool:
     """Puts flows into a network, at time 0.
 
@@ -76,8 +72,6 @@ def load(
         deadline_span: Times allowed after arrival in s.
         path: Rows of the path table.
         destination: Receiving hosts.
-        segment: Payload of a full segment in B; 0 for a fluid.
-        header: Header of a segment in B.
 
     Returns:
         Whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
@@ -98,7 +92,7 @@ def load(
         time = _request_time(t, row)
         in_order = in_order and time >= last_time
         last_time = time
-    wire_volume(size[:num_flows], segment, header, state.volume[first : first + num_flows])
+    wire_volume(size[:num_flows], t.sending.segment, t.sending.header, state.volume[first : first + num_flows])
     net.now = 0.0
     net.settled_at = 0.0
     net.wake = np.inf
@@ -475,7 +469,7 @@ def _open_window(t: View, n: int, row: int, window: float) -> None:
     """Opens a window of so many segments from now on."""
     t.window[row] = window
     t.round_end[row] = t.networks[n].now + t.round_trip[t.controls.path[row]]
-    t.controls.review_at[row] = t.state.attained[row] + window * t.sending.packet
+    t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
 
 
 @inlined_rule

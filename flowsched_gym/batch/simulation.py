@@ -128,8 +128,6 @@ class BatchSimulation:
             workload.deadline_span,
             path,
             workload.destination,
-            self.transport.segment,
-            self.transport.header,
         )
         if not in_order:
             self.sort_requests(number, workload)

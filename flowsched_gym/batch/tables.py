@@ -137,7 +137,8 @@ class Sending(NamedTuple):
         exit_window: Segments at which slow start ends.
         slow_start_growth: Factor per round in slow start.
         later_growth: Factor per round after slow start.
-        packet: Bytes on the wire of a full segment.
+        segment: Payload of a full segment in B; 0 for a fluid.
+        header: Bytes around a segment's payload.
     """
 
     handshake: float
@@ -145,7 +146,8 @@ class Sending(NamedTuple):
     exit_window: float
     slow_start_growth: float
     later_growth: float
-    packet: float
+    segment: float
+    header: float
 
 
 class Tables(NamedTuple):
@@ -369,7 +371,8 @@ def new_tables(
             exit_window=transport.exit_window,
             slow_start_growth=transport.slow_start_growth,
             later_growth=transport.later_growth,
-            packet=transport.packet,
+            segment=transport.segment,
+            header=transport.header,
         ),
         num_tokens=num_tokens or 0,
         num_rows=num_rows,

@@ -2,5 +2,6 @@
 
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.state import EnvState
+from flowsched_gym.envs.vector import FlowSchedVectorEnv, VectorState
 
-__all__ = ["EnvState", "FlowSchedEnv"]
+__all__ = ["EnvState", "FlowSchedEnv", "FlowSchedVectorEnv", "VectorState"]

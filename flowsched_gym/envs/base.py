@@ -112,7 +112,14 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         super().reset(seed=seed)
         if options:
             raise ConfigError(f"options is {options!r}: this environment knows none")
-        episode_seed = int(self.np_random.integers(SEED_BOUND))
+        return self.begin(int(self.np_random.integers(SEED_BOUND)))
+
+    def begin(self, episode_seed: int) -> tuple[Observation, dict[str, Any]]:
+        """Begins an episode by its own seed, and leaves the generator that ``reset`` draws such seeds from as it is.
+
+        Raises:
+            ConfigError: The episode drawn has no flow.
+        """
         workload = self._source.draw(episode_seed)
         if not workload.num_flows:
             raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")

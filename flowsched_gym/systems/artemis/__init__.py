@@ -15,6 +15,7 @@ SYSTEM: Final = SystemSpec(
             id="flowsched/Artemis-v0",
             description="which waiting token request a destination serves next",
             entry_point="flowsched_gym.systems.artemis.env:ArtemisEnv",
+            vector_entry_point="flowsched_gym.systems.artemis.vector:ArtemisVectorEnv",
             config="flowsched_gym.systems.artemis.config:ArtemisConfig",
             workloads=("gather-a1", "gather-a2", "gather-heavy"),
             settings=(

@@ -1,0 +1,139 @@
+"""Gathers the infos of many environments in Gymnasium's form: for each key an array, and under ``_key`` who has it."""
+
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LazyInfos", "merge_infos"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class LazyInfos(dict[str, Any]):
+    """Is a dict some of whose values are made when they are first read.
+
+    What most callers never read, such as the flows that finished in each step, then costs them nothing.
+
+    Args:
+        values: Values that are there.
+        deferred: Makers of the other values, by key.
+    """
+
+    __slots__ = ("_deferred",)
+
+    def __init__(self, values: Mapping[str, Any], deferred: Mapping[str, Callable[[], Any]]) -> None:
+        """Keeps the makers."""
+        super().__init__(values)
+        for key in deferred:
+            super().__setitem__(key, None)
+        self._deferred = dict(deferred)
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns a value, which is made first if need be."""
+        maker = self._deferred.pop(key, None)
+        if maker is not None:
+            super().__setitem__(key, maker())
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Sets a value."""
+        self._deferred.pop(key, None)
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        """Deletes a value."""
+        super().__delitem__(key)
+        self._deferred.pop(key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterates over the keys. That it is not dict's own lets ``dict(infos)`` and ``{**infos}`` ask for values."""
+        return super().__iter__()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns a value or a default."""
+        return self[key] if key in self else default
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Takes a value out."""
+        if key in self._deferred:
+            _ = self[key]
+        return super().pop(key, *default)
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last value out."""
+        self._make_all()
+        return super().popitem()
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Returns a value, and sets it before if it is missing."""
+        return self[key] if key in self else super().setdefault(key, default)
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # dict's own view class cannot be named
+        """Views keys and values, all made."""
+        self._make_all()
+        return super().items()
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # as above
+        """Views the values, all made."""
+        self._make_all()
+        return super().values()
+
+    def copy(self) -> dict[str, Any]:
+        """Returns a plain dict with all values made."""
+        self._make_all()
+        return dict(super().items())
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # a plain dict is enough
+        """Joins with another mapping to a plain dict."""
+        return self.copy() | dict(other)
+
+    def __eq__(self, other: object) -> bool:
+        """Compares as a dict."""
+        self._make_all()
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as dict
+
+    def __repr__(self) -> str:
+        """Writes all values."""
+        self._make_all()
+        return super().__repr__()
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        """Pickles and copies as a plain dict."""
+        return dict, (self.copy(),)
+
+    def __copy__(self) -> dict[str, Any]:
+        """Copies as a plain dict."""
+        return self.copy()
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._deferred.clear()
+        super().clear()
+
+    def _make_all(self) -> Self:
+        """Makes all values."""
+        for key in tuple(self._deferred):
+            _ = self[key]
+        return self
+
+
+def merge_infos(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
+    """Merges infos of single environments as Gymnasium's vector environments do.
+
+    Args:
+        infos: Infos of some environments by number, all numbers in them.
+        num_envs: Environments of the vector.
+    """
+    merged: dict[str, Any] = {}
+    for number, info in infos.items():
+        for key, value in info.items():
+            if key not in merged:
+                merged[key] = np.zeros(num_envs, dtype=type(value))
+                merged[f"_{key}"] = np.zeros(num_envs, dtype=np.bool_)
+            merged[key][number] = value
+            merged[f"_{key}"][number] = True
+    return merged

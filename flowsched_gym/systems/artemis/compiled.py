@@ -1,0 +1,407 @@
+"""Steps many Artemis environments at once, in compiled code: acts, runs, pays, observes, as ``env.ArtemisEnv`` does."""
+
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.batch.loop import grant, hold, load, postpone, run
+from flowsched_gym.batch.tables import NOBODY, Tables, View, view
+from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.draws import DrawPlan, draw_episode
+from flowsched_gym.model.rules.observation import (
+    NUM_CONTEXT_COLUMNS,
+    NUM_SLOT_COLUMNS,
+    POSTPONED,
+    fill_full,
+    fill_paper,
+    fill_requirements,
+)
+from flowsched_gym.model.rules.progress import latest_completion
+
+__all__ = [
+    "DESTINATION",
+    "EMPTY_SLOT_CHOICES",
+    "EPISODE",
+    "FLOW_FIELDS",
+    "NUM_FINISHED",
+    "REWARD",
+    "TERMINATED",
+    "TIME",
+    "TRUNCATED",
+    "UNPAID",
+    "Columns",
+    "DeferCode",
+    "Drawn",
+    "Episodes",
+    "draw",
+    "observe",
+    "prepare",
+    "step",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+FLOW_FIELDS: Final = (("send_time", "f8"), ("seen_at", "f8"))
+"""What the observation keeps of a flow."""
+
+EPISODE: Final = np.dtype(
+    [
+        ("asked", "i8"),  # place of the destination that was asked last
+        ("empty_slot_choices", "i8"),
+        ("paid", "i8"),  # delivered flows that an action was paid for
+        ("num_decisions", "i8"),
+    ],
+    align=True,
+)
+"""What an environment keeps of an episode beside its network."""
+
+
+class DeferCode(IntEnum):
+    """Numbers what the agent may do besides granting, as ``config.Defer``."""
+
+    NONE = 0
+    WAIT = 1
+    TO_BACK = 2
+
+
+DEFER_WAIT: Final = int(DeferCode.WAIT)
+DEFER_TO_BACK: Final = int(DeferCode.TO_BACK)
+
+
+class Episodes(NamedTuple):
+    """Holds what environments keep beside their networks, and their arguments.
+
+    Attributes:
+        episodes: One for each network, (num_networks,) EPISODE.
+        seen: Columns of a slot that show each request, (num_networks * num_rows, NUM_SLOT_COLUMNS).
+        num_slots: Slots (f).
+        num_actions: Actions.
+        defer: What the agent may do besides granting.
+        lagged: Whether one finished flow is paid for each action.
+        full: Whether all is observed, or what the paper has.
+        max_decisions: Decisions after which an episode is truncated.
+        line_rate: Capacity of a host's link in B/s.
+        size_scale: Size in B that becomes one half.
+        time_scale: Time in s that becomes one half.
+    """
+
+    episodes: npt.NDArray[Any]
+    seen: npt.NDArray[np.float32]
+    num_slots: int
+    num_actions: int
+    defer: int
+    lagged: bool
+    full: bool
+    max_decisions: float
+    line_rate: float
+    size_scale: float
+    time_scale: float
+
+
+class Columns(NamedTuple):
+    """Receives what environments return, in few arrays.
+
+    Attributes:
+        observation: Observations, (num_envs * size,).
+        mask: Which actions do what they say, (num_envs * num_actions,).
+        amounts: Rewards, times in s, and met deadlines that are still to be paid, (3, num_envs).
+        counts: Hosts that ask (-1 for none), choices of empty slots, and flows that finished, (3, num_envs).
+        flags: Whether all flows have finished, and whether the limit of decisions is reached, (2, num_envs).
+        finished: Flows that finished, environment by environment, counted from the first row of each.
+    """
+
+    observation: npt.NDArray[np.float32]
+    mask: BoolArray
+    amounts: FloatArray
+    counts: IntArray
+    flags: BoolArray
+    finished: IntArray
+
+
+REWARD, TIME, UNPAID = range(3)
+DESTINATION, EMPTY_SLOT_CHOICES, NUM_FINISHED = range(3)
+TERMINATED, TRUNCATED = range(2)
+
+
+class Drawn(NamedTuple):
+    """Receives the flows of one episode, (num_rows,) each; see ``Workload``."""
+
+    arrival_time: FloatArray
+    size: FloatArray
+    deadline_span: FloatArray
+    source: IntArray
+    destination: IntArray
+    task_id: IntArray
+    path: IntArray
+    scratch: IntArray
+
+
+@rule
+def step(tables: Tables, own: Episodes, current: IntArray, over: BoolArray, actions: IntArray, out: Columns) -> int:
+    """Applies an action in each environment that is not over, and runs it to its next decision or end.
+
+    Returns:
+        Number of flows that finished; or, negated and less 1, the number of the first environment whose action is
+        outside the space: nothing is changed then.
+    """
+    for e in range(len(current)):
+        if not over[e] and not 0 <= actions[e] < own.num_actions:
+            return -1 - e
+    t = view(tables)
+    flows = tables.flows
+    send_time, seen_at = flows["send_time"], flows["seen_at"]
+    finished = 0
+    for e in range(len(current)):
+        out.counts[NUM_FINISHED, e] = 0
+        out.amounts[REWARD, e] = 0.0
+        out.flags[TERMINATED, e] = False
+        out.flags[TRUNCATED, e] = False
+        if over[e]:
+            continue
+        n = current[e]
+        net = t.networks[n]
+        before = net.delivered
+        _act(t, own, n, actions[e])
+        run(t, n)
+        episode = own.episodes[n]
+        episode.num_decisions += 1
+        ended = net.asking == NOBODY
+        cut = not ended and episode.num_decisions >= own.max_decisions
+        over[e] = ended or cut
+        out.flags[TERMINATED, e] = ended
+        out.flags[TRUNCATED, e] = cut
+        out.amounts[REWARD, e] = _pay(t, own, n)
+        out.counts[NUM_FINISHED, e] = net.delivered - before
+        for place in range(n * t.num_rows + before, n * t.num_rows + net.delivered):
+            out.finished[finished] = t.delivered[place] - n * t.num_rows
+            finished += 1
+        _show(t, own, send_time, seen_at, e, n, out)
+    return finished
+
+
+@rule
+def observe(tables: Tables, own: Episodes, current: IntArray, numbers: IntArray, out: Columns) -> None:
+    """Writes what some environments show."""
+    t = view(tables)
+    flows = tables.flows
+    for i in range(len(numbers)):
+        e = numbers[i]
+        _show(t, own, flows["send_time"], flows["seen_at"], e, current[e], out)
+
+
+@rule
+def draw(
+    tables: Tables,
+    own: Episodes,
+    plan: DrawPlan,
+    num_hosts: int,
+    networks: IntArray,
+    seeds: IntArray,
+    drawn: Drawn,
+    by_hand: BoolArray,
+) -> None:
+    """Draws episodes into networks, and runs each to its first decision.
+
+    Args:
+        tables: The tables.
+        own: What environments keep.
+        plan: How flows are drawn.
+        num_hosts: Hosts of the topology, a big switch: the path from one to another is ``from * num_hosts + to``.
+        networks: Networks, (count,).
+        seeds: Seeds of their episodes, (count,).
+        drawn: Receives the flows of each episode in its turn.
+        by_hand: Receives which episodes are left, (count,): those that need more room or a look at their flows.
+    """
+    t = view(tables)
+    flows = tables.flows
+    for i in range(len(networks)):
+        num_flows = draw_episode(
+            seeds[i],
+            plan,
+            0,
+            t.num_rows,
+            drawn.arrival_time,
+            drawn.size,
+            drawn.deadline_span,
+            drawn.source,
+            drawn.destination,
+            drawn.task_id,
+            drawn.scratch,
+        )
+        by_hand[i] = True
+        if num_flows <= 0:
+            continue
+        shortest, total = np.inf, 0.0
+        for row in range(num_flows):
+            drawn.path[row] = drawn.source[row] * num_hosts + drawn.destination[row]
+            shortest = min(shortest, drawn.size[row])
+            total += drawn.size[row]
+        last = drawn.arrival_time[num_flows - 1] + total / own.line_rate
+        if shortest / own.line_rate == 0.0 or not last < np.inf:
+            continue
+        n = networks[i]
+        in_order = load(
+            t,
+            n,
+            num_flows,
+            drawn.size,
+            drawn.arrival_time,
+            drawn.deadline_span,
+            drawn.path,
+            drawn.destination,
+        )
+        if not in_order:
+            continue
+        by_hand[i] = False
+        _prepare(t, own, flows["send_time"], flows["seen_at"], n, drawn.size, drawn.deadline_span)
+
+
+@rule
+def prepare(tables: Tables, own: Episodes, n: int, size: FloatArray, deadline_span: FloatArray) -> None:
+    """Runs a network that has been loaded to its first decision; its flows are (num_flows,) each."""
+    t = view(tables)
+    flows = tables.flows
+    _prepare(t, own, flows["send_time"], flows["seen_at"], n, size, deadline_span)
+
+
+@inlined_rule
+def _prepare(
+    t: View,
+    own: Episodes,
+    send_time: FloatArray,
+    seen_at: FloatArray,
+    n: int,
+    size: FloatArray,
+    deadline_span: FloatArray,
+) -> None:
+    """Describes the requests of an episode, and runs it to its first decision."""
+    first = n * t.num_rows
+    fill_requirements(
+        first,
+        first + t.networks[n].num_flows,
+        size,
+        deadline_span,
+        t.state.volume,
+        own.line_rate,
+        own.size_scale,
+        own.time_scale,
+        send_time,
+        seen_at,
+        own.seen,
+    )
+    episode = own.episodes[n]
+    episode.asked = 0
+    episode.empty_slot_choices = 0
+    episode.paid = 0
+    episode.num_decisions = 0
+    run(t, n)
+
+
+@inlined_rule
+def _act(t: View, own: Episodes, n: int, choice: int) -> None:
+    """Grants, waits, or sends a request to the back."""
+    net = t.networks[n]
+    own.episodes[n].asked = net.asking
+    d = t.destinations[n * t.num_places + net.asking]
+    waiting = d.tail - d.head
+    slot = 0
+    if choice < own.num_slots:
+        if choice < waiting:
+            slot = choice
+        else:
+            own.episodes[n].empty_slot_choices += 1
+    elif own.defer == DEFER_WAIT and (d.num_active > 0 or d.expected > 0):
+        hold(t, n)
+        return
+    else:
+        slot = choice - own.num_slots
+        if own.defer == DEFER_TO_BACK and slot < waiting and waiting > 1:
+            row = t.requests[d.head + slot]
+            if own.seen[row, POSTPONED] == 0.0:
+                own.seen[row, POSTPONED] = 1.0
+                postpone(t, n, slot)
+                return
+        slot = 0
+        own.episodes[n].empty_slot_choices += 1
+    grant(t, n, slot)
+
+
+@inlined_rule
+def _pay(t: View, own: Episodes, n: int) -> float:
+    """Pays for deadlines met: one finished flow, or all."""
+    episode = own.episodes[n]
+    last = t.networks[n].delivered
+    if own.lagged:
+        last = min(last, episode.paid + 1)
+    reward = _met(t, n, episode.paid, last)
+    episode.paid = last
+    return reward
+
+
+@inlined_rule
+def _met(t: View, n: int, first: int, last: int) -> float:
+    """Counts the delivered flows in the places first to last - 1 that met their deadlines."""
+    met = 0.0
+    for place in range(n * t.num_rows + first, n * t.num_rows + last):
+        row = t.delivered[place]
+        if t.completion_time[row] <= latest_completion(t.state.deadline[row]):
+            met += 1.0
+    return met
+
+
+@inlined_rule
+def _show(
+    t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e: int, n: int, out: Columns
+) -> None:
+    """Writes what an environment shows: observation, mask, time, who asks."""
+    net = t.networks[n]
+    episode = own.episodes[n]
+    state = t.state
+    asks = net.asking != NOBODY
+    d = t.destinations[n * t.num_places + (net.asking if asks else episode.asked)]
+    if own.full:
+        fill_full(
+            out.observation,
+            e * (NUM_CONTEXT_COLUMNS + NUM_SLOT_COLUMNS * own.num_slots),
+            own.num_slots,
+            t.requests,
+            d.head,
+            d.tail,
+            t.active,
+            d.active,
+            d.num_active,
+            t.num_tokens,
+            net.now,
+            net.settled_at,
+            send_time,
+            seen_at,
+            own.seen,
+            state.arrival_time,
+            state.deadline,
+            state.remaining,
+            state.rate,
+            own.size_scale,
+            own.time_scale,
+        )
+    else:
+        fill_paper(out.observation, e * 2 * own.num_slots, own.num_slots, t.requests, d.head, d.tail, own.seen)
+    waiting = d.tail - d.head if asks else 1
+    at = e * own.num_actions
+    for slot in range(own.num_slots):
+        out.mask[at + slot] = slot < waiting
+    at += own.num_slots
+    if own.defer == DEFER_WAIT:
+        out.mask[at] = asks and (d.num_active > 0 or d.expected > 0)
+    elif own.defer == DEFER_TO_BACK:
+        for slot in range(own.num_slots):
+            out.mask[at + slot] = (
+                asks and slot < waiting and waiting > 1 and own.seen[t.requests[d.head + slot], POSTPONED] == 0.0
+            )
+    out.amounts[TIME, e] = net.now
+    out.amounts[UNPAID, e] = _met(t, n, episode.paid, net.delivered) if own.lagged else 0.0
+    out.counts[DESTINATION, e] = d.host if asks else NOBODY
+    out.counts[EMPTY_SLOT_CHOICES, e] = episode.empty_slot_choices

@@ -1,0 +1,245 @@
+"""The native vector environment of Artemis."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import Ps
+from flowsched_gym.envs import FlowSchedVectorEnv
+from flowsched_gym.errors import InvalidAction
+from flowsched_gym.model import TRANSPORTS
+from flowsched_gym.model.rules.draws import SCRATCH_LENGTH
+from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS
+from flowsched_gym.systems.artemis.compiled import (
+    DESTINATION,
+    EMPTY_SLOT_CHOICES,
+    EPISODE,
+    FLOW_FIELDS,
+    NUM_FINISHED,
+    REWARD,
+    TERMINATED,
+    TIME,
+    TRUNCATED,
+    UNPAID,
+    Columns,
+    DeferCode,
+    Drawn,
+    Episodes,
+    draw,
+    observe,
+    prepare,
+    step,
+)
+from flowsched_gym.systems.artemis.config import Defer, Observation, Reward
+from flowsched_gym.systems.artemis.env import ArtemisEnv
+from flowsched_gym.systems.artemis.observation import SIZE_SCALE, TIME_SCALE
+from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource
+from flowsched_gym.workload.compiled import draw_plan
+
+__all__ = ["ArtemisVectorEnv"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+DEFER_CODES = {Defer.NONE: DeferCode.NONE, Defer.WAIT: DeferCode.WAIT, Defer.TO_BACK: DeferCode.TO_BACK}
+
+
+class ArtemisVectorEnv(FlowSchedVectorEnv):
+    """Runs many ``ArtemisEnv`` in one compiled call per step; see there for spaces, rewards and arguments.
+
+    Args:
+        num_envs: Environments, >= 1.
+        workload: As in ``ArtemisEnv``.
+        autoreset_mode: When an environment that has ended begins its next episode.
+        max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
+        **arguments: The other arguments of ``ArtemisEnv``.
+
+    Raises:
+        ConfigError: An argument has another type or is out of its range.
+        FlowFileError: The flow file has a fault.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        workload: str | PathLike[str] | Workload | WorkloadSource = "gather-a1",
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Makes room for two episodes of each environment."""
+        template = ArtemisEnv(workload, **arguments)
+        self._arguments = {"workload": workload, **arguments}
+        config = template.config
+        source = template._source
+        simulation = BatchSimulation(
+            2 * num_envs,
+            _expected_flows(source),
+            template._topology,
+            Ps(),
+            transport=TRANSPORTS[config.transport],
+            num_tokens=config.k,
+            num_places=_most_destinations(source),
+            flow_fields=FLOW_FIELDS,
+        )
+        super().__init__(
+            template,
+            simulation,
+            num_envs=num_envs,
+            autoreset_mode=autoreset_mode,
+            max_episode_steps=max_episode_steps,
+        )
+        self.config = config
+        self._plan = draw_plan(source)
+        self._size = template.layout.size
+        self._num_actions = template.num_actions
+        self._num_hosts = source.num_hosts
+        self._own: Episodes
+        self._drawn: Drawn
+        self._fit(simulation)
+
+    def _fit(self, simulation: BatchSimulation) -> None:
+        """Makes room beside the tables, of their size."""
+        config, tables = self.config, simulation.tables
+        self._own = Episodes(
+            episodes=np.zeros(simulation.num_networks, dtype=EPISODE),
+            seen=np.zeros((len(tables.flows), NUM_SLOT_COLUMNS), dtype=np.float32),
+            num_slots=config.f,
+            num_actions=self._num_actions,
+            defer=int(DEFER_CODES[config.defer]),
+            lagged=config.reward is Reward.LAGGED,
+            full=config.observation is Observation.FULL,
+            max_decisions=np.inf if config.max_decisions is None else float(config.max_decisions),
+            line_rate=self._template.line_rate,
+            size_scale=SIZE_SCALE,
+            time_scale=TIME_SCALE,
+        )
+        rows = tables.num_rows
+        self._drawn = Drawn(
+            *(np.zeros(rows) for _ in range(3)),
+            *(np.zeros(rows, dtype=np.int64) for _ in range(4)),
+            np.zeros(SCRATCH_LENGTH, dtype=np.int64),
+        )
+        self._finished: IntArray = np.zeros(self.num_envs * tables.num_active, dtype=np.int64)
+
+    def _new_outputs(self) -> Columns:
+        """Makes room for what a step returns."""
+        num_envs = self.num_envs
+        return Columns(
+            observation=np.empty(num_envs * self._size, dtype=np.float32),
+            mask=np.empty(num_envs * self._num_actions, dtype=np.bool_),
+            amounts=np.empty((3, num_envs)),
+            counts=np.empty((3, num_envs), dtype=np.int64),
+            flags=np.empty((2, num_envs), dtype=np.bool_),
+            finished=self._finished,
+        )
+
+    def _advance(self, actions: IntArray, outputs: Columns) -> IntArray:
+        """Applies actions where no environment is over."""
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise InvalidAction(f"actions is {actions!r}: it must be {self.num_envs} integers")
+        num_finished = step(
+            self.simulation.tables,
+            self._own,
+            self._current,
+            self._over,
+            np.ascontiguousarray(chosen, dtype=np.int64),
+            outputs,
+        )
+        if num_finished < 0:
+            number = -1 - num_finished
+            raise InvalidAction(
+                f"action of environment {number} is {chosen[number]}: "
+                f"it must be an integer from 0 to {self._num_actions - 1}"
+            )
+        finished: IntArray = self._finished[:num_finished].copy()
+        return finished
+
+    def _observe(self, numbers: IntArray, outputs: Columns) -> None:
+        """Writes what environments show now."""
+        outputs.counts[NUM_FINISHED, numbers] = 0
+        observe(self.simulation.tables, self._own, self._current, numbers, outputs)
+
+    def _observations(self, outputs: Columns) -> npt.NDArray[np.float32]:
+        """Returns the observations."""
+        return outputs.observation.reshape(self.num_envs, self._size)
+
+    def _results(self, outputs: Columns) -> tuple[npt.NDArray[np.float64], BoolArray, BoolArray]:
+        """Returns rewards, and who has terminated and been truncated."""
+        return outputs.amounts[REWARD], outputs.flags[TERMINATED], outputs.flags[TRUNCATED]
+
+    def _mask(self, outputs: Columns) -> BoolArray:
+        """Returns the action masks."""
+        return outputs.mask.reshape(self.num_envs, self._num_actions)
+
+    def _columns(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos of every step."""
+        return {
+            "time": outputs.amounts[TIME],
+            "action_mask": outputs.mask.reshape(self.num_envs, self._num_actions).copy(),
+            "destination": outputs.counts[DESTINATION],
+            "empty_slot_choices": outputs.counts[EMPTY_SLOT_CHOICES],
+        }
+
+    def _columns_at_end(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos at the end of an episode."""
+        return {"unpaid_rewards": outputs.amounts[UNPAID]}
+
+    def _terms(self, outputs: Columns) -> dict[str, npt.NDArray[np.float64]]:
+        """Returns the named terms of the rewards."""
+        return {"deadline_met": outputs.amounts[REWARD]}
+
+    def _finished_counts(self, outputs: Columns) -> IntArray:
+        """Returns how many flows finished."""
+        return outputs.counts[NUM_FINISHED]
+
+    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
+        """Draws episodes into networks."""
+        by_hand = np.ones(len(networks), dtype=np.bool_)
+        if self._plan is not None:
+            tables = self.simulation.tables
+            draw(tables, self._own, self._plan, self._num_hosts, networks, seeds, self._drawn, by_hand)
+        return by_hand
+
+    def _prepare(self, network: int, workload: Workload) -> None:
+        """Runs a network that has been loaded to its first decision."""
+        assert workload.deadline_span is not None
+        prepare(self.simulation.tables, self._own, network, workload.size, workload.deadline_span)
+
+    def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """Copies what is kept of networks."""
+        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
+        return {"episodes": self._own.episodes[networks], "seen": seen[networks]}
+
+    def _put_own(self, networks: IntArray, own: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Sets what is kept of networks."""
+        if len(self._own.seen) != len(self.simulation.tables.flows):
+            self._fit(self.simulation)
+        self._own.episodes[networks] = own["episodes"]
+        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
+        seen[networks, : own["seen"].shape[1]] = own["seen"]
+
+    def _single(self) -> ArtemisEnv:
+        """Makes a single environment with the arguments of these."""
+        return ArtemisEnv(**self._arguments)
+
+
+def _expected_flows(source: WorkloadSource) -> int:
+    """Returns how many flows an episode will have, or a guess that grows."""
+    if isinstance(source, GatherWorkload) and source.num_bursts is not None:
+        return source.num_bursts * source.burst_size
+    return max(source.draw(0).num_flows, 1)
+
+
+def _most_destinations(source: WorkloadSource) -> int:
+    """Returns how many hosts can receive flows."""
+    if isinstance(source, GatherWorkload) and source.pattern == "gather":
+        return source.num_destinations
+    return source.num_hosts
