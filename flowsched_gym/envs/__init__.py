@@ -2,6 +2,7 @@
 
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.state import EnvState
-from flowsched_gym.envs.vector import FlowSchedVectorEnv, VectorState
+from flowsched_gym.envs.vector import FlowSchedVectorEnv
+from flowsched_gym.envs.vector_state import VectorState
 
 __all__ = ["EnvState", "FlowSchedEnv", "FlowSchedVectorEnv", "VectorState"]

@@ -6,9 +6,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LazyInfos", "merge_infos"]
+__all__ = ["LazyInfos", "empty_tuples", "merge_infos", "only", "only_entries", "only_tuples", "without_tuples"]
 
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Infos = dict[str, Any]
 
 
 class LazyInfos(dict[str, Any]):
@@ -53,7 +55,7 @@ class LazyInfos(dict[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Returns a value or a default."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  # this is get
 
     def pop(self, key: str, *default: Any) -> Any:
         """Takes a value out."""
@@ -137,3 +139,39 @@ def merge_infos(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[s
             merged[key][number] = value
             merged[f"_{key}"][number] = True
     return merged
+
+
+def empty_tuples(num_envs: int, numbers: IntArray) -> npt.NDArray[Any]:
+    """Makes an array of empty tuples for some environments, and ``None`` for the others."""
+    tuples = np.full(num_envs, None, dtype=object)
+    for number in numbers.tolist():
+        tuples[number] = ()
+    return tuples
+
+
+def only(infos: Mapping[str, Any], who: BoolArray) -> Infos:
+    """Keeps the infos of some environments."""
+    return {
+        key: only(value, who) if isinstance(value, dict) else only_entries(value, who) for key, value in infos.items()
+    }
+
+
+def only_entries(column: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
+    """Keeps the entries of some environments, zero for the others."""
+    along = who.reshape(who.shape + (1,) * (column.ndim - 1))
+    return np.where(along, column, np.zeros(1, column.dtype))
+
+
+def only_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
+    """Keeps the tuples of some environments, ``None`` for the others."""
+    kept = tuples.copy()
+    kept[~who] = None
+    return kept
+
+
+def without_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
+    """Empties the tuples of some environments."""
+    kept = tuples.copy()
+    for number in np.flatnonzero(who).tolist():
+        kept[number] = ()
+    return kept

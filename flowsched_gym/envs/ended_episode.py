@@ -1,0 +1,46 @@
+"""Measures an episode that has ended in a network of the batch simulation, when somebody asks."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.metrics import summary
+from flowsched_gym.workload import Workload
+
+__all__ = ["EndedEpisode"]
+
+
+class EndedEpisode:
+    """Knows how an episode ended, as long as somebody may ask for its metrics."""
+
+    __slots__ = ("__weakref__", "_completion_time", "_draw", "_grant_time", "_now", "_number", "_simulation")
+
+    def __init__(
+        self, simulation: BatchSimulation, number: int, draw: Callable[[], Workload], now: float | None
+    ) -> None:
+        """Looks at the network, while the episode is in it."""
+        self._simulation = simulation
+        self._number = number
+        self._draw = draw
+        self._now = now
+        self._grant_time: npt.NDArray[np.float64] | None = None
+        self._completion_time: npt.NDArray[np.float64] | None = None
+
+    def keep(self) -> None:
+        """Copies what the next episode in this network will write over."""
+        if self._grant_time is None:
+            tables = self._simulation.tables
+            first = self._number * tables.num_rows
+            flows = tables.flows[first : first + int(tables.networks["num_flows"][self._number])]
+            self._grant_time, self._completion_time = flows["grant_time"].copy(), flows["completion_time"].copy()
+
+    def metrics(self) -> dict[str, float]:
+        """Measures the episode."""
+        self.keep()
+        assert self._grant_time is not None
+        assert self._completion_time is not None
+        simulation = self._simulation
+        records = simulation.complete_records(self._draw(), self._grant_time, self._completion_time)
+        return summary(records, capacity=float(simulation.topology.capacity[0]), now=self._now).as_dict()

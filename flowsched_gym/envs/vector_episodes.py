@@ -1,0 +1,203 @@
+"""Begins the episodes of many environments: draws them ahead, into networks that are not played.
+
+Environment ``e`` owns two networks of the batch simulation, ``2 e`` and ``2 e + 1``. One is played; into the other the
+next episode is drawn, a few in each step, so that an environment that ends goes on at once.
+"""
+
+import weakref
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import seeding
+from gymnasium.vector import VectorEnv
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs.base import SEED_BOUND, FlowSchedEnv
+from flowsched_gym.envs.ended_episode import EndedEpisode
+from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.workload import Workload
+
+__all__ = ["VectorEpisodes"]
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Observation = npt.NDArray[np.float32]
+
+
+class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
+    """Knows which episode each environment plays, and has the next one ready.
+
+    Args:
+        template: A single environment with the arguments of all.
+        simulation: Two networks for each environment.
+        num_envs: Environments, >= 1.
+
+    Attributes:
+        simulation: The networks.
+    """
+
+    def __init__(self, template: FlowSchedEnv[Any], simulation: BatchSimulation, num_envs: int) -> None:
+        """Makes no draw."""
+        self.num_envs = num_envs
+        self.simulation = simulation
+        self._source = template._source
+        self._generators: list[np.random.Generator | None] = [None] * num_envs
+        self._generator_seeds: list[int] = [-1] * num_envs
+        self._current: IntArray = 2 * np.arange(num_envs)
+        self._over: BoolArray = np.zeros(num_envs, dtype=np.bool_)
+        self._num_steps: IntArray = np.zeros(num_envs, dtype=np.int64)
+        self._episode_seed: IntArray = np.full(num_envs, -1, dtype=np.int64)
+        self._next_seed: IntArray = np.full(num_envs, -1, dtype=np.int64)
+        self._ready: BoolArray = np.zeros(num_envs, dtype=np.bool_)
+        self._failures: dict[int, FlowSchedError] = {}
+        self._flow_ids: dict[int, IntArray] = {}
+        self._history: list[list[int]] | None = None if template.render_mode is None else [[] for _ in range(num_envs)]
+        self._shadows: dict[int, tuple[FlowSchedEnv[Any], int]] = {}
+        self._ended: dict[int, weakref.ref[EndedEpisode]] = {}
+        self._draw_next = 0
+        self._num_unready = 0
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as SyncVectorEnv
+        """Generators of the episode seeds; they are one episode ahead."""
+        return tuple(self._generator(number) for number in range(self.num_envs))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]  # as SyncVectorEnv
+        """Seeds of these generators."""
+        _ = self.np_random
+        return tuple(self._generator_seeds)
+
+    def workload(self, number: int) -> Workload:
+        """Returns the flows of the current episode of an environment."""
+        return self._source.draw(int(self._episode_seed[number]))
+
+    def records(self, number: int) -> Any:
+        """Returns what has become of every flow of the current episode of an environment so far."""
+        return self.simulation.records(int(self._current[number]), self.workload(number))
+
+    def _generator(self, number: int) -> np.random.Generator:
+        """Returns the generator of the episode seeds of an environment."""
+        generator = self._generators[number]
+        if generator is None:
+            generator, self._generator_seeds[number] = seeding.np_random(None)
+            self._generators[number] = generator
+        return generator
+
+    def _begin(self, numbers: IntArray) -> None:
+        """Lets environments play the episodes that were drawn for them."""
+        if not self._ready[numbers].all():
+            self._draw(numbers[~self._ready[numbers]])
+        for number in self._failures.keys() & set(numbers.tolist()) if self._failures else ():
+            raise self._failures.pop(number)
+        self._current[numbers] ^= 1
+        self._over[numbers] = False
+        self._num_steps[numbers] = 0
+        self._episode_seed[numbers] = self._next_seed[numbers]
+        self._next_seed[numbers] = -1
+        self._ready[numbers] = False
+        self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
+        if self._history is not None:
+            for number in numbers.tolist():
+                self._history[number] = []
+                self._shadows.pop(number, None)
+
+    def _draw_ahead(self, count: int) -> None:
+        """Draws the next episode for some environments that have none yet."""
+        ahead = (self._draw_next + np.arange(count)) % self.num_envs
+        self._draw_next = (self._draw_next + count) % self.num_envs
+        ahead = np.unique(ahead[~self._ready[ahead]])
+        if len(ahead):
+            self._draw(ahead)
+
+    def _draw(self, numbers: IntArray) -> None:
+        """Draws the next episodes of environments into their spare networks, and runs them to their first decision."""
+        for number in numbers.tolist():
+            if self._next_seed[number] < 0:
+                self._next_seed[number] = int(self._generator(number).integers(SEED_BOUND))
+        spare = self._current[numbers] ^ 1
+        self._keep_ended(spare)
+        by_hand = self._draw_compiled(spare, self._next_seed[numbers])
+        for number, network in zip(numbers[by_hand].tolist(), spare[by_hand].tolist(), strict=True):
+            try:
+                self._draw_in_python(network, int(self._next_seed[number]))
+            except FlowSchedError as error:
+                # An error of an episode that nobody has asked for yet; it is raised when the episode begins.
+                self._failures[number] = error
+        self._ready[numbers] = True
+        self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
+
+    def _draw_in_python(self, network: int, seed: int) -> None:
+        """Draws an episode as the single environment does, and loads it."""
+        workload = self._source.draw(seed)
+        if not workload.num_flows:
+            raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
+        self._make_room(workload.num_flows, len(np.unique(workload.destination)))
+        self.simulation.load(network, workload)
+        self._prepare(network, workload)
+        ids = workload.flow_id
+        if ids[-1] != len(ids) - 1:
+            self._flow_ids[network] = ids
+
+    def _make_room(self, num_rows: int, num_places: int) -> None:
+        """Makes room for more flows and destinations."""
+        tables = self.simulation.tables
+        if num_rows > tables.num_rows or num_places > tables.num_places:
+            everyone = np.arange(self.simulation.num_networks)
+            own = self._take_own(everyone)
+            self.simulation.grow(num_rows, num_places)
+            self._put_own(everyone, own)
+
+    def _keep_ended(self, networks: IntArray) -> None:
+        """Saves what somebody may still ask of the episodes that have ended in networks."""
+        if self._ended:
+            for network in networks.tolist():
+                reference = self._ended.pop(network, None)
+                episode = None if reference is None else reference()
+                if episode is not None:
+                    episode.keep()
+
+    def _remember(self, actions: IntArray) -> None:
+        """Keeps the actions of the running episodes, for drawing them."""
+        assert self._history is not None
+        for number, action in enumerate(np.asarray(actions).tolist()):
+            if not self._over[number]:
+                self._history[number].append(action)
+
+    def _shadow(self, number: int) -> FlowSchedEnv[Any]:
+        """Returns a single environment that is where one of these is."""
+        assert self._history is not None
+        shadow, taken = self._shadows.get(number) or (self._new_shadow(number), 0)
+        for action in self._history[number][taken:]:
+            shadow.step(action)
+        self._shadows[number] = shadow, len(self._history[number])
+        return shadow
+
+    def _new_shadow(self, number: int) -> FlowSchedEnv[Any]:
+        """Makes a single environment in the episode of one of these."""
+        shadow = self._single()
+        shadow.begin(int(self._episode_seed[number]))
+        return shadow
+
+    @abstractmethod
+    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
+        """Draws episodes into networks and runs them to their first decision; returns which are left to be drawn."""
+
+    @abstractmethod
+    def _prepare(self, network: int, workload: Workload) -> None:
+        """Runs a network that has been loaded to its first decision."""
+
+    @abstractmethod
+    def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """Copies what the system keeps of networks."""
+
+    @abstractmethod
+    def _put_own(self, networks: IntArray, own: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Sets what the system keeps of networks, in tables that may have grown."""
+
+    @abstractmethod
+    def _single(self) -> FlowSchedEnv[Any]:
+        """Makes a single environment with the arguments of these."""

@@ -1,0 +1,161 @@
+"""Builds the infos of many environments, in Gymnasium's form."""
+
+import functools
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs.ended_episode import EndedEpisode
+from flowsched_gym.envs.infos import (
+    LazyInfos,
+    empty_tuples,
+    merge_infos,
+    only,
+    only_entries,
+    only_tuples,
+    without_tuples,
+)
+from flowsched_gym.envs.vector_episodes import VectorEpisodes
+
+__all__ = ["VectorInfos"]
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Observation = npt.NDArray[np.float32]
+Infos = dict[str, Any]
+
+
+class VectorInfos(VectorEpisodes):
+    """Tells what happened in each environment, as far as a caller asks."""
+
+    def _infos_of_reset(self, outputs: Any, numbers: IntArray) -> Infos:
+        """Builds the infos of environments that have begun an episode."""
+        who = np.zeros(self.num_envs, dtype=np.bool_)
+        who[numbers] = True
+        nobody = np.zeros(self.num_envs, dtype=np.bool_)
+        infos = self._gather(outputs, who, nobody)
+        infos["finished"] = empty_tuples(self.num_envs, numbers)
+        return infos
+
+    def _infos_of_step(
+        self, outputs: Any, finished: IntArray, resetting: IntArray | None, measured: BoolArray | None
+    ) -> Infos:
+        """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves."""
+        everyone = np.ones(self.num_envs, dtype=np.bool_)
+        paid = everyone
+        if resetting is not None:
+            paid = everyone.copy()
+            paid[resetting] = False
+        infos = self._gather(outputs, everyone, paid)
+        deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
+        if measured is not None and measured.any():
+            for name, column in self._columns_at_end(outputs).items():
+                infos[name], infos[f"_{name}"] = np.where(measured, column, 0), measured.copy()
+            infos["_episode_metrics"] = measured.copy()
+            deferred["episode_metrics"] = self._metrics_maker(np.flatnonzero(measured), outputs)
+        return LazyInfos(infos, deferred)
+
+    def _gather(self, outputs: Any, who: BoolArray, paid: BoolArray) -> Infos:
+        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``paid``."""
+        all_of_them = bool(who.all())
+        infos: Infos = {}
+        for name, column in self._columns(outputs).items():
+            infos[name], infos[f"_{name}"] = column if all_of_them else only_entries(column, who), who
+        terms: Infos = {}
+        if paid.any():
+            for name, column in self._terms(outputs).items():
+                terms[name], terms[f"_{name}"] = np.where(paid, column, 0.0), paid
+        infos["reward_terms"], infos["_reward_terms"] = terms, who
+        infos["_finished"] = who
+        return infos
+
+    def _finished_maker(self, outputs: Any, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
+        """Returns what makes the lists of finished flows: for each environment a tuple of flow ids."""
+        counts = self._finished_counts(outputs).copy()
+        flow_ids = None
+        if self._flow_ids:
+            flow_ids = [self._flow_ids.get(network) for network in self._current.tolist()]
+
+        def make() -> npt.NDArray[Any]:
+            tuples = empty_tuples(self.num_envs, np.arange(self.num_envs))
+            rows, end = finished.tolist(), 0
+            for number in np.flatnonzero(counts).tolist():
+                begin, end = end, end + int(counts[number])
+                ids = None if flow_ids is None else flow_ids[number]
+                tuples[number] = tuple(rows[begin:end] if ids is None else ids[rows[begin:end]].tolist())
+            return tuples
+
+        return make
+
+    def _metrics_maker(self, numbers: IntArray, outputs: Any) -> Callable[[], Infos]:
+        """Returns what makes the metrics of episodes that have ended."""
+        times, terminated = self._columns(outputs)["time"], self._results(outputs)[1]
+        episodes = {}
+        for number in numbers.tolist():
+            network, seed = int(self._current[number]), int(self._episode_seed[number])
+            episode = EndedEpisode(
+                self.simulation,
+                network,
+                functools.partial(self._source.draw, seed),
+                None if terminated[number] else float(times[number]),
+            )
+            episodes[number] = episode
+            self._ended[network] = weakref.ref(episode)
+
+        def make() -> Infos:
+            return merge_infos({number: episode.metrics() for number, episode in episodes.items()}, self.num_envs)
+
+        return make
+
+    def _reset_now(self, outputs: Any, infos: Infos, ended: IntArray) -> Infos:
+        """Begins the next episodes of environments that have ended; what they had is kept as final."""
+        who = np.zeros(self.num_envs, dtype=np.bool_)
+        who[ended] = True
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        last = self._observations(outputs)
+        for number in ended.tolist():
+            final_obs[number] = last[number].copy()
+        before, makers = infos, {key: functools.partial(infos.__getitem__, key) for key in ("finished",)}
+        final = LazyInfos(
+            only({key: before[key] for key in before if key not in ("finished", "episode_metrics")}, who),
+            {"finished": lambda: only_tuples(makers["finished"](), who)}
+            | ({"episode_metrics": lambda: before["episode_metrics"]} if "episode_metrics" in before else {}),
+        )
+        self._begin(ended)
+        self._observe(ended, outputs)
+        everyone = np.ones(self.num_envs, dtype=np.bool_)
+        now = self._gather(outputs, everyone, ~who)
+        now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
+        return LazyInfos(now, {"finished": lambda: without_tuples(makers["finished"](), who)})
+
+    @abstractmethod
+    def _columns(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos of every step, with a leading axis over environments."""
+
+    @abstractmethod
+    def _columns_at_end(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos at the end of an episode."""
+
+    @abstractmethod
+    def _terms(self, outputs: Any) -> dict[str, npt.NDArray[np.float64]]:
+        """Returns the named terms of the rewards."""
+
+    @abstractmethod
+    def _finished_counts(self, outputs: Any) -> IntArray:
+        """Returns how many flows finished in each environment, (num_envs,)."""
+
+    @abstractmethod
+    def _results(self, outputs: Any) -> tuple[npt.NDArray[np.float64], BoolArray, BoolArray]:
+        """Returns rewards, and who has terminated and been truncated, (num_envs,) each."""
+
+    @abstractmethod
+    def _observations(self, outputs: Any) -> Observation:
+        """Returns the observations, (num_envs, size)."""
+
+    @abstractmethod
+    def _observe(self, numbers: IntArray, outputs: Any) -> None:
+        """Writes what environments show now, without having acted."""
