@@ -34,9 +34,9 @@ class LazyInfos(dict[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         """Returns a value, which is made first if need be."""
-        maker = self._deferred.pop(key, None)
+        maker = self._deferred.get(key)
         if maker is not None:
-            super().__setitem__(key, maker())
+            self[key] = maker()
         return super().__getitem__(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -87,16 +87,34 @@ class LazyInfos(dict[str, Any]):
         self._make_all()
         return dict(super().items())
 
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # a plain dict is enough
-        """Joins with another mapping to a plain dict."""
-        return self.copy() | dict(other)
+    def update(self, *others: Any, **more: Any) -> None:
+        """Sets values as dict does."""
+        for key, value in dict(*others, **more).items():
+            self[key] = value
+
+    def __or__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # keys are strings
+        """Joins with another dict to a plain one."""
+        return self.copy() | other
+
+    def __ror__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # as above
+        """Joins another dict with this one to a plain one."""
+        return other | self.copy()
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[misc,override]  # as above
+        """Sets values."""
+        self.update(other)
+        return self
 
     def __eq__(self, other: object) -> bool:
         """Compares as a dict."""
         self._make_all()
-        return super().__eq__(other)
+        return super().__eq__(other.copy() if isinstance(other, LazyInfos) else other)
 
-    __hash__ = None  # type: ignore[assignment]  # as dict
+    def __ne__(self, other: object) -> bool:
+        """Compares as a dict."""
+        return not self == other
+
+    __hash__ = None
 
     def __repr__(self) -> str:
         """Writes all values."""

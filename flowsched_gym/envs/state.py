@@ -19,30 +19,22 @@ from flowsched_gym.workload import Workload
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["EnvState", "fingerprint", "freeze", "thaw"]
+__all__ = ["EnvState", "StateOrigin", "fingerprint", "freeze", "thaw"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EnvState:
-    """Is what ``get_state`` of an environment returns and ``set_state`` takes. It never changes, and can be pickled.
-
-    As with anything pickled: restore only what comes from where you trust.
+class StateOrigin:
+    """Says where a state was taken.
 
     Attributes:
         package_version: Version of the package.
         environment: ``module:Class`` of the environment.
         config: Its arguments.
-        episode_seed: Seed of the flows of the episode.
-        flows: Digest of these flows and their hosts.
-        moving: All that changes in an episode, pickled.
     """
 
     package_version: str = __version__
     environment: str
     config: "DataclassInstance"
-    episode_seed: int
-    flows: bytes
-    moving: bytes
 
     def check(self, environment: str, config: "DataclassInstance") -> None:
         """Refuses an environment of another version or class, or with other arguments.
@@ -61,6 +53,23 @@ class EnvState:
                 ", ".join(f"{name}={getattr(each, name)!r}" for name in differing) for each in (self.config, config)
             )
             raise ConfigError(f"state is one of an environment with {wanted}: this one has {found}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EnvState(StateOrigin):
+    """Is what ``get_state`` of an environment returns and ``set_state`` takes. It never changes, and can be pickled.
+
+    As with anything pickled: restore only what comes from where you trust.
+
+    Attributes:
+        episode_seed: Seed of the flows of the episode.
+        flows: Digest of these flows and their hosts.
+        moving: All that changes in an episode, pickled.
+    """
+
+    episode_seed: int
+    flows: bytes
+    moving: bytes
 
 
 def freeze(parts: Mapping[str, object], fixed: Sequence[object]) -> bytes:

@@ -10,9 +10,9 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from flowsched_gym import __version__
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.envs.base import FlowSchedEnv
+from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState
 from flowsched_gym.errors import ConfigError, SimulationError
@@ -50,7 +50,6 @@ class FlowSchedVectorEnv(VectorInfos):
         ConfigError: An argument is not allowed.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {}  # type: ignore[misc]  # set for each instance
     _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "num_actions", "metadata", "render_mode", "spec")
     """What ``call`` finds in the template."""
     _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed")
@@ -82,6 +81,7 @@ class FlowSchedVectorEnv(VectorInfos):
         self.action_space = batch_space(template.action_space, num_envs)
         self._template = template
         self._max_steps = max_episode_steps
+        self._flows: bytes | None = None
         self._masks: BoolArray | None = None
 
     def action_masks(self) -> BoolArray:
@@ -113,14 +113,13 @@ class FlowSchedVectorEnv(VectorInfos):
             seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed has {len(seeds)} entries: it must have one for each of {self.num_envs}")
+        if self._masks is None and len(numbers) < self.num_envs:
+            raise SimulationError("an environment that is not in reset_mask has had no episode yet: reset all first")
         for number in numbers.tolist():
             if seeds[number] is not None:
                 self._generators[number], self._generator_seeds[number] = seeding.np_random(seeds[number])
-                self._next_seed[number] = -1
-                self._ready[number] = False
+                self._forget_next(number)
                 self._failures.pop(number, None)
-        if (self._episode_seed[np.setdiff1d(np.arange(self.num_envs), numbers)] < 0).any():
-            raise SimulationError("an environment that is not in reset_mask has had no episode yet: reset all first")
         self._begin(numbers)
         outputs = self._new_outputs()
         self._observe(np.arange(self.num_envs), outputs)
@@ -141,10 +140,11 @@ class FlowSchedVectorEnv(VectorInfos):
             raise SimulationError(
                 f"environment {resetting[0]} has ended: reset it with options={{'reset_mask': ...}} before step()"
             )
-        if self._history is not None:
-            self._remember(actions)
         outputs = self._new_outputs()
+        drawn = None if self._history is None else np.flatnonzero(~self._over)
         finished = self._advance(actions, outputs)
+        if drawn is not None:
+            self._remember(drawn, actions)
         reward, terminated, truncated = self._results(outputs)
         self._num_steps += 1
         measured = over = self._over
@@ -188,7 +188,10 @@ class FlowSchedVectorEnv(VectorInfos):
             networks=self.simulation.take(self._current),
             own=self._take_own(self._current),
             columns={name: getattr(self, name).copy() for name in self._COLUMNS},
-            generators=tuple(self._generator(number).bit_generator.state for number in range(self.num_envs)),
+            flow_ids=tuple(self._flow_ids.get(network) for network in self._current.tolist()),
+            flows=self._fingerprint(),
+            seeds=self.np_random_seed,
+            generators=tuple(generator.bit_generator.state for generator in self.np_random),
             history=None if self._history is None else tuple(tuple(actions) for actions in self._history),
         )
 
@@ -205,13 +208,9 @@ class FlowSchedVectorEnv(VectorInfos):
         """
         if not isinstance(state, VectorState):
             raise ConfigError(f"state is {state!r}: it must be what get_state() returned")
-        if (state.package_version, state.environment) != (__version__, self._name):
-            raise ConfigError(
-                f"state is one of {state.environment} of flowsched-gym {state.package_version}: "
-                f"this is {self._name} of {__version__}"
-            )
-        if state.config != self.config:
-            raise ConfigError(f"state is one of an environment with {state.config}: this one has {self.config}")
+        state.check(self._name, self.config)
+        if state.flows != self._fingerprint():
+            raise ConfigError("state is one of episodes with other flows than these environments draw")
         chosen = np.arange(self.num_envs) if numbers is None else np.asarray(numbers, dtype=np.int64)
         if len(chosen) != len(state) or len(np.unique(chosen)) != len(chosen):
             raise ConfigError(f"state has {len(state)} environments: numbers must be as many, each once")
@@ -228,14 +227,14 @@ class FlowSchedVectorEnv(VectorInfos):
         self._put_own(targets, state.own)
         for name, values in state.columns.items():
             getattr(self, name)[chosen] = values
-        for number, generator_state in zip(chosen.tolist(), state.generators, strict=True):
+        for place, number in enumerate(chosen.tolist()):
             generator = np.random.Generator(np.random.PCG64())
-            generator.bit_generator.state = generator_state
-            self._generators[number] = generator
+            generator.bit_generator.state = state.generators[place]
+            self._generators[number], self._generator_seeds[number] = generator, state.seeds[place]
+            self._note_flow_ids(int(targets[place]), state.flow_ids[place])
             self._failures.pop(number, None)
-        if self._history is not None and state.history is not None:
-            for number, actions in zip(chosen.tolist(), state.history, strict=True):
-                self._history[number] = list(actions)
+            if self._history is not None and state.history is not None:
+                self._history[number] = list(state.history[place])
                 self._shadows.pop(number, None)
         self._num_unready += int(self._ready[chosen].sum())
         self._ready[chosen] = False
@@ -259,7 +258,7 @@ class FlowSchedVectorEnv(VectorInfos):
         """Returns, for each environment, an attribute of a single environment, or what a method of it returns.
 
         Raises:
-            ConfigError: The method or attribute belongs to an episode: ask the vector environment itself.
+            AttributeError: There is none, or it belongs to an episode: ask the vector environment itself.
         """
         if name == "action_masks":
             return tuple(self.action_masks())
@@ -267,8 +266,9 @@ class FlowSchedVectorEnv(VectorInfos):
             values: tuple[Any, ...] = getattr(self, name)
             return values
         if name not in self._SHARED:
-            raise ConfigError(f"{name!r} is not known of each environment: it must be one of {', '.join(self._SHARED)}")
-        value = getattr(self._template, name)
+            names = ", ".join(("action_masks", "np_random", "np_random_seed", *self._SHARED))
+            raise AttributeError(f"{name!r} is not known of each environment: it must be one of {names}")
+        value = self.spec if name == "spec" else getattr(self._template, name)
         return (value(*args, **kwargs) if callable(value) else value,) * self.num_envs
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -279,6 +279,12 @@ class FlowSchedVectorEnv(VectorInfos):
     def _name(self) -> str:
         """``module:Class`` of this environment."""
         return f"{type(self).__module__}:{type(self).__qualname__}"
+
+    def _fingerprint(self) -> bytes:
+        """Digests what the flows of episodes are drawn from, by the flows of one episode, once."""
+        if self._flows is None:
+            self._flows = fingerprint(self._source.draw(0), self._source.num_hosts)
+        return self._flows
 
     def _masked(self, options: dict[str, Any] | None) -> IntArray:
         """Reads which environments to reset."""

@@ -17,7 +17,8 @@ from gymnasium.vector import VectorEnv
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.envs.base import SEED_BOUND, FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError
+from flowsched_gym.model import Records
 from flowsched_gym.workload import Workload
 
 __all__ = ["VectorEpisodes"]
@@ -60,7 +61,7 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         self._draw_next = 0
         self._num_unready = 0
 
-    @property
+    @property  # type: ignore[misc]  # nothing sets them
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # as SyncVectorEnv
         """Generators of the episode seeds; they are one episode ahead."""
         return tuple(self._generator(number) for number in range(self.num_envs))
@@ -72,11 +73,21 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         return tuple(self._generator_seeds)
 
     def workload(self, number: int) -> Workload:
-        """Returns the flows of the current episode of an environment."""
+        """Returns the flows of the current episode of an environment.
+
+        Raises:
+            SimulationError: There is no episode yet.
+        """
+        if self._episode_seed[number] < 0:
+            raise SimulationError("there is no episode yet: call reset() first")
         return self._source.draw(int(self._episode_seed[number]))
 
-    def records(self, number: int) -> Any:
-        """Returns what has become of every flow of the current episode of an environment so far."""
+    def records(self, number: int) -> Records:
+        """Returns what has become of every flow of the current episode of an environment so far.
+
+        Raises:
+            SimulationError: There is no episode yet.
+        """
         return self.simulation.records(int(self._current[number]), self.workload(number))
 
     def _generator(self, number: int) -> np.random.Generator:
@@ -91,8 +102,10 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         """Lets environments play the episodes that were drawn for them."""
         if not self._ready[numbers].all():
             self._draw(numbers[~self._ready[numbers]])
-        for number in self._failures.keys() & set(numbers.tolist()) if self._failures else ():
-            raise self._failures.pop(number)
+        for number in numbers.tolist() if self._failures else ():
+            if number in self._failures:
+                self._forget_next(number)
+                raise self._failures.pop(number)
         self._current[numbers] ^= 1
         self._over[numbers] = False
         self._num_steps[numbers] = 0
@@ -104,6 +117,12 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
             for number in numbers.tolist():
                 self._history[number] = []
                 self._shadows.pop(number, None)
+
+    def _forget_next(self, number: int) -> None:
+        """Lets the next episode of an environment be one with another seed than was drawn for it."""
+        self._next_seed[number] = -1
+        self._num_unready += int(self._ready[number])
+        self._ready[number] = False
 
     def _draw_ahead(self, count: int) -> None:
         """Draws the next episode for some environments that have none yet."""
@@ -139,8 +158,14 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         self.simulation.load(network, workload)
         self._prepare(network, workload)
         ids = workload.flow_id
-        if ids[-1] != len(ids) - 1:
-            self._flow_ids[network] = ids
+        self._note_flow_ids(network, ids if ids[-1] != len(ids) - 1 else None)
+
+    def _note_flow_ids(self, network: int, flow_ids: IntArray | None) -> None:
+        """Keeps the ids of the flows in a network, where they do not count from 0."""
+        if flow_ids is None:
+            self._flow_ids.pop(network, None)
+        else:
+            self._flow_ids[network] = flow_ids
 
     def _make_room(self, num_rows: int, num_places: int) -> None:
         """Makes room for more flows and destinations."""
@@ -160,12 +185,11 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
                 if episode is not None:
                     episode.keep()
 
-    def _remember(self, actions: IntArray) -> None:
-        """Keeps the actions of the running episodes, for drawing them."""
+    def _remember(self, numbers: IntArray, actions: IntArray) -> None:
+        """Keeps the actions of environments whose episodes are running, for drawing them."""
         assert self._history is not None
-        for number, action in enumerate(np.asarray(actions).tolist()):
-            if not self._over[number]:
-                self._history[number].append(action)
+        for number in numbers.tolist():
+            self._history[number].append(int(actions[number]))
 
     def _shadow(self, number: int) -> FlowSchedEnv[Any]:
         """Returns a single environment that is where one of these is."""

@@ -7,35 +7,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym import __version__
 from flowsched_gym.batch import Snapshot
+from flowsched_gym.envs.state import StateOrigin
 
 __all__ = ["VectorState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VectorState:
-    """Is what ``get_state`` of a vector environment returns and ``set_state`` takes. It can be pickled.
+class VectorState(StateOrigin):
+    """Is what ``get_state`` of a vector environment returns and ``set_state`` takes. It never changes.
+
+    It can be pickled. As with anything pickled: restore only what comes from where you trust.
 
     Attributes:
-        package_version: Version of the package.
-        environment: ``module:Class`` of the vector environment.
-        config: Its arguments.
+        flows: Digest of what the flows of episodes are drawn from.
         networks: The networks that are played, one for each environment.
-        own: What the system keeps of each of them besides.
+        own: What the system keeps of each of them besides, (num_envs, ...) each.
         columns: What environments keep, by name, (num_envs,) each.
-        generators: Generators of the episode seeds, each as its bit generator's state.
+        flow_ids: Ids of the flows of each, (num_flows,), where they do not count from 0.
+        seeds: Seeds of the generators that give each episode its seed.
+        generators: States of these generators.
         history: Actions of the running episodes, where they are kept for drawing.
     """
 
-    package_version: str = __version__
-    environment: str
-    config: Any
+    flows: bytes
     networks: Snapshot
     own: Mapping[str, npt.NDArray[Any]]
     columns: Mapping[str, npt.NDArray[Any]]
+    flow_ids: tuple[npt.NDArray[np.int64] | None, ...]
+    seeds: tuple[int, ...]
     generators: tuple[Mapping[str, Any], ...]
     history: tuple[tuple[int, ...], ...] | None
+
+    def __post_init__(self) -> None:
+        """Locks the arrays."""
+        for array in (*self.own.values(), *self.columns.values()):
+            array.setflags(write=False)
 
     def __len__(self) -> int:
         """Number of environments."""
@@ -44,11 +51,14 @@ class VectorState:
     def pick(self, numbers: Sequence[int]) -> "VectorState":
         """Returns the states of some environments, each as often as it is named."""
         rows = np.asarray(numbers, dtype=np.int64)
+        each = rows.tolist()
         return replace(
             self,
             networks=self.networks.pick(rows),
             own={name: array[rows] for name, array in self.own.items()},
             columns={name: array[rows] for name, array in self.columns.items()},
-            generators=tuple(self.generators[number] for number in rows.tolist()),
-            history=None if self.history is None else tuple(self.history[number] for number in rows.tolist()),
+            flow_ids=tuple(self.flow_ids[number] for number in each),
+            seeds=tuple(self.seeds[number] for number in each),
+            generators=tuple(self.generators[number] for number in each),
+            history=None if self.history is None else tuple(self.history[number] for number in each),
         )

@@ -35,10 +35,11 @@ from flowsched_gym.systems.artemis.compiled import (
     prepare,
     step,
 )
-from flowsched_gym.systems.artemis.config import Defer, Observation, Reward
+from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.observation import SIZE_SCALE, TIME_SCALE
 from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource
+from flowsched_gym.workload.checks import check_integer
 from flowsched_gym.workload.compiled import draw_plan
 
 __all__ = ["ArtemisVectorEnv"]
@@ -64,6 +65,9 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         FlowFileError: The flow file has a fault.
     """
 
+    config: ArtemisConfig
+    _template: ArtemisEnv
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -74,6 +78,7 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         **arguments: Any,
     ) -> None:
         """Makes room for two episodes of each environment."""
+        check_integer("num_envs", num_envs, at_least=1)
         template = ArtemisEnv(workload, **arguments)
         self._arguments = {"workload": workload, **arguments}
         config = template.config
@@ -95,7 +100,6 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
         )
-        self.config = config
         self._plan = draw_plan(source)
         self._size = template.layout.size
         self._num_actions = template.num_actions
@@ -122,9 +126,14 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         )
         rows = tables.num_rows
         self._drawn = Drawn(
-            *(np.zeros(rows) for _ in range(3)),
-            *(np.zeros(rows, dtype=np.int64) for _ in range(4)),
-            np.zeros(SCRATCH_LENGTH, dtype=np.int64),
+            arrival_time=np.zeros(rows),
+            size=np.zeros(rows),
+            deadline_span=np.zeros(rows),
+            source=np.zeros(rows, dtype=np.int64),
+            destination=np.zeros(rows, dtype=np.int64),
+            task_id=np.zeros(rows, dtype=np.int64),
+            path=np.zeros(rows, dtype=np.int64),
+            scratch=np.zeros(SCRATCH_LENGTH, dtype=np.int64),
         )
         self._finished: IntArray = np.zeros(self.num_envs * tables.num_active, dtype=np.int64)
 
@@ -198,7 +207,8 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
 
     def _finished_counts(self, outputs: Columns) -> IntArray:
         """Returns how many flows finished."""
-        return outputs.counts[NUM_FINISHED]
+        counts: IntArray = outputs.counts[NUM_FINISHED]
+        return counts
 
     def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
         """Draws episodes into networks."""
