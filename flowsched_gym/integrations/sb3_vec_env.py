@@ -9,6 +9,7 @@ for 4,096; everything else that the step told is in ``vector_infos``.
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import gymnasium
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from flowsched_gym.envs.infos import LazyInfos
 from flowsched_gym.errors import ConfigError, MissingDependencyError
 from flowsched_gym.registration import system_of
 
@@ -88,7 +90,7 @@ class SB3VecEnv(VecEnv):
             options=options or None,
         )
         for index in np.flatnonzero(begins_anew).tolist():
-            self.reset_infos[index] = _info_of(self.vector_infos, index)
+            self.reset_infos[index] = _info_of(self.vector_infos, index).copy()
         self._reset_seeds()
         self.set_options(None)
         return cast(VecEnvObs, observations)
@@ -103,17 +105,17 @@ class SB3VecEnv(VecEnv):
         Returns:
             New arrays of observations, (num_envs, size), rewards, (num_envs,) float32, and ends, (num_envs,) bool;
             and a dict for each environment, which holds, where an episode has ended, its last info,
-            ``terminal_observation`` and ``TimeLimit.truncated``.
+            ``terminal_observation`` and ``TimeLimit.truncated``. What is costly in it, such as ``episode_metrics``,
+            is made when it is first read.
         """
         observations, rewards, terminated, truncated, self.vector_infos = self.envs.step(self._actions)
         dones = terminated | truncated
         infos = self._empty_infos()
         for index in np.flatnonzero(dones).tolist():
-            infos[index] = _info_of(self.vector_infos["final_info"], index) | {
-                "TimeLimit.truncated": bool(truncated[index] and not terminated[index]),
-                "terminal_observation": np.array(self.vector_infos["final_obs"][index]),
-            }
-            self.reset_infos[index] = _info_of(self.vector_infos, index)
+            info = infos[index] = _info_of(self.vector_infos["final_info"], index)
+            info["TimeLimit.truncated"] = bool(truncated[index] and not terminated[index])
+            info["terminal_observation"] = np.array(self.vector_infos["final_obs"][index])
+            self.reset_infos[index] = _info_of(self.vector_infos, index).copy()
         return observations, rewards.astype(np.float32), dones, infos
 
     def close(self) -> None:
@@ -179,13 +181,17 @@ class SB3VecEnv(VecEnv):
         Raises:
             AttributeError: They have no such attribute.
         """
-        base: Any = self.envs.unwrapped
-        values = base.get_attr(attr_name)
-        return [values[index] for index in self._get_indices(indices)]
+        return self._call(attr_name, indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Gives an attribute of the environments asked for a value."""
+        """Gives an attribute of the environments asked for a value.
+
+        Raises:
+            AttributeError: The environments are no objects of their own, as those of a native vector are not.
+        """
         base: Any = self.envs.unwrapped
+        if not hasattr(base, "set_attr"):
+            raise AttributeError(f"the environments of {type(base).__name__} have no attributes that can be set")
         values = [value] * self.num_envs if indices is None else list(base.get_attr(attr_name))
         for index in self._get_indices(indices):
             values[index] = value
@@ -200,20 +206,13 @@ class SB3VecEnv(VecEnv):
 
         Raises:
             AttributeError: They have no such method.
-            ConfigError: It would have to be called of some environments alone, and the vector environment cannot.
         """
-        chosen = list(self._get_indices(indices))
         if method_name == MASKS:
             masks = self.action_masks()
-            return list(masks) if indices is None else [masks[index] for index in chosen]
-        base: Any = self.envs.unwrapped
-        if indices is None:
-            return list(base.call(method_name, *method_args, **method_kwargs))
-        if not hasattr(base, "envs"):
-            raise ConfigError(
-                f"indices is {chosen}: {type(base).__name__} calls {method_name} of all environments only"
-            )
-        return [base.envs[index].get_wrapper_attr(method_name)(*method_args, **method_kwargs) for index in chosen]
+            return list(masks) if indices is None else [masks[index] for index in self._get_indices(indices)]
+        if method_name == "render" and indices is None:
+            return list(self.envs.render() or [None] * self.num_envs)
+        return self._call(method_name, indices, *method_args, **method_kwargs)
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
         """Tells of each environment asked for whether it wears a wrapper; those of a native vector wear none."""
@@ -226,6 +225,20 @@ class SB3VecEnv(VecEnv):
             warnings.warn(f"render_mode is {self.render_mode!r}: there are images with 'rgb_array' alone", stacklevel=2)
             return [None] * self.num_envs
         return cast(Sequence[npt.NDArray[np.uint8]], self.envs.render())
+
+    def _call(self, name: str, indices: VecEnvIndices, *args: Any, **kwargs: Any) -> list[Any]:
+        """Returns an attribute of each environment asked for, or what it returns where it is a method."""
+        base: Any = self.envs.unwrapped
+        chosen = list(self._get_indices(indices))
+        if indices is not None and hasattr(base, "envs"):
+            found = [base.envs[index].get_wrapper_attr(name) for index in chosen]
+            return [value(*args, **kwargs) if callable(value) else value for value in found]
+        try:
+            values = base.call(name, *args, **kwargs)
+        except ConfigError as error:
+            # What a native vector says of a name that it does not know; Stable-Baselines3 asks in this way.
+            raise AttributeError(str(error)) from None
+        return [values[index] for index in chosen]
 
     def _empty_infos(self) -> list[dict[str, Any]]:
         """Returns an empty dict for each environment, made anew only if somebody wrote into one since.
@@ -273,18 +286,22 @@ def make_sb3_vec_env(
 
 
 def _info_of(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
-    """Takes the info of one environment out of those of a vector environment."""
-    found: dict[str, Any] = {}
-    for name, values in infos.items():
-        present = infos.get(f"_{name}")
-        if present is None or not present[index] or name in ("final_obs", "final_info"):
-            continue
-        if isinstance(values, Mapping):
-            found[name] = _info_of(values, index)
-        else:
-            value = values[index]
-            if isinstance(value, np.generic):
-                value = value.item()
-            # A row would keep the whole array alive.
-            found[name] = value.copy() if isinstance(value, np.ndarray) else value
-    return found
+    """Takes the info of one environment out of those of a vector environment, each value when it is first read."""
+    names = [
+        name
+        for name in infos
+        if name not in ("final_obs", "final_info") and f"_{name}" in infos and infos[f"_{name}"][index]
+    ]
+    return LazyInfos({}, {name: partial(_value_of, infos, name, index) for name in names})
+
+
+def _value_of(infos: Mapping[str, Any], name: str, index: int) -> Any:
+    """Takes one value of one environment, as a single environment would have it."""
+    values = infos[name]
+    if isinstance(values, Mapping):
+        return _info_of(values, index).copy()
+    value = values[index]
+    if isinstance(value, np.generic):
+        return value.item()
+    # A row would keep the whole array alive.
+    return value.copy() if isinstance(value, np.ndarray) else value
