@@ -1,16 +1,20 @@
 """Makes the environments that policies are evaluated in: single ones, and vectors that play many episodes at once."""
 
 import inspect
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
 
+from flowsched_gym.envs import FlowSchedVectorEnv
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import load_target, system_of
 
-__all__ = ["make_environment", "make_vector"]
+__all__ = ["has_machine_code", "has_vector", "make_environment", "make_vector"]
 
 
 def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
@@ -35,8 +39,28 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
     return gymnasium.make(spec.id, **kwargs)
 
 
-def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> VectorEnv[Any, Any, Any]:
-    """Makes a vector of environments of this package: the system's own one, or else Gymnasium's of single ones.
+def has_vector(env_id: str) -> bool:
+    """Tells whether a system has a native vector environment.
+
+    Raises:
+        ConfigError: There is no such environment.
+    """
+    return system_of(env_id)[1].vector_entry_point is not None
+
+
+def has_machine_code(env_id: str) -> bool:
+    """Tells whether the native vector environment of a system that has one can start at once.
+
+    If not, its rules are compiled first, which takes half a minute; then they are on disk.
+    """
+    entry_point = system_of(env_id)[1].vector_entry_point
+    assert entry_point is not None
+    module = sys.modules[load_target(entry_point).__module__]
+    return all(_is_compiled(each) for each in vars(module).values() if isinstance(each, Dispatcher))
+
+
+def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
+    """Makes the native vector environment of a system that has one.
 
     Nothing is reset by itself: whoever plays says which environments begin which episodes.
 
@@ -48,14 +72,17 @@ def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> Vec
     Raises:
         ConfigError: There is no such environment.
     """
-    spec = system_of(env_id)[1]
-    mode: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED}
-    own = spec.vector_entry_point is not None
-    return gymnasium.make_vec(
-        spec.id,
+    envs: Any = gymnasium.make_vec(
+        system_of(env_id)[1].id,
         num_envs=num_envs,
-        vectorization_mode="vector_entry_point" if own else "sync",
-        vector_kwargs=None if own else mode,
-        **(mode if own else {}),
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=AutoresetMode.DISABLED,
         **kwargs,
     )
+    return cast(FlowSchedVectorEnv, envs)
+
+
+def _is_compiled(rule: Any) -> bool:
+    """Tells whether there is machine code of a rule, in this process or on disk."""
+    cache = rule._cache
+    return bool(rule.signatures) or (isinstance(cache, FunctionCache) and bool(cache._cache_file._load_index()))

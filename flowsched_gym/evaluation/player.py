@@ -1,17 +1,18 @@
-"""Plays the episodes of an evaluation: side by side in a vector environment where the policy allows it.
+"""Plays the episodes of an evaluation: side by side in a native vector environment where the policy allows it.
 
 A policy allows it that promises to be pure (`flowsched_gym.policies.Policy`): heuristics that compare columns, and
 models wrapped by `flowsched_gym.integrations.batched_model`. Every other one, which may draw or remember, is played in
-a single environment, one episode after the other, and so is any policy that is asked to draw
-(``deterministic=False``) and any environment with a render mode. How many episodes are played at once, and by which
-engine, is never seen in a result.
+a single environment, one episode after the other. So is any policy that is asked to draw (``deterministic=False``), any
+environment with a render mode, any whose system has no native vector environment, and little work as long as that one
+would have to be compiled first. A result does not show how many episodes were played at once, and by which engine.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flowsched_gym.evaluation.environment import make_environment, make_vector
+from flowsched_gym.envs import FlowSchedVectorEnv
+from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_environment, make_vector
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
 from flowsched_gym.model import Records
@@ -28,6 +29,8 @@ MAX_ENVS: Final = 256
 """Episodes played at once; more would not be faster."""
 MAX_FLOWS: Final = 250_000
 """Flows of all episodes played at once, as long as there is more than one: some hundred bytes each."""
+LITTLE_WORK: Final = 50_000
+"""Flows that are played sooner one episode after the other than rules are compiled, by models too."""
 
 
 class Player:
@@ -49,7 +52,7 @@ class Player:
         self.env = make_environment(env_id, kwargs)
         self._env_id = env_id
         self._kwargs = dict(kwargs)
-        self._vector: Any = None
+        self._vector: FlowSchedVectorEnv | None = None
 
     def play(
         self,
@@ -80,8 +83,9 @@ class Player:
         seeds = range(seed, seed + episodes)
         if progress is not None:
             progress(0, episodes)
-        if deterministic and is_pure(policy) and self._kwargs.get("render_mode") is None:
-            return self._play_side_by_side(policy, seeds, progress, on_records)
+        vector = self._vector_for(seeds) if deterministic and is_pure(policy) else None
+        if vector is not None:
+            return self._play_side_by_side(vector, policy, seeds, progress, on_records)
         results = []
         for episode in range(episodes):
             results.append(rollout(self.env, policy, seed=seeds[episode], deterministic=deterministic))
@@ -98,35 +102,39 @@ class Player:
             self._vector.close()
 
     def _play_side_by_side(
-        self, policy: Policy, seeds: range, progress: Progress | None, on_records: OnRecords | None
+        self,
+        vector: FlowSchedVectorEnv,
+        policy: Policy,
+        seeds: range,
+        progress: Progress | None,
+        on_records: OnRecords | None,
     ) -> tuple[EpisodeResult, ...]:
         """Plays episodes in a vector."""
-        vector = self._vector_for(seeds)
         num_done = 0
 
-        def tell(places: Sequence[int], rows: Sequence[int]) -> None:
+        def tell(episode: int, number: int) -> None:
             nonlocal num_done
+            num_done += 1
             if on_records is not None:
-                records = vector.call("records")
-                for place, row in zip(places, rows, strict=True):
-                    on_records(place, records[row])
-            for _ in places:
-                num_done += 1
-                if progress is not None:
-                    progress(num_done, len(seeds))
+                on_records(episode, vector.records(number))
+            if progress is not None:
+                progress(num_done, len(seeds))
 
         return tuple(rollout_vector(vector, policy, seeds=seeds, ended=tell))
 
-    def _vector_for(self, seeds: range) -> Any:
-        """Returns a vector for some episodes: that of the last time, if its size is right."""
+    def _vector_for(self, seeds: range) -> FlowSchedVectorEnv | None:
+        """Returns a vector for some episodes, that of the last time if its size is right; None if there is no use."""
+        if not has_vector(self._env_id) or self._kwargs.get("render_mode") is not None:
+            return None
         self.env.reset(seed=seeds[0])
         num_flows = self.env.get_wrapper_attr("workload").num_flows
+        if len(seeds) * num_flows <= LITTLE_WORK and not has_machine_code(self._env_id):
+            return None
         most = max(1, min(MAX_ENVS, MAX_FLOWS // num_flows))
         # In rounds of equal size nobody waits for a last, small one.
         num_envs = math.ceil(len(seeds) / math.ceil(len(seeds) / most))
-        if self._vector is not None and self._vector.num_envs != num_envs:
-            self._vector.close()
-            self._vector = None
-        if self._vector is None:
+        if self._vector is None or self._vector.num_envs != num_envs:
+            if self._vector is not None:
+                self._vector.close()
             self._vector = make_vector(self._env_id, self._kwargs, num_envs=num_envs)
         return self._vector

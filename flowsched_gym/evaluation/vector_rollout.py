@@ -13,8 +13,8 @@ from flowsched_gym.policies import Policy
 
 __all__ = ["Ended", "rollout_vector"]
 
-Ended = Callable[[Sequence[int], Sequence[int]], None]
-"""Is called with the places, among the seeds, of episodes that have just ended, and the environments they ended in."""
+Ended = Callable[[int, int], None]
+"""Is called with the place, among the seeds, of an episode that has just ended, and the environment it ended in."""
 
 
 def rollout_vector(
@@ -31,7 +31,7 @@ def rollout_vector(
         policy: Asked for its most likely actions, of all environments together; it is given ``action_masks`` where it
             accepts them.
         seeds: Seeds of the resets, at least one.
-        ended: Called whenever episodes have ended, before their environments are reset.
+        ended: Called for every episode that has ended, before its environment is reset.
 
     Returns:
         The episodes, in the order of the seeds.
@@ -69,8 +69,8 @@ def rollout_vector(
                 reward=float(rewards_so_far[row]),
                 metrics=metrics,
             )
-        if ended is not None and len(counted):
-            ended(places[counted].tolist(), counted.tolist())
+            if ended is not None:
+                ended(int(places[row]), row)
         if len(results) < len(seeds):
             places[rows] = np.arange(num_begun, num_begun + len(rows))
             num_begun += len(rows)

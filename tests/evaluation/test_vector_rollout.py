@@ -1,17 +1,22 @@
 """Holds episodes played side by side to the same episodes played one after the other, bit by bit."""
 
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import EpisodeResult, Player, evaluate, make_environment, rollout
 from flowsched_gym.evaluation import player as player_module
-from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_vector
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
 from flowsched_gym.policies import EarliestDeadline, is_pure
 from flowsched_gym.registration import make_policy, policy_specs
@@ -63,6 +68,24 @@ class PureOldest(Oldest):
     pure: ClassVar[bool] = True
 
 
+KINDS = ("native", "sync")
+"""Our own vector environment, and Gymnasium's of single ones."""
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets no evaluation depend on what is compiled on this machine."""
+    monkeypatch.setattr(player_module, "has_machine_code", lambda env_id: True)
+
+
+def make_envs(kind: str, kwargs: dict[str, Any], *, num_envs: int) -> Any:
+    """Makes a vector that waits to be reset."""
+    if kind == "native":
+        return make_vector(ARTEMIS, kwargs, num_envs=num_envs)
+    mode = {"autoreset_mode": AutoresetMode.DISABLED}
+    return gymnasium.make_vec(ARTEMIS, num_envs=num_envs, vectorization_mode="sync", vector_kwargs=mode, **kwargs)
+
+
 def bits(episodes: Iterable[EpisodeResult]) -> list[tuple[Any, ...]]:
     """Returns all that episodes hold, with numbers as their bits."""
     return [
@@ -85,12 +108,13 @@ def one_by_one(env_id: str, policy: Any, seeds: Sequence[int], kwargs: dict[str,
 
 @pytest.mark.parametrize("policy", ["edf", "lifo", LastAllowed()], ids=["edf", "lifo", "masks"])
 @pytest.mark.parametrize("name", list(CASES))
-def test_episodes_in_a_vector_are_those_of_a_single_environment(name: str, policy: Any) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_episodes_in_a_vector_are_those_of_a_single_environment(kind: str, name: str, policy: Any) -> None:
     kwargs, seeds = CASES[name], range(30, 37)
     expected = bits(one_by_one(ARTEMIS, policy, seeds, kwargs))
 
     for num_envs in (1, 3, 7, 9):
-        envs = make_vector(ARTEMIS, kwargs, num_envs=num_envs)
+        envs = make_envs(kind, kwargs, num_envs=num_envs)
         chosen = make_policy(policy, make_environment(ARTEMIS, kwargs)) if isinstance(policy, str) else policy
         assert bits(rollout_vector(envs, chosen, seeds=seeds)) == expected, f"{num_envs} environments"
 
@@ -109,8 +133,9 @@ def test_the_cases_are_what_they_are_called() -> None:
 
 
 @pytest.mark.parametrize("seeds", [[5, 9, 2], [0]], ids=str)
-def test_seeds_need_no_order(seeds: list[int]) -> None:
-    envs = make_vector(ARTEMIS, CASES["both"], num_envs=2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_need_no_order(kind: str, seeds: list[int]) -> None:
+    envs = make_envs(kind, CASES["both"], num_envs=2)
 
     played = rollout_vector(envs, LastAllowed(), seeds=seeds)
 
@@ -118,23 +143,24 @@ def test_seeds_need_no_order(seeds: list[int]) -> None:
     assert bits(played) == bits(one_by_one(ARTEMIS, LastAllowed(), seeds, CASES["both"]))
 
 
-def test_a_vector_can_be_played_again() -> None:
-    envs = make_vector(ARTEMIS, CASES["both"], num_envs=3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vector_can_be_played_again(kind: str) -> None:
+    envs = make_envs(kind, CASES["both"], num_envs=3)
 
     first, again = (bits(rollout_vector(envs, LastAllowed(), seeds=range(5))) for _ in range(2))
 
     assert again == first
 
 
-def test_those_that_have_ended_are_told_while_their_environments_are_as_they_ended() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_those_that_have_ended_are_told_while_their_environments_are_as_they_ended(kind: str) -> None:
     kwargs, told = CASES["both"], {}
-    envs: Any = make_vector(ARTEMIS, kwargs, num_envs=3)
+    envs = make_envs(kind, kwargs, num_envs=3)
 
-    def ended(places, rows):
-        records = envs.call("records")
-        for place, row in zip(places, rows, strict=True):
-            assert place not in told
-            told[place] = records[row].completion_time.tobytes()
+    def ended(place, number):
+        assert place not in told
+        records = envs.records(number) if kind == "native" else envs.envs[number].get_wrapper_attr("records")()
+        told[place] = records.completion_time.tobytes()
 
     rollout_vector(envs, LastAllowed(), seeds=range(5), ended=ended)
 
@@ -149,7 +175,7 @@ def test_a_vector_of_another_package_is_refused() -> None:
         "CartPole-v1",
         num_envs=2,
         vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED},
+        vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED},
     )
     with pytest.raises(ConfigError, match="gives no episode_metrics"):
         rollout_vector(envs, Oldest(), seeds=[0])
@@ -184,6 +210,44 @@ def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.Mon
 
     assert {shape[0] for shape, _ in policy.asked} == {3}
     assert len(policy.asked) == 3 * 30
+
+
+def test_little_work_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "has_machine_code", lambda env_id: False)
+    shapes = []
+    for little in (60, 59):
+        monkeypatch.setattr(player_module, "LITTLE_WORK", little)
+        policy = PureOldest()
+        evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=BRIEF)
+        shapes.append({shape[:-1] for shape, _ in policy.asked})
+
+    assert shapes == [{()}, {(2,)}]
+
+
+def test_a_system_without_a_native_vector_is_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "has_vector", lambda env_id: False)
+    policy = PureOldest()
+
+    result = evaluate(ARTEMIS, policy, episodes=2, seed=0, kwargs=BRIEF)
+
+    assert {len(shape) for shape, _ in policy.asked} == {1}
+    assert bits(result.episodes) == bits(one_by_one(ARTEMIS, PureOldest(), range(2), BRIEF))
+
+
+def test_machine_code_is_there_once_it_has_been_used() -> None:
+    assert has_vector(ARTEMIS)
+    make_vector(ARTEMIS, BRIEF, num_envs=2).reset(seed=0)
+    rollout_vector(make_vector(ARTEMIS, BRIEF, num_envs=2), PureOldest(), seeds=[0])
+
+    assert has_machine_code(ARTEMIS)
+
+
+def test_machine_code_is_not_there_before(tmp_path: Path) -> None:
+    program = f"from flowsched_gym.evaluation.environment import has_machine_code; print(has_machine_code({ARTEMIS!r}))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    printed = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+
+    assert printed.stdout == b"False\n"
 
 
 def test_a_policy_without_the_promise_is_asked_one_by_one() -> None:
