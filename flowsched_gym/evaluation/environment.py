@@ -84,5 +84,7 @@ def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> Flo
 
 def _is_compiled(rule: Any) -> bool:
     """Tells whether there is machine code of a rule, in this process or on disk."""
-    cache = rule._cache
-    return bool(rule.signatures) or (isinstance(cache, FunctionCache) and bool(cache._cache_file._load_index()))
+    if rule.signatures:
+        return True
+    file = rule._cache._cache_file if isinstance(rule._cache, FunctionCache) else None
+    return file is not None and bool(file._load_index())  # type: ignore[no-untyped-call]  # Numba's
