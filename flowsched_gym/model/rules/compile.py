@@ -3,21 +3,39 @@
 Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
 into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
 of every cached function is a digest of the sources of all rules and of the compiled engine.
+
+Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
+are called event by event are patient: where no machine code is on disk yet, they run as the plain functions that they
+are, to the same bits, and each is compiled when it has taken ``PATIENCE`` that way.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Final, TypeVar, cast
 
-from numba import njit
+import numpy as np
+from numba import njit, typeof
+from numba.core.caching import FunctionCache
 
-__all__ = ["allocating_rule", "inlined_rule", "rule"]
+__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy"}
 PACKAGE: Final = Path(__file__).parents[2]
+LOGGER: Final = logging.getLogger(__name__)
+
+PATIENCE: float = 0.25
+"""Time in s that a patient rule may take as a plain function before it is compiled, which takes 0.1 to 1 s."""
+PATIENT: Final = frozenset(
+    f"flowsched_gym.model.rules.{name}" for name in ("observation", "progress", "sharing", "tokens", "transport")
+)
+"""Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
+LONGEST_PATIENT: Final = 10_000
+"""Elements of an array that is too long for patience: one plain call could take as long as compiling."""
 COMPILED_FOLDERS: Final = ("model", "batch", "disciplines", "systems", "workload")
 
 
@@ -57,14 +75,91 @@ def allocating_rule(function: Function) -> Function:
     return _compile(function, _nrt=True)
 
 
+def compiled_for(function: Function, *arguments: object) -> Function:
+    """Returns the machine code of a rule for arguments of the types of these, and of no others.
+
+    A call then need not find out the types of its arguments, which takes 0.2 us for each array.
+    """
+    dispatcher = cast(Any, function)
+    if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT is set
+        return function
+    types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
+    dispatcher.compile(types)
+    return cast(Function, dispatcher.get_overload(types))
+
+
 def _compile(function: Function, **options: Any) -> Function:
     """Compiles with the options of all rules and some more."""
-    options |= OPTIONS
+    dispatcher = njit(**OPTIONS, **options)(function)
+    if dispatcher is function:  # NUMBA_DISABLE_JIT is set
+        return function
     try:
-        dispatcher = njit(cache=True, **options)(function)
+        dispatcher._cache = _Cache(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
-        return cast(Function, njit(**options)(function))
-    dispatcher._cache._cache_file._source_stamp = STAMP
+    if function.__module__ in PATIENT:
+        dispatcher._compile_for_args = _Patience(dispatcher)
     return cast(Function, dispatcher)
+
+
+class _Cache(FunctionCache):
+    """Keeps machine code on disk for as long as no source changes."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        """Looks for a folder to write to."""
+        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba has no types
+        self._cache_file._source_stamp = STAMP
+
+    def save_overload(self, signature: object, data: object) -> None:
+        """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
+        try:
+            super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba has no types
+        except OSError as error:
+            LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
+
+
+class _Patience:
+    """Chooses what a rule runs as. Numba asks it whenever there is no machine code for the types of the arguments.
+
+    Args:
+        dispatcher: The compiled rule.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        """Keeps how Numba would choose."""
+        # Machine code does not warn of an overflow either.
+        self._function = np.errstate(all="ignore")(dispatcher.py_func)
+        self._cache = dispatcher._cache
+        self._compile = dispatcher._compile_for_args
+        self._spent = 0.0
+        self._begin = 0.0
+
+    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+        """Returns the function to call with these arguments."""
+        self._begin = perf_counter()
+        if self._spent < PATIENCE and not self._is_cached():
+            longest = max(getattr(each, "size", 0) for each in (*arguments, *keywords.values()))
+            if longest <= LONGEST_PATIENT:
+                return self._run
+        self._spent = PATIENCE
+        return cast(Callable[..., object], self._compile(*arguments, **keywords))
+
+    def _is_cached(self) -> bool:
+        """Looks, before the first call, whether there is machine code on disk."""
+        if self._spent > 0.0 or not isinstance(self._cache, _Cache):
+            return False
+        return bool(self._cache._cache_file._load_index())  # type: ignore[no-untyped-call]  # Numba has no types
+
+    def _run(self, *arguments: object, **keywords: object) -> object:
+        """Runs the plain function, and returns Python's own numbers as machine code does."""
+        result = _as_python(self._function(*arguments, **keywords))
+        self._spent += perf_counter() - self._begin
+        return result
+
+
+def _as_python(result: object) -> object:
+    """Turns NumPy's numbers into Python's."""
+    if isinstance(result, tuple):
+        return tuple(_as_python(each) for each in result)
+    return result.item() if isinstance(result, np.generic) else result

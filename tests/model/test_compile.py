@@ -1,0 +1,190 @@
+"""Tells when rules are compiled, where their machine code is kept, and that a rule without it gives the same bits."""
+
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from flowsched_gym.model.rules.compile import rule
+from tests.envs.episodes import run_python
+
+PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
+
+EPISODES: Final = """
+import json
+from numba.core import event
+from flowsched_gym.model.rules import compile as compiling
+if {patience} is not None:
+    compiling.PATIENCE = {patience}
+with event.install_recorder("numba:compile") as recorder:
+    from flowsched_gym.model.rules.sharing import share_links
+    from flowsched_gym.registration import system_of
+    from tests.envs.episodes import combinations, fingerprint
+    environment = system_of("flowsched/Artemis-v0")[1]
+    cases = list(combinations(environment))[::{stride}]
+    fingerprints = [fingerprint(environment.id, 5, **case) for case in cases]
+files = compiling.__file__, share_links.py_func.__code__.co_filename
+print(json.dumps([fingerprints, len(recorder.buffer), len(share_links.signatures), files]))
+"""
+"""Plays episodes; prints what came of them, and how much was compiled."""
+
+PLAIN: Final = float("inf")
+AT_ONCE: Final = 0.0
+
+
+def play(patience: float | None, *, stride: int = 9, **variables: str) -> tuple[list[str], int, int, list[str]]:
+    """Plays in a fresh process; returns fingerprints, compilations, signatures of a rule, and files of the code."""
+    program = EPISODES.format(patience=None if patience is None else f"float({str(patience)!r})", stride=stride)
+    found = json.loads(run_python(program, **variables))
+    return tuple(found)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder that a process has filled with the machine code of the rules."""
+    folder = tmp_path_factory.mktemp("cache")
+    _, compilations, signatures, _ = play(AT_ONCE, NUMBA_CACHE_DIR=str(folder))
+    assert compilations > 0
+    assert signatures > 0
+    return folder
+
+
+def files_of(folder: Path) -> dict[str, int]:
+    """Returns when each file of a folder was written."""
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.nb*")}
+
+
+def test_a_second_process_loads_what_the_first_has_compiled(cache: Path) -> None:
+    before = files_of(cache)
+    fingerprints, compilations, signatures, _ = play(None, NUMBA_CACHE_DIR=str(cache))
+
+    assert any("share_links" in name for name in before)
+    assert compilations == 0
+    assert signatures > 0
+    assert files_of(cache) == before
+    assert len(set(fingerprints)) == len(fingerprints)
+
+
+def test_the_first_episodes_on_a_machine_wait_for_no_compilation(cache: Path, tmp_path: Path) -> None:
+    fingerprints, compilations, signatures, _ = play(None, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
+
+    assert (compilations, signatures) == (0, 0)
+    assert files_of(tmp_path) == {}
+    assert fingerprints == play(None, stride=30, NUMBA_CACHE_DIR=str(cache))[0]
+
+
+def test_rules_give_the_same_bits_and_types_compiled_or_not(cache: Path, tmp_path: Path) -> None:
+    compiled, _, signatures, _ = play(AT_ONCE, stride=1, NUMBA_CACHE_DIR=str(cache))
+    plain, *uncompiled, _ = play(PLAIN, stride=1, NUMBA_CACHE_DIR=str(tmp_path))
+
+    assert signatures > 0
+    assert uncompiled == [0, 0]
+    assert plain == compiled
+    assert len(set(plain)) > len(plain) // 2
+
+
+def test_rules_are_compiled_when_their_patience_ends(tmp_path: Path) -> None:
+    _, compilations, signatures, _ = play(0.02, NUMBA_CACHE_DIR=str(tmp_path))
+
+    assert compilations > 0
+    assert signatures > 0
+
+
+def test_long_arrays_are_given_to_machine_code_at_once(tmp_path: Path) -> None:
+    program = """
+import numpy as np
+from flowsched_gym.model.rules.transport import wire_volume
+for num_flows in (10_000, 10_001):
+    wire_volume(np.ones(num_flows), 0.0, 0.0, np.empty(num_flows))
+    print(len(wire_volume.signatures))
+"""
+
+    assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["0", "1"]
+
+
+def test_a_rule_that_has_no_machine_code_yet_warns_of_no_overflow_either(tmp_path: Path) -> None:
+    program = """
+import numpy as np
+from flowsched_gym.model.rules.progress import next_event_time
+live, attained, left = np.zeros(1, np.int64), np.zeros(1), np.full(1, 1e300)
+slow, never = np.full(1, 1e-300), np.full(1, np.inf)
+print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_event_time.signatures))
+"""
+
+    assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "5.0 0"
+
+
+def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
+    installed = tmp_path / "flowsched_gym"
+    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
+    rules, head = installed / "model" / "rules", "from flowsched_gym.model.rules.compile import rule\n"
+    (rules / "outer.py").write_text(
+        f"{head}from flowsched_gym.model.rules.inner import inner\n@rule\ndef outer(x):\n    return 10 * inner(x)\n"
+    )
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+    for number in (1, 2):
+        (rules / "inner.py").write_text(f"{head}@rule\ndef inner(x):\n    return x + {number}\n")
+        program = "from flowsched_gym.model.rules.outer import outer; print(outer(0))"
+
+        assert run_python(program, **variables) == f"{10 * number}"
+    assert any("outer" in name for name in files_of(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("patience", [None, AT_ONCE])
+def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Path, patience: float | None) -> None:
+    """Files stand where folders would be made; unlike permissions, they stop every user."""
+    installed = tmp_path / "installed" / "flowsched_gym"
+    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [installed, *(path for path in installed.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    home = tmp_path / "home"
+    home.touch()
+    nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(home))
+    path = os.pathsep.join([str(installed.parent), str(PACKAGE.parent)])
+    fingerprints, compilations, signatures, files = play(
+        patience, stride=30, NUMBA_CACHE_DIR="", PYTHONPATH=path, PYTHONSAFEPATH="1", **nowhere
+    )
+
+    assert all(Path(file).is_relative_to(installed) for file in files)
+    assert (compilations > 0) == (signatures > 0) == (patience == AT_ONCE)
+    assert fingerprints == play(None, stride=30, NUMBA_CACHE_DIR=str(cache))[0]
+    assert list(tmp_path.rglob("*.nb*")) == []
+
+
+def test_a_full_disk_stops_no_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(IndexDataCacheFile, "save", refuse)
+
+    @rule
+    def double(values: np.ndarray) -> None:
+        for place in range(len(values)):
+            values[place] *= 2.0
+
+    values = np.ones(2)
+    with caplog.at_level(logging.WARNING):
+        double(values)
+
+    assert values.tolist() == [2.0, 2.0]
+    assert "No space left on device" in caplog.text
+
+
+def test_an_environment_can_be_debugged_with_numba_switched_off() -> None:
+    program = """
+from flowsched_gym.registration import system_of
+from tests.envs.episodes import make, play
+steps = play(make(system_of("flowsched/Artemis-v0")[1]), seed=5)
+print([(step.action, step.observation.tolist(), step.reward, float(step.info["time"])) for step in steps])
+"""
+
+    assert run_python(program, NUMBA_DISABLE_JIT="1") == run_python(program)
