@@ -88,11 +88,12 @@ def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
 def _table(result: EvaluationResult) -> Table:
     """Lays out the reward and all metrics that are defined, with their intervals."""
     rows = []
-    for name, interval in result.intervals().items():
+    intervals = result.intervals()
+    for name, interval in intervals.items():
         if interval.mean == interval.mean:
             ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
             rows.append((name, f"{interval.mean:.6g}", *ends))
-    confidence = f"{next(iter(result.intervals().values())).confidence:.0%}"
+    confidence = f"{intervals['reward'].confidence:.0%}"
     return Table(columns=("metric", "mean", f"{confidence} from", "to"), rows=tuple(rows))
 
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval
+from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result", "write_text"]
 
@@ -120,7 +120,7 @@ class EvaluationResult:
 
     def intervals(self) -> dict[str, Interval]:
         """Returns the intervals of the reward and all metrics."""
-        return {name: self.interval(name) for name in ("reward", *self.metric_names)}
+        return bootstrap_intervals({name: self.values(name) for name in ("reward", *self.metric_names)})
 
     def as_dict(self) -> dict[str, object]:
         """Returns the content of the result file.

@@ -5,7 +5,7 @@ the ratio of their means, is much narrower than the two single intervals suggest
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ __all__ = [
     "MIN_EPISODES",
     "Interval",
     "bootstrap_interval",
+    "bootstrap_intervals",
     "interquartile_mean",
     "paired_difference",
     "paired_ratio",
@@ -96,9 +97,39 @@ def bootstrap_interval(
     Raises:
         ConfigError: An argument is not allowed.
     """
-    known = _one_dimensional(values, "values")
-    known = known[~np.isnan(known)]
-    return _resample((known,), statistic or _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    known = _known(values)
+    (interval,) = _resample(
+        [(known,)], statistic or _mean, confidence=confidence, num_resamples=num_resamples, seed=seed
+    )
+    return interval
+
+
+def bootstrap_intervals(
+    columns: Mapping[str, Sequence[float] | FloatArray],
+    *,
+    confidence: float = CONFIDENCE,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Estimates the means of several columns, each as `bootstrap_interval` does, from the same draws.
+
+    Args:
+        columns: Values by name, each as in `bootstrap_interval`.
+        confidence: As in `bootstrap_interval`.
+        num_resamples: As in `bootstrap_interval`.
+        seed: As in `bootstrap_interval`.
+
+    Raises:
+        ConfigError: An argument is not allowed.
+    """
+    known = {name: _known(values) for name, values in columns.items()}
+    found: dict[str, Interval] = {}
+    for count in {len(values) for values in known.values()}:
+        names = [name for name, values in known.items() if len(values) == count]
+        groups = [(known[name],) for name in names]
+        intervals = _resample(groups, _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+        found |= zip(names, intervals, strict=True)
+    return {name: found[name] for name in columns}
 
 
 def paired_difference(
@@ -123,7 +154,8 @@ def paired_difference(
         ConfigError: The lengths differ, or an argument is not allowed.
     """
     first, second = _pair(values, baseline)
-    return _resample((first - second,), _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    (interval,) = _resample([(first - second,)], _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    return interval
 
 
 def paired_ratio(
@@ -150,7 +182,8 @@ def paired_ratio(
     first, second = _pair(values, baseline)
     if len(second) and not second.all():
         raise ConfigError(f"baseline is 0 in row {int(np.argmin(second != 0))}: a ratio needs values other than 0")
-    return _resample((first, second), _ratio, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    (interval,) = _resample([(first, second)], _ratio, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    return interval
 
 
 def _mean(samples: FloatArray) -> FloatArray:
@@ -172,6 +205,12 @@ def _one_dimensional(values: Sequence[float] | FloatArray, name: str) -> FloatAr
     return array
 
 
+def _known(values: Sequence[float] | FloatArray) -> FloatArray:
+    """Keeps the episodes that have a value."""
+    array = _one_dimensional(values, "values")
+    return array[~np.isnan(array)]
+
+
 def _pair(
     values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -184,27 +223,42 @@ def _pair(
 
 
 def _resample(
-    columns: tuple[FloatArray, ...],
+    groups: Sequence[tuple[FloatArray, ...]],
     statistic: Callable[..., FloatArray],
     *,
     confidence: float,
     num_resamples: int,
     seed: int,
-) -> Interval:
-    """Draws episodes with replacement, the same ones for all columns, and reads the interval off the percentiles."""
+) -> list[Interval]:
+    """Draws episodes with replacement and reads intervals off the percentiles.
+
+    Args:
+        groups: The columns of each statistic, (num_episodes,), all of one length; the same episodes are drawn for all.
+        statistic: What to estimate from the columns of a group, along the last axis.
+        confidence: Share of such intervals that contain the truth, in (0, 1).
+        num_resamples: Resamples drawn, >= 1.
+        seed: Seed of the draws.
+
+    Returns:
+        An interval for each group.
+    """
     if isinstance(num_resamples, bool) or not isinstance(num_resamples, int) or num_resamples < 1:
         raise ConfigError(f"num_resamples is {num_resamples!r}: it must be an integer >= 1")
     generator = SeedStreams(seed)["bootstrap"]
-    count = len(columns[0])
-    estimate = float(statistic(*columns)) if count else math.nan
-    if count < MIN_EPISODES:
-        return Interval(mean=estimate, low=math.nan, high=math.nan, confidence=confidence, num_samples=count)
-    resampled = np.empty(num_resamples)
-    block = max(1, BLOCK_SIZE // count)
-    for begin in range(0, num_resamples, block):
-        end = min(begin + block, num_resamples)
-        rows = generator.integers(count, size=(end - begin, count))
-        resampled[begin:end] = statistic(*(column[rows] for column in columns))
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
-    return Interval(mean=estimate, low=float(low), high=float(high), confidence=confidence, num_samples=count)
+    count = len(groups[0][0])
+    estimates = [float(statistic(*columns)) if count else math.nan for columns in groups]
+    ends = np.full((2, len(groups)), math.nan)
+    if count >= MIN_EPISODES:
+        resampled = np.empty((len(groups), num_resamples))
+        block = max(1, BLOCK_SIZE // count)
+        for begin in range(0, num_resamples, block):
+            end = min(begin + block, num_resamples)
+            rows = generator.integers(count, size=(end - begin, count))
+            for number, columns in enumerate(groups):
+                resampled[number, begin:end] = statistic(*(column[rows] for column in columns))
+        tail = (1 - confidence) / 2
+        ends = np.quantile(resampled, [tail, 1 - tail], axis=1)
+    return [
+        Interval(mean=estimate, low=low, high=high, confidence=confidence, num_samples=count)
+        for estimate, (low, high) in zip(estimates, ends.T.tolist(), strict=True)
+    ]

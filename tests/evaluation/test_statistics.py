@@ -10,6 +10,7 @@ from flowsched_gym.evaluation import (
     MIN_EPISODES,
     Interval,
     bootstrap_interval,
+    bootstrap_intervals,
     interquartile_mean,
     paired_difference,
     paired_ratio,
@@ -55,6 +56,24 @@ def test_fewer_than_ten_episodes_give_a_mean_but_no_interval():
 def test_an_episode_without_a_value_is_left_out():
     interval = bootstrap_interval([1.0, np.nan] * 10)
     assert (interval.mean, interval.low, interval.high, interval.num_samples) == (1.0, 1.0, 1.0, 10)
+
+
+def test_many_intervals_at_once_are_those_of_each_column():
+    generator = np.random.default_rng(8)
+    columns = {
+        "first": generator.normal(3.0, 1.0, 40),
+        "gaps": np.where(np.arange(40) % 3, generator.random(40), np.nan),
+        "few": np.where(np.arange(40) < 5, 1.0, np.nan),
+        "second": generator.random(40),
+        "none": np.full(40, np.nan),
+    }
+    together = bootstrap_intervals(columns, seed=2, num_resamples=300, confidence=0.9)
+
+    assert list(together) == list(columns)
+    for name, values in columns.items():
+        alone = bootstrap_interval(values, seed=2, num_resamples=300, confidence=0.9)
+        assert repr(together[name]) == repr(alone), name
+    assert bootstrap_intervals({}) == {}
 
 
 def test_nothing_known_is_nan():
