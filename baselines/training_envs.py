@@ -29,8 +29,8 @@ __all__ = [
     "EnvironmentStates",
     "Episode",
     "RepeatableEpisode",
+    "ScoredState",
     "ScoredVecEnv",
-    "VectorState",
     "environment_states",
     "make_training_envs",
     "restore_environments",
@@ -57,7 +57,7 @@ class Episode(NamedTuple):
     actions: list[Any]
 
 
-class VectorState(NamedTuple):
+class ScoredState(NamedTuple):
     """Tells where a native vector environment is.
 
     Attributes:
@@ -71,7 +71,7 @@ class VectorState(NamedTuple):
     lengths: npt.NDArray[np.int64]
 
 
-EnvironmentStates = Sequence[Episode] | VectorState
+EnvironmentStates = Sequence[Episode] | ScoredState
 """Where the environments of a run are, each by its episode or all by the state of their vector."""
 
 
@@ -163,12 +163,12 @@ class ScoredVecEnv(VecEnvWrapper):
         # In double precision first, as single environments are scaled: the weights are then the same to the last bit.
         return observations, (self._reward_scale * paid).astype(np.float32), dones, infos
 
-    def get_state(self) -> VectorState:
+    def get_state(self) -> ScoredState:
         """Returns where the environments are; it can be pickled."""
         envs: Any = self.venv.envs.unwrapped
-        return VectorState(envs.get_state(), self._returns.copy(), self._lengths.copy())
+        return ScoredState(envs.get_state(), self._returns.copy(), self._lengths.copy())
 
-    def set_state(self, state: VectorState) -> None:
+    def set_state(self, state: ScoredState) -> None:
         """Brings the environments to where they were."""
         envs: Any = self.venv.envs.unwrapped
         envs.set_state(state.envs)
@@ -224,12 +224,12 @@ def restore_environments(envs: VecEnv, states: EnvironmentStates, observations: 
         ConfigError: The environments are stepped in another way than those of the run, or one of them arrives at
             another observation: it is not the one that the run was begun with.
     """
-    if isinstance(envs, ScoredVecEnv) is not isinstance(states, VectorState):
-        allowed = "native" if isinstance(states, VectorState) else "dummy or subproc"
+    if isinstance(envs, ScoredVecEnv) is not isinstance(states, ScoredState):
+        allowed = "native" if isinstance(states, ScoredState) else "dummy or subproc"
         raise ConfigError(
             f"environments are stepped by {_description(envs)}: the run was begun with vectorization={allowed}"
         )
-    if isinstance(states, VectorState):
+    if isinstance(states, ScoredState):
         assert isinstance(envs, ScoredVecEnv)
         envs.set_state(states)
         return

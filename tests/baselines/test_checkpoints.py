@@ -103,11 +103,16 @@ def test_a_damaged_checkpoint_is_one_clear_error(name, model, tmp_path) -> None:
         load_checkpoint(path, A2C, environments())
 
 
-def test_environments_of_another_kind_are_refused(tmp_path) -> None:
-    path = save(learned(Vectorization.dummy), tmp_path)
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [(Vectorization.native, "with k=10: this one has k=2"), (Vectorization.dummy, "does not repeat its episode")],
+    ids=str,
+)
+def test_environments_of_another_kind_are_refused(way, message, tmp_path) -> None:
+    path = save(learned(way), tmp_path)
 
-    with pytest.raises(ConfigError, match="does not repeat its episode"):
-        load_checkpoint(path, A2C, environments(Vectorization.dummy, k=2))
+    with pytest.raises(ConfigError, match=message):
+        load_checkpoint(path, A2C, environments(way, k=2))
 
 
 def test_environments_stepped_in_another_way_are_refused(model, tmp_path) -> None:

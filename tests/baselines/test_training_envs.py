@@ -59,11 +59,14 @@ def test_environments_go_on_as_if_they_had_never_stopped(steps: int, way: Vector
 
 
 def test_all_ways_to_step_environments_give_the_same() -> None:
-    vector, separate = make(reward_scale=0.1, num_envs=3), make(way=dummy, reward_scale=0.1, num_envs=3)
+    # Three times 0.3 is another number in single precision than in double.
+    vector, separate = (make(way=way, reward_scale=0.3, num_envs=3, k=8) for way in (native, dummy))
     assert type(vector) is not type(separate)
 
     assert vector.reset().tolist() == separate.reset().tolist()
-    assert act(vector, np.random.default_rng(4), 80) == act(separate, np.random.default_rng(4), 80)
+    history = act(vector, np.random.default_rng(4), 80)
+    assert history == act(separate, np.random.default_rng(4), 80)
+    assert max(max(rewards) for _, rewards, _ in history) > 0.8
 
 
 def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
