@@ -5,7 +5,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.loop import act_one, load_one, run_one, set_order
+from flowsched_gym.batch.loading import load_one, set_order
+from flowsched_gym.batch.loop import act_one, run_one
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline
@@ -99,7 +100,9 @@ class BatchSimulation:
             ConfigError: The discipline keeps state of its own, which cannot be copied.
         """
         if self.tables.own is not None:
-            raise ConfigError(f"{type(self._discipline).__name__} keeps state of its own: its networks cannot be copied")
+            raise ConfigError(
+                f"{type(self._discipline).__name__} keeps state of its own: its networks cannot be copied"
+            )
         return take(self.tables, numbers)
 
     def put(self, numbers: npt.NDArray[np.int64], snapshot: Snapshot) -> None:

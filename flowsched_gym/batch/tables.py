@@ -74,25 +74,12 @@ TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=Tr
 """Something that happens to a flow at a known time; sorted by (time, kind, row)."""
 
 FLOW_FIELDS: Final = (
-    *(
-        (name, "f8")
-        for name in (
-            "size",
-            "volume",
-            "arrival_time",
-            "deadline",
-            "attained",
-            "remaining",
-            "rate",
-            "weight",
-            "rate_cap",
-            "review_at",
-            "grant_time",
-            "completion_time",
-        )
-    ),
+    # One line for flows that send,
+    *((name, "f8") for name in ("volume", "attained", "remaining", "rate", "review_at", "weight", "rate_cap")),
     ("priority", "i4"),
     ("path", ROW),
+    # and one for those that wait.
+    *((name, "f8") for name in ("arrival_time", "deadline", "size", "grant_time", "completion_time")),
     ("place", ROW),  # place of its destination among those of the network
     ("admitted", "?"),
 )

@@ -1,12 +1,21 @@
 """Gathers the infos of many environments in Gymnasium's form: for each key an array, and under ``_key`` who has it."""
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LazyInfos", "empty_tuples", "merge_infos", "only", "only_entries", "only_tuples", "without_tuples"]
+__all__ = [
+    "LazyInfos",
+    "empty_tuples",
+    "lists_of_flows",
+    "merge_infos",
+    "only",
+    "only_entries",
+    "only_tuples",
+    "without_tuples",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -164,6 +173,23 @@ def empty_tuples(num_envs: int, numbers: IntArray) -> npt.NDArray[Any]:
     tuples = np.full(num_envs, None, dtype=object)
     for number in numbers.tolist():
         tuples[number] = ()
+    return tuples
+
+
+def lists_of_flows(rows: IntArray, counts: IntArray, flow_ids: Sequence[IntArray | None] | None) -> npt.NDArray[Any]:
+    """Makes, for each environment, the tuple of the ids of flows that finished.
+
+    Args:
+        rows: Rows of the flows, those of the first environment first.
+        counts: How many finished in each environment, (num_envs,).
+        flow_ids: For each environment the ids by row, or ``None`` where ids are rows.
+    """
+    tuples = empty_tuples(len(counts), np.arange(len(counts)))
+    listed, end = rows.tolist(), 0
+    for number in np.flatnonzero(counts).tolist():
+        begin, end = end, end + int(counts[number])
+        ids = None if flow_ids is None else flow_ids[number]
+        tuples[number] = tuple(listed[begin:end] if ids is None else ids[listed[begin:end]].tolist())
     return tuples
 
 

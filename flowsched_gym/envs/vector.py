@@ -135,37 +135,37 @@ class FlowSchedVectorEnv(VectorInfos):
         """
         if self._masks is None:
             raise SimulationError("there is no episode yet: call reset() first")
-        resetting = np.flatnonzero(self._over) if self._over.any() else None
+        resetting = np.flatnonzero(self._over) if self._num_over else None
         if resetting is not None and self.autoreset_mode is AutoresetMode.DISABLED:
             raise SimulationError(
                 f"environment {resetting[0]} has ended: reset it with options={{'reset_mask': ...}} before step()"
             )
         outputs = self._new_outputs()
         drawn = None if self._history is None else np.flatnonzero(~self._over)
-        finished = self._advance(actions, outputs)
+        finished, self._num_over = self._advance(actions, outputs)
         if drawn is not None:
             self._remember(drawn, actions)
         reward, terminated, truncated = self._results(outputs)
         self._num_steps += 1
-        measured = over = self._over
+        over, measured = self._over, None
+        if self._num_over:
+            measured = over.copy()
+            if resetting is not None:
+                measured[resetting] = False
+            measured = measured if measured.any() else None
         if self._max_steps is not None:
             late = self._num_steps >= self._max_steps
             if resetting is not None:
                 late[resetting] = False
-            if late.any():
-                measured = over.copy()
-                truncated |= late
-                over |= late
-        ended = None
+            truncated |= late
+            over |= late
+            self._num_over = int(np.count_nonzero(over))
         if resetting is not None:
             self._begin(resetting)
             self._observe(resetting, outputs)
-            measured = measured & over
-        if over.any():
-            ended = np.flatnonzero(over)
-        infos = self._infos_of_step(outputs, finished, resetting, measured if ended is not None else None)
-        if ended is not None and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            infos = self._reset_now(outputs, infos, ended)
+        infos = self._infos_of_step(outputs, finished, resetting, measured)
+        if self._num_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos = self._reset_now(outputs, infos, np.flatnonzero(over))
         self._masks = self._mask(outputs)
         if self._num_unready:
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
@@ -227,6 +227,7 @@ class FlowSchedVectorEnv(VectorInfos):
         self._put_own(targets, state.own)
         for name, values in state.columns.items():
             getattr(self, name)[chosen] = values
+        self._num_over = int(np.count_nonzero(self._over))
         for place, number in enumerate(chosen.tolist()):
             generator = np.random.Generator(np.random.PCG64())
             generator.bit_generator.state = state.generators[place]
@@ -305,8 +306,11 @@ class FlowSchedVectorEnv(VectorInfos):
         """Makes room for what a step returns."""
 
     @abstractmethod
-    def _advance(self, actions: IntArray, outputs: Any) -> IntArray:
-        """Applies actions where no environment is over, and updates ``_over``; returns the rows that finished.
+    def _advance(self, actions: IntArray, outputs: Any) -> tuple[IntArray, int]:
+        """Applies actions where no environment is over, and updates ``_over``.
+
+        Returns:
+            The rows that finished, environment by environment, and how many environments are over now.
 
         Raises:
             InvalidAction: An action is outside the action space; no environment has moved.

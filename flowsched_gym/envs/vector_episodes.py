@@ -49,6 +49,7 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         self._generator_seeds: list[int] = [-1] * num_envs
         self._current: IntArray = 2 * np.arange(num_envs)
         self._over: BoolArray = np.zeros(num_envs, dtype=np.bool_)
+        self._num_over = 0
         self._num_steps: IntArray = np.zeros(num_envs, dtype=np.int64)
         self._episode_seed: IntArray = np.full(num_envs, -1, dtype=np.int64)
         self._next_seed: IntArray = np.full(num_envs, -1, dtype=np.int64)
@@ -108,6 +109,7 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
                 raise self._failures.pop(number)
         self._current[numbers] ^= 1
         self._over[numbers] = False
+        self._num_over = int(np.count_nonzero(self._over))
         self._num_steps[numbers] = 0
         self._episode_seed[numbers] = self._next_seed[numbers]
         self._next_seed[numbers] = -1

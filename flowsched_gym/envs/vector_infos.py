@@ -13,6 +13,7 @@ from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.infos import (
     LazyInfos,
     empty_tuples,
+    lists_of_flows,
     merge_infos,
     only,
     only_entries,
@@ -44,7 +45,7 @@ class VectorInfos(VectorEpisodes):
     def _infos_of_step(
         self, outputs: Any, finished: IntArray, resetting: IntArray | None, measured: BoolArray | None
     ) -> Infos:
-        """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves."""
+        """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves, if any has."""
         everyone = np.ones(self.num_envs, dtype=np.bool_)
         paid = everyone
         if resetting is not None:
@@ -52,7 +53,7 @@ class VectorInfos(VectorEpisodes):
             paid[resetting] = False
         infos = self._gather(outputs, everyone, paid)
         deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
-        if measured is not None and measured.any():
+        if measured is not None:
             for name, column in self._columns_at_end(outputs).items():
                 infos[name], infos[f"_{name}"] = np.where(measured, column, 0), measured.copy()
             infos["_episode_metrics"] = measured.copy()
@@ -60,17 +61,23 @@ class VectorInfos(VectorEpisodes):
         return LazyInfos(infos, deferred)
 
     def _gather(self, outputs: Any, who: BoolArray, paid: BoolArray) -> Infos:
-        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``paid``."""
-        all_of_them = bool(who.all())
-        infos: Infos = {}
-        for name, column in self._columns(outputs).items():
-            infos[name], infos[f"_{name}"] = column if all_of_them else only_entries(column, who), who
+        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``paid``.
+
+        Where both are the same array, they are all environments.
+        """
         terms: Infos = {}
+        infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
+        if who is paid:
+            for name, column in self._columns(outputs).items():
+                infos[name], infos[f"_{name}"] = column, who
+            for name, column in self._terms(outputs).items():
+                terms[name], terms[f"_{name}"] = column.copy(), who
+            return infos
+        for name, column in self._columns(outputs).items():
+            infos[name], infos[f"_{name}"] = only_entries(column, who), who
         if paid.any():
             for name, column in self._terms(outputs).items():
-                terms[name], terms[f"_{name}"] = np.where(paid, column, 0.0), paid
-        infos["reward_terms"], infos["_reward_terms"] = terms, who
-        infos["_finished"] = who
+                terms[name], terms[f"_{name}"] = only_entries(column, paid), paid
         return infos
 
     def _finished_maker(self, outputs: Any, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
@@ -79,17 +86,7 @@ class VectorInfos(VectorEpisodes):
         flow_ids = None
         if self._flow_ids:
             flow_ids = [self._flow_ids.get(network) for network in self._current.tolist()]
-
-        def make() -> npt.NDArray[Any]:
-            tuples = empty_tuples(self.num_envs, np.arange(self.num_envs))
-            rows, end = finished.tolist(), 0
-            for number in np.flatnonzero(counts).tolist():
-                begin, end = end, end + int(counts[number])
-                ids = None if flow_ids is None else flow_ids[number]
-                tuples[number] = tuple(rows[begin:end] if ids is None else ids[rows[begin:end]].tolist())
-            return tuples
-
-        return make
+        return functools.partial(lists_of_flows, finished, counts, flow_ids)
 
     def _metrics_maker(self, numbers: IntArray, outputs: Any) -> Callable[[], Infos]:
         """Returns what makes the metrics of episodes that have ended."""

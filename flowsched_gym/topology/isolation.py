@@ -15,7 +15,8 @@ IntArray = npt.NDArray[np.int64]
 
 def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:
     """Returns round-trip times in s of paths with these one-way delays: both ways, and a packet on two links."""
-    return 2.0 * path_delay + 2.0 * transport.packet / topology.capacity[0]
+    round_trip: FloatArray = 2.0 * path_delay + 2.0 * transport.packet / topology.capacity[0]
+    return round_trip
 
 
 def isolated_fct(

@@ -1,12 +1,12 @@
 """Fills observations: numbers squashed into bounded columns, in loops that every engine compiles the same way.
 
-What a request asks for does not change while it waits, so it is squashed once (``fill_requirements``), not at each look.
+What a request asks for does not change while it waits: it is squashed once (``fill_requirements``), not at each look.
 """
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
-from typing import Final
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 

@@ -180,7 +180,7 @@ def _fill_class(
             if open_flows[link] > 0:
                 share = residual[link] / load[link]
                 if share < level:
-                    bottleneck, level = np.int64(link), share
+                    bottleneck, level = np.int64(link), share  # type: ignore[assignment]  # links may be unsigned
         if is_last and not any_cap and open_flows[bottleneck] == num_open:
             # All that are left cross this link.
             for place in range(first, last):

@@ -6,8 +6,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.loop import grant, hold, load, postpone, run
-from flowsched_gym.batch.tables import NOBODY, Tables, View, view
+from flowsched_gym.batch.loading import load
+from flowsched_gym.batch.loop import grant, hold, postpone, run
+from flowsched_gym.batch.prefetch import prefetch
+from flowsched_gym.batch.tables import CACHE_LINE, NOBODY, Rows, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.draws import DrawPlan, draw_episode
 from flowsched_gym.model.rules.observation import (
@@ -67,6 +69,9 @@ class DeferCode(IntEnum):
     WAIT = 1
     TO_BACK = 2
 
+
+STRIDE: Final = 3
+"""Environments from one look ahead to the next: about as many as are stepped while memory answers."""
 
 DEFER_WAIT: Final = int(DeferCode.WAIT)
 DEFER_TO_BACK: Final = int(DeferCode.TO_BACK)
@@ -141,26 +146,31 @@ class Drawn(NamedTuple):
 
 
 @rule
-def step(tables: Tables, own: Episodes, current: IntArray, over: BoolArray, actions: IntArray, out: Columns) -> int:
+def step(
+    tables: Tables, own: Episodes, current: IntArray, over: BoolArray, actions: IntArray, out: Columns
+) -> tuple[int, int]:
     """Applies an action in each environment that is not over, and runs it to its next decision or end.
 
     Returns:
-        Number of flows that finished; or, negated and less 1, the number of the first environment whose action is
-        outside the space: nothing is changed then.
+        Number of flows that finished, or, negated and less 1, the number of the first environment whose action is
+        outside the space: nothing is changed then. And the number of environments that are over now.
     """
     for e in range(len(current)):
         if not over[e] and not 0 <= actions[e] < own.num_actions:
-            return -1 - e
+            return -1 - e, 0
     t = view(tables)
     flows = tables.flows
     send_time, seen_at = flows["send_time"], flows["seen_at"]
     finished = 0
+    num_over = 0
     for e in range(len(current)):
+        _look_ahead(t, flows, own, current, e)
         out.counts[NUM_FINISHED, e] = 0
         out.amounts[REWARD, e] = 0.0
         out.flags[TERMINATED, e] = False
         out.flags[TRUNCATED, e] = False
         if over[e]:
+            num_over += 1
             continue
         n = current[e]
         net = t.networks[n]
@@ -172,6 +182,7 @@ def step(tables: Tables, own: Episodes, current: IntArray, over: BoolArray, acti
         ended = net.asking == NOBODY
         cut = not ended and episode.num_decisions >= own.max_decisions
         over[e] = ended or cut
+        num_over += over[e]
         out.flags[TERMINATED, e] = ended
         out.flags[TRUNCATED, e] = cut
         out.amounts[REWARD, e] = _pay(t, own, n)
@@ -180,7 +191,7 @@ def step(tables: Tables, own: Episodes, current: IntArray, over: BoolArray, acti
             out.finished[finished] = t.delivered[place] - n * t.num_rows
             finished += 1
         _show(t, own, send_time, seen_at, e, n, out)
-    return finished
+    return finished, num_over
 
 
 @rule
@@ -302,6 +313,34 @@ def _prepare(
 
 
 @inlined_rule
+def _look_ahead(t: View, flows: Rows, own: Episodes, current: IntArray, e: int) -> None:
+    """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
+    last = len(current) - 1
+    n = current[min(e + 4 * STRIDE, last)]
+    prefetch(t.networks, n, 0)
+    prefetch(t.networks, n, CACHE_LINE)
+    n = current[min(e + 3 * STRIDE, last)]
+    place = n * t.num_places + max(t.networks[n].asking, 0)
+    prefetch(t.destinations, place, 0)
+    prefetch(t.destinations, place, CACHE_LINE)
+    prefetch(own.episodes, n, 0)
+    n = current[min(e + 2 * STRIDE, last)]
+    net = t.networks[n]
+    d = t.destinations[n * t.num_places + max(net.asking, 0)]
+    prefetch(t.requests, d.head, 0)
+    prefetch(t.active, d.active, 0)
+    prefetch(t.timers, net.timer_tail, 0)
+    n = current[min(e + STRIDE, last)]
+    d = t.destinations[n * t.num_places + max(t.networks[n].asking, 0)]
+    for place in range(d.head, min(d.tail, d.head + own.num_slots)):
+        row = t.requests[place]
+        prefetch(flows, row, CACHE_LINE)
+        prefetch(own.seen, row, 0)
+    for place in range(d.active, d.active + d.num_active):
+        prefetch(flows, t.active[place], 0)
+
+
+@inlined_rule
 def _act(t: View, own: Episodes, n: int, choice: int) -> None:
     """Grants, waits, or sends a request to the back."""
     net = t.networks[n]
@@ -354,9 +393,7 @@ def _met(t: View, n: int, first: int, last: int) -> float:
 
 
 @inlined_rule
-def _show(
-    t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e: int, n: int, out: Columns
-) -> None:
+def _show(t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e: int, n: int, out: Columns) -> None:
     """Writes what an environment shows: observation, mask, time, who asks."""
     net = t.networks[n]
     episode = own.episodes[n]

@@ -204,9 +204,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
         self._rewards = RewardQueue(config.reward)
         self._empty_slot_choices = 0
         self._last_asking: Destination | None = None
-        self._see = ArtemisObservation(
-            config.observation, self.layout, simulation, config.k, self.line_rate
-        )
+        self._see = ArtemisObservation(config.observation, self.layout, simulation, config.k, self.line_rate)
         return simulation
 
     def _act(self, action: int) -> None:

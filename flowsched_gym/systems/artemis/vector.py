@@ -13,6 +13,7 @@ from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs import FlowSchedVectorEnv
 from flowsched_gym.errors import InvalidAction
 from flowsched_gym.model import TRANSPORTS
+from flowsched_gym.model.rules.compile import compiled_for
 from flowsched_gym.model.rules.draws import SCRATCH_LENGTH
 from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS
 from flowsched_gym.systems.artemis.compiled import (
@@ -136,6 +137,9 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
             scratch=np.zeros(SCRATCH_LENGTH, dtype=np.int64),
         )
         self._finished: IntArray = np.zeros(self.num_envs * tables.num_active, dtype=np.int64)
+        # Of these types for good: so the machine code is looked up once, and not in every step.
+        everyone = self._current
+        self._step = compiled_for(step, tables, self._own, everyone, self._over, everyone, self._new_outputs())
 
     def _new_outputs(self) -> Columns:
         """Makes room for what a step returns."""
@@ -149,12 +153,12 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
             finished=self._finished,
         )
 
-    def _advance(self, actions: IntArray, outputs: Columns) -> IntArray:
+    def _advance(self, actions: IntArray, outputs: Columns) -> tuple[IntArray, int]:
         """Applies actions where no environment is over."""
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise InvalidAction(f"actions is {actions!r}: it must be {self.num_envs} integers")
-        num_finished = step(
+        num_finished, num_over = self._step(
             self.simulation.tables,
             self._own,
             self._current,
@@ -168,8 +172,7 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
                 f"action of environment {number} is {chosen[number]}: "
                 f"it must be an integer from 0 to {self._num_actions - 1}"
             )
-        finished: IntArray = self._finished[:num_finished].copy()
-        return finished
+        return self._finished[:num_finished].copy(), num_over
 
     def _observe(self, numbers: IntArray, outputs: Columns) -> None:
         """Writes what environments show now."""

@@ -1,0 +1,76 @@
+"""Keeps what will happen to flows at known times: starts, ends of pauses, arrivals of last bytes."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.batch.tables import NOBODY, Row, Rows, View
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.rules.compile import inlined_rule, rule
+
+__all__ = ["set_timer", "take_timer"]
+
+TOKEN_RETURN: Final = int(EventKind.TOKEN_RETURN)
+
+
+@inlined_rule
+def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
+    """Puts a timer in its place among the pending ones."""
+    net = t.networks[n]
+    if net.timer_tail == (n + 1) * t.num_active:
+        _move_timers_to_front(t.timers, net, n * t.num_active)
+    net.timer_tail = _insert_timer(t.timers, net.timer_head, net.timer_tail, time, kind, row)
+
+
+@rule
+def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, row: int) -> int:
+    """Inserts a timer into those from head to tail - 1, sorted by (time, kind, row); returns tail + 1.
+
+    Starts of one instant keep the order in which they were set: links are shared in the order of rows anyway.
+    """
+    place = tail
+    while place > head:
+        before = timers[place - 1]
+        if before.time < time or (
+            before.time == time
+            and (before.kind < kind or (before.kind == kind and (kind != TOKEN_RETURN or before.row < row)))
+        ):
+            break
+        timers[place].time = before.time
+        timers[place].kind = before.kind
+        timers[place].row = before.row
+        place -= 1
+    timers[place].time = time
+    timers[place].kind = kind
+    timers[place].row = row
+    return tail + 1
+
+
+@rule
+def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
+    """Makes room behind the timers."""
+    count = net.timer_tail - net.timer_head
+    for place in range(count):
+        timer = timers[net.timer_head + place]
+        timers[front + place].time = timer.time
+        timers[front + place].kind = timer.kind
+        timers[front + place].row = timer.row
+    net.timer_head = front
+    net.timer_tail = front + count
+
+
+@inlined_rule
+def take_timer(t: View, n: int, kind: int) -> int:
+    """Takes out the next timer if it is of this kind and due now, and returns its row, else NOBODY."""
+    net = t.networks[n]
+    if net.timer_head == net.timer_tail:
+        return NOBODY
+    timer = t.timers[net.timer_head]
+    if timer.time != net.now or timer.kind != kind:
+        return NOBODY
+    net.timer_head += 1
+    if net.timer_head == net.timer_tail:
+        net.timer_head = n * t.num_active
+        net.timer_tail = net.timer_head
+    # An index, so signed as every place; the rules take either.
+    return np.int64(timer.row)  # type: ignore[return-value]
