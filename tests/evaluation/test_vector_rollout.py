@@ -282,7 +282,8 @@ def test_who_is_to_draw_plays_one_by_one(kwargs: dict[str, Any], deterministic: 
 
 
 @pytest.mark.parametrize("policy", [Oldest(), PureOldest()], ids=["one by one", "side by side"])
-def test_progress_and_records_are_told_for_every_episode(policy: Any) -> None:
+def test_progress_and_records_are_told_for_every_episode(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "MAX_ENVS", 2)
     told, records = [], {}
     evaluate(
         ARTEMIS,
