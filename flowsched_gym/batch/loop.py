@@ -20,7 +20,7 @@ from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
 from flowsched_gym.model.rules.transport import next_window
 
-__all__ = ["act_one", "grant", "hold", "postpone", "run", "run_one"]
+__all__ = ["act_one", "grant", "hold", "postpone", "run", "run_many"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -61,9 +61,11 @@ def run(t: View, n: int) -> None:
 
 
 @rule
-def run_one(tables: Tables, n: int) -> None:
-    """Does what ``run`` does, called from Python."""
-    run(view(tables), n)
+def run_many(tables: Tables, numbers: IntArray) -> None:
+    """Runs networks, (count,), each until a decision is asked or all flows are delivered; called from Python."""
+    t = view(tables)
+    for i in range(len(numbers)):
+        run(t, numbers[i])
 
 
 @inlined_rule

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.loading import load_one, set_order
-from flowsched_gym.batch.loop import act_one, run_one
+from flowsched_gym.batch.loop import act_one, run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline
@@ -142,9 +142,9 @@ class BatchSimulation:
             times = times + self.topology.path_delay(self._path(workload))
         set_order(self.tables, number, np.argsort(times, kind="stable"))
 
-    def run(self, number: int) -> None:
-        """Runs a network until a decision is asked or all flows are delivered."""
-        run_one(self.tables, number)
+    def run(self, *numbers: int) -> None:
+        """Runs networks, each until a decision is asked or all flows are delivered."""
+        run_many(self.tables, np.array(numbers, dtype=np.int64))
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""

@@ -215,7 +215,7 @@ def draw(
     drawn: Drawn,
     by_hand: BoolArray,
 ) -> None:
-    """Draws episodes into networks, and runs each to its first decision.
+    """Draws episodes into networks.
 
     Args:
         tables: The tables.
@@ -228,7 +228,6 @@ def draw(
         by_hand: Receives which episodes are left, (count,): those that need more room or a look at their flows.
     """
     t = view(tables)
-    flows = tables.flows
     for i in range(len(networks)):
         num_flows = draw_episode(
             seeds[i],
@@ -268,40 +267,25 @@ def draw(
         if not in_order:
             continue
         by_hand[i] = False
-        _prepare(t, own, flows["send_time"], flows["seen_at"], n, drawn.size, drawn.deadline_span)
+        prepare(tables, own, n, drawn.size, drawn.deadline_span)
 
 
 @rule
 def prepare(tables: Tables, own: Episodes, n: int, size: FloatArray, deadline_span: FloatArray) -> None:
-    """Runs a network that has been loaded to its first decision; its flows are (num_flows,) each."""
-    t = view(tables)
+    """Describes the requests of an episode that has been loaded; its flows are (num_flows,) each."""
+    first = n * tables.num_rows
     flows = tables.flows
-    _prepare(t, own, flows["send_time"], flows["seen_at"], n, size, deadline_span)
-
-
-@inlined_rule
-def _prepare(
-    t: View,
-    own: Episodes,
-    send_time: FloatArray,
-    seen_at: FloatArray,
-    n: int,
-    size: FloatArray,
-    deadline_span: FloatArray,
-) -> None:
-    """Describes the requests of an episode, and runs it to its first decision."""
-    first = n * t.num_rows
     fill_requirements(
         first,
-        first + t.networks[n].num_flows,
+        first + tables.networks[n].num_flows,
         size,
         deadline_span,
-        t.state.volume,
+        flows["volume"],
         own.line_rate,
         own.size_scale,
         own.time_scale,
-        send_time,
-        seen_at,
+        flows["send_time"],
+        flows["seen_at"],
         own.seen,
     )
     episode = own.episodes[n]
@@ -309,7 +293,6 @@ def _prepare(
     episode.empty_slot_choices = 0
     episode.paid = 0
     episode.num_decisions = 0
-    run(t, n)
 
 
 @inlined_rule

@@ -214,17 +214,19 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         return counts
 
     def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
-        """Draws episodes into networks."""
+        """Draws episodes into networks and runs them to their first decision."""
         by_hand = np.ones(len(networks), dtype=np.bool_)
         if self._plan is not None:
             tables = self.simulation.tables
             draw(tables, self._own, self._plan, self._num_hosts, networks, seeds, self._drawn, by_hand)
+            self.simulation.run(*networks[~by_hand].tolist())
         return by_hand
 
     def _prepare(self, network: int, workload: Workload) -> None:
         """Runs a network that has been loaded to its first decision."""
         assert workload.deadline_span is not None
         prepare(self.simulation.tables, self._own, network, workload.size, workload.deadline_span)
+        self.simulation.run(network)
 
     def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Copies what is kept of networks."""
