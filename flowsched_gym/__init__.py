@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from flowsched_gym.registration import register_environments
+from flowsched_gym.version import __version__
 
 if TYPE_CHECKING:
     from flowsched_gym.evaluation.replay import replay
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
     from flowsched_gym.workload.workload import Workload
 
 __all__ = ["Records", "Workload", "__version__", "replay"]
-
-__version__: Final = "0.1.0"
 
 LAZY: Final = {
     "Records": "flowsched_gym.model.records",

@@ -36,6 +36,9 @@ BLOCKED = (
 )
 """Packages that only an extra brings, by import name."""
 
+TYPES_ALONE = "_typeshed"
+"""What type checkers bring themselves, imported for them alone."""
+
 INSTALLED = importlib.metadata.packages_distributions()
 """Distributions of this environment by import name."""
 
@@ -83,7 +86,7 @@ def imported_distributions(source: Source, *, at_import: bool) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom) and (id(node) in top_level) == at_import:
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             names |= {module.partition(".")[0] for module in modules}
-    third_party = names - set(sys.stdlib_module_names) - {"flowsched_gym"}
+    third_party = names - set(sys.stdlib_module_names) - {"flowsched_gym", TYPES_ALONE}
     return {canonicalize_name(INSTALLED.get(name, [name])[0]) for name in third_party}
 
 

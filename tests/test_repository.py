@@ -42,7 +42,7 @@ def test_the_package_takes_its_version_from_its_own_module() -> None:
     pyproject = tomllib.loads(read("pyproject.toml"))
 
     assert pyproject["project"]["dynamic"] == ["version"]
-    assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "flowsched_gym.__version__"}
+    assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "flowsched_gym.version.__version__"}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.version import __version__
 from flowsched_gym.workload import Workload
 
 if TYPE_CHECKING:
