@@ -1,0 +1,225 @@
+"""Plays native vector environments beside Gymnasium's vectors of single ones, and compares them to the last bit."""
+
+import functools
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import Workload
+from tests.envs.episodes import ENVIRONMENTS, SHORT
+
+__all__ = [
+    "NATIVE",
+    "TIES",
+    "Pair",
+    "SimultaneousFlows",
+    "any_actions",
+    "compare_on_ties",
+    "each_native",
+    "exactly",
+    "keep_event_logs",
+    "make_native",
+]
+
+NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
+"""Environments with a vector environment of their own."""
+
+TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "flowsched/Artemis-v0": (
+        {"link_gbps": 8e-9, "link_delay_us": 0.0, "k": 1, "f": 3},
+        {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 2, "f": 2, "defer": "to-back", "reward": "lagged"},
+        {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 1, "f": 3, "defer": "wait"},
+        {"link_gbps": 2.4e-4, "link_delay_us": 5e5, "k": 2, "f": 3, "transport": "tcp", "defer": "wait"},
+    )
+}
+"""Arguments by id under which flows of whole sizes and times do many things at once.
+
+Links have 1 B/s and whole delays; with windows, so many B/s that a flow takes as long as without, and several windows.
+"""
+
+LOG_LENGTH: Final = 6_000
+"""Events of an episode that are kept; more are an error."""
+
+each_native = pytest.mark.parametrize("spec", NATIVE, ids=lambda spec: spec.id)
+
+
+@dataclass(frozen=True)
+class SimultaneousFlows:
+    """Draws flows with few different sizes, times and hosts, out of order, and as many as the seed says."""
+
+    num_hosts: int = 7
+    scale: float = 1.0
+
+    def draw(self, seed: int) -> Workload:
+        """Draws 10 to 39 flows from four senders to three destinations; their ids have gaps in every other episode.
+
+        Sizes are 1 to 3 B times the scale, times whole seconds.
+        """
+        generator = np.random.default_rng(seed)
+        count = int(generator.integers(10, 40))
+        ids = np.arange(count) if seed % 2 else np.sort(generator.permutation(2 * count)[:count])
+        return Workload(
+            flow_id=ids,
+            source=generator.integers(3, 7, size=count),
+            destination=generator.integers(3, size=count),
+            size=self.scale * generator.integers(1, 4, size=count),
+            arrival_time=generator.integers(4, size=count),
+            deadline_span=generator.choice([2.0, 5.0, 9.0, np.inf], size=count),
+        )
+
+
+def make_native(spec: EnvironmentSpec, num_envs: int = 3, **arguments: Any) -> Any:
+    """Makes a native vector environment with short episodes."""
+    return gym.make_vec(spec.id, num_envs, "vector_entry_point", **(SHORT[spec.id] | arguments))
+
+
+def keep_event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets environments, single and native, keep the events of their episodes from now on."""
+    for spec in NATIVE:
+        assert spec.vector_entry_point is not None
+        for entry_point, name, engine in (
+            (spec.entry_point, "Simulation", functools.partial(Simulation, keep_log=True)),
+            (spec.vector_entry_point, "BatchSimulation", functools.partial(BatchSimulation, log_length=LOG_LENGTH)),
+        ):
+            monkeypatch.setattr(importlib.import_module(entry_point.partition(":")[0]), name, engine)
+
+
+def any_actions(
+    envs: Any, generator: np.random.Generator, masks: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.int64]:
+    """Draws an action for each environment, of the whole space or of those that a mask allows."""
+    if masks is None:
+        return generator.integers(envs.single_action_space.n, size=envs.num_envs)
+    return np.array([generator.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+def exactly(value: Any) -> Any:
+    """Makes something of a value that is equal where all bits are: NaN to itself, 0 not to -0."""
+    if isinstance(value, Mapping):
+        return {key: exactly(value[key]) for key in value}
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.dtype == object:
+        return value.shape, [exactly(each) for each in value.tolist()]
+    return value.dtype.str, value.shape, value.tobytes()
+
+
+class Pair:
+    """Is a native vector environment and one of Gymnasium's own; whatever one is told, both are told.
+
+    Args:
+        spec: Which environment.
+        num_envs: How many of them.
+        mode: When an environment that has ended begins its next episode.
+        max_episode_steps: Steps after which Gymnasium truncates.
+        **arguments: Arguments of the environment, besides those that make its episodes short.
+    """
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        num_envs: int = 3,
+        mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        *,
+        max_episode_steps: int | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Makes both."""
+        both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
+        self.mode = mode
+        self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)
+        self.single: Any = gym.make_vec(
+            spec.id, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **both
+        )
+        self.infos: Any = {}
+
+    def reset(
+        self, seed: int | Sequence[int | None] | None = None, reset_mask: npt.NDArray[np.bool_] | None = None
+    ) -> None:
+        """Resets both."""
+        found, expected = (
+            envs.reset(
+                seed=list(seed) if isinstance(seed, Sequence) else seed,
+                options=None if reset_mask is None else {"reset_mask": reset_mask},
+            )
+            for envs in (self.native, self.single)
+        )
+        self._compare(("observations", "infos"), found, expected)
+
+    def step(self, actions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Steps both, and returns whose episodes have ended."""
+        found, expected = self.native.step(actions), self.single.step(actions)
+        self._compare(("observations", "rewards", "terminated", "truncated", "infos"), found, expected)
+        over: npt.NDArray[np.bool_] = found[2] | found[3]
+        if over.any():
+            self.compare_traces()
+        return over
+
+    def play(self, num_steps: int, seed: int) -> int:
+        """Takes random steps, two of three of them allowed by the masks, and returns how many episodes ended.
+
+        Where nothing resets itself, those that have ended are reset, and near the end one that has not, with a seed.
+        """
+        generator = np.random.default_rng(seed)
+        num_ended = 0
+        for place in range(num_steps):
+            actions = any_actions(self.native, generator, self.native.action_masks() if place % 3 else None)
+            over = self.step(actions)
+            num_ended += int(over.sum())
+            if self.mode is AutoresetMode.DISABLED:
+                seeds: list[int | None] = [None] * len(over)
+                if place == num_steps - 10:
+                    seeds[0], over[0] = place, True
+                if over.any():
+                    self.reset(seeds, over)
+        self.compare_traces()
+        return num_ended
+
+    def compare_traces(self) -> None:
+        """Compares the events of the episodes, where they are kept, and what has become of their flows."""
+        for number, env in enumerate(self.single.envs):
+            simulation = env.unwrapped.simulation
+            network = int(self.native._current[number])
+            if simulation.log is not None:
+                self._compare((f"events of {number}",), (self.native.simulation.log(network),), (simulation.log,))
+            found, expected = self.native.records(number), simulation.records()
+            names = tuple(expected.__slots__)
+            self._compare(names, *(tuple(getattr(each, name) for name in names) for each in (found, expected)))
+
+    def _compare(self, names: Sequence[str], found: Sequence[Any], expected: Sequence[Any]) -> None:
+        """Refuses what is not equal to the last bit."""
+        assert len(names) == len(found) == len(expected)
+        for name, one, other in zip(names, found, expected, strict=True):
+            for difference in _differences(one, other, name):
+                raise AssertionError(difference)
+
+
+def compare_on_ties(spec: EnvironmentSpec, mode: AutoresetMode = AutoresetMode.NEXT_STEP) -> None:
+    """Compares both where many events are simultaneous."""
+    for arguments in TIES[spec.id]:
+        scale = 3e4 if arguments.get("transport") == "tcp" else 1.0
+        pair = Pair(spec, num_envs=4, mode=mode, workload=SimultaneousFlows(scale=scale), **arguments)
+        pair.reset(seed=44)
+        assert pair.play(120, seed=45) >= 4
+
+
+def _differences(found: Any, expected: Any, where: str) -> Iterator[str]:
+    """Yields where two values differ."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        if set(found) != set(expected):
+            yield f"{where} has {sorted(found)}, of single environments {sorted(expected)}"
+        else:
+            for key in expected:
+                yield from _differences(found[key], expected[key], f"{where}[{key!r}]")
+    elif exactly(found) != exactly(expected):
+        yield f"{where} is {found!r}, of single environments {expected!r}"
