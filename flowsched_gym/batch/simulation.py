@@ -8,7 +8,7 @@ import numpy.typing as npt
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import act_one, run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
-from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
+from flowsched_gym.batch.tables import NOBODY, Tables, begin, new_tables
 from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.discipline import Discipline
@@ -44,7 +44,7 @@ class BatchSimulation:
         tables: The arrays that compiled code works on.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline.
+        ConfigError: The compiled engine does not know the discipline, or it keeps state and there are several networks.
     """
 
     def __init__(
@@ -74,6 +74,10 @@ class BatchSimulation:
         self._flow_fields = flow_fields
         self.tables: Tables
         self._make_room(num_rows, num_places)
+        if self.tables.own is not None and num_networks > 1:
+            raise ConfigError(
+                f"num_networks is {num_networks}: {type(discipline).__name__} keeps state of its own, and rules one only"
+            )
 
     @property
     def num_rows(self) -> int:
@@ -134,6 +138,8 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
+        if self.tables.own is not None:
+            self.tables = begin(self.tables, self._discipline)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
         """Lets the requests of a network arrive in the order of their times."""

@@ -61,7 +61,7 @@ def share_links(
             row = live[place]
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 residual[path_links[step]] = capacity[path_links[step]]
-    first = 0
+    first = np.int64(0)  # not the literal, for which Numba would compile once more
     while first < count:
         last = first + 1
         while last < count and (one_class or priority[live[last]] == priority[live[first]]):
