@@ -76,7 +76,7 @@ class BatchSimulation:
         self._make_room(num_rows, num_places)
         if self.tables.own is not None and num_networks > 1:
             raise ConfigError(
-                f"num_networks is {num_networks}: {type(discipline).__name__} keeps state of its own, and rules one only"
+                f"num_networks is {num_networks}: {type(discipline).__name__} keeps state of its own, for one network"
             )
 
     @property

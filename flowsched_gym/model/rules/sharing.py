@@ -61,7 +61,8 @@ def share_links(
             row = live[place]
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 residual[path_links[step]] = capacity[path_links[step]]
-    first = np.int64(0)  # not the literal, for which Numba would compile once more
+    # Not the literal 0, for which Numba would compile the parts once more.
+    first: int = np.int64(0)  # type: ignore[assignment]
     while first < count:
         last = first + 1
         while last < count and (one_class or priority[live[last]] == priority[live[first]]):
