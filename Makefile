@@ -33,7 +33,9 @@ lint: format-check spelling notebooks-stripped types-and-imports  ## check forma
 check: lint test  ## what CI runs: lint and test
 
 bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
-	$(BIN)/python benchmarks/speed/run.py
+	$(BIN)/python -m benchmarks.speed.run
+	$(BIN)/python -m benchmarks.speed.vector
+	$(BIN)/python -m benchmarks.speed.training
 
 paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
 	$(BIN)/python -m benchmarks.paper.run
