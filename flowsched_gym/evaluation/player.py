@@ -3,8 +3,9 @@
 A policy allows it that promises to be pure (`flowsched_gym.policies.Policy`): heuristics that compare columns, and
 models wrapped by `flowsched_gym.integrations.batched_model`. Every other one, which may draw or remember, is played in
 a single environment, one episode after the other. So is any policy that is asked to draw (``deterministic=False``), any
-environment with a render mode, any whose system has no native vector environment, and little work as long as that one
-would have to be compiled first. A result does not show how many episodes were played at once, and by which engine.
+environment with a render mode, any whose system has no native vector environment, an episode that is alone or huge, and
+little work as long as the vector environment would have to be compiled first. A result does not show how many episodes
+were played at once, and by which engine.
 """
 
 import math
@@ -27,8 +28,8 @@ OnRecords = Callable[[int, Records], None]
 
 MAX_ENVS: Final = 256
 """Episodes played at once; more would not be faster."""
-MAX_FLOWS: Final = 250_000
-"""Flows of all episodes played at once, as long as there is more than one: some hundred bytes each."""
+MAX_FLOWS: Final = 500_000
+"""Flows of all episodes played at once: about a kilobyte each."""
 LITTLE_WORK: Final = 50_000
 """Flows that are played sooner one episode after the other than rules are compiled, by models too."""
 
@@ -133,6 +134,8 @@ class Player:
         most = max(1, min(MAX_ENVS, MAX_FLOWS // num_flows))
         # In rounds of equal size nobody waits for a last, small one.
         num_envs = math.ceil(len(seeds) / math.ceil(len(seeds) / most))
+        if num_envs == 1:  # a vector of one is slower than the single environment
+            return None
         if self._vector is None or self._vector.num_envs != num_envs:
             if self._vector is not None:
                 self._vector.close()

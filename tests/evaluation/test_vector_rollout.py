@@ -189,7 +189,7 @@ def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) ->
         assert bits(result.episodes) == bits(expected), name
 
 
-@pytest.mark.parametrize(("most_envs", "most_flows"), [(1, 1000), (3, 1000), (1000, 100), (1000, 1)])
+@pytest.mark.parametrize(("most_envs", "most_flows"), [(2, 1000), (3, 1000), (1000, 400), (1000, 1)])
 def test_how_many_are_played_at_once_does_not_show(
     most_envs: int, most_flows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +210,18 @@ def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.Mon
 
     assert {shape[0] for shape, _ in policy.asked} == {3}
     assert len(policy.asked) == 3 * 30
+
+
+@pytest.mark.parametrize(("episodes", "most_flows"), [(1, 1000), (3, 59)], ids=["alone", "huge"])
+def test_episodes_that_cannot_be_played_beside_others_need_no_vector(
+    episodes: int, most_flows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
+    policy = PureOldest()
+
+    evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)
+
+    assert {len(shape) for shape, _ in policy.asked} == {1}
 
 
 def test_little_work_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
