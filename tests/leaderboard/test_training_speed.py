@@ -1,0 +1,82 @@
+"""Holds the measurement of trainings to what it says it measures, at small amounts."""
+
+import pytest
+
+from benchmarks.speed import training
+from benchmarks.speed.training import COMPARISON, ENGINES, Run, measure, table
+
+SMALL = (
+    "workload.bursts=4",
+    "algorithm.num_envs=8",
+    "algorithm.batch_size=128",
+    "total_timesteps=2048",
+    "evaluation.episodes=2",
+    "evaluation.interim_episodes=2",
+    "evaluation.interval=512",
+    "evaluation.bound=false",
+)
+RUN = Run(
+    wall_s=41.26,
+    cpu_s=30.04,
+    reached_s=15.9,
+    reached_at=106_496,
+    decisions=400_000,
+    ratio=(1.05, 1.04, 1.06),
+    values=(0.7,),
+)
+
+
+def figures(**runs: Run) -> dict:
+    """Makes what is kept of one seed."""
+    return {
+        "command": "a command",
+        "machine": {"system": "Linux", "cores": 2},
+        "seeds": [3],
+        "runs": {engine: [run._asdict()] for engine, run in runs.items()},
+    }
+
+
+def test_the_level_is_read_from_what_the_command_prints() -> None:
+    line = "step 106,496: deadline_hit_ratio 0.6717 (1.292 x edf, 1.016 x feasible-first)\n"
+
+    assert COMPARISON.search(line).groups() == ("106,496", "1.016")
+    assert COMPARISON.search("step 106,496: checkpoint runs/fast/checkpoints/000000106496") is None
+
+
+def test_each_training_has_a_row() -> None:
+    text = table(figures(native=RUN, dummy=RUN._replace(wall_s=97.6, reached_s=None, reached_at=None)))
+
+    assert "| 3 | compiled | 41.3 | 30.0 | 15.9 | 106,496 | 1.050 [1.040, 1.060] |" in text
+    assert "| 3 | SimPy | 97.6 | 30.0 | not reached |  | 1.050 [1.040, 1.060] |" in text
+    assert "41.3 s on compiled and 97.6 s on SimPy, in the median" in text
+
+
+def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
+    runs = {"native": RUN, "dummy": RUN._replace(values=(0.6,))}
+    monkeypatch.setattr(training, "train", lambda engine, *_: runs[engine])
+
+    with pytest.raises(RuntimeError, match=r"seed 0: the engines trained different agents, \(0.7,\) and \(0.6,\)"):
+        measure([0])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # four commands, the first of which may have to compile
+def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
+    monkeypatch.setattr(training, "TINY", ("total_timesteps=256",))
+
+    runs = measure([1], SMALL)
+
+    assert list(runs) == list(ENGINES)
+    native, dummy = (runs[engine][0] for engine in ENGINES)
+    assert native.values == dummy.values
+    assert len(native.values) == 2
+    for run in (native, dummy):
+        assert run.decisions == 2048
+        assert run.cpu_s > 0
+        assert run.reached_s is None or 0 < run.reached_s < run.wall_s
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_says_why() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)total_timesteps=0.*must be >= 1"):
+        training.train("native", 0, ["total_timesteps=0"])
