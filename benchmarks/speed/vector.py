@@ -1,0 +1,296 @@
+"""Measures the native vector environment of Artemis beside CartPole-v1's and beside our reference engine.
+
+``python -m benchmarks.speed.vector`` prints the table; ``--write`` keeps the figures in ``vector.json``, draws
+``docs/images/vector-speed.png`` and fills the table of ``README.md`` here; ``--soak N`` plays N decisions instead.
+All times are CPU seconds of one thread; actions are random valid ones, chosen before the clock runs.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+import flowsched_gym
+from benchmarks.speed.run import ARTEMIS, describe_machine, resident_megabytes, say
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.units import BYTES_PER_KILOBYTE
+
+FIGURES: Final = Path(__file__).with_name("vector.json")
+README: Final = Path(__file__).with_name("README.md")
+PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "vector-speed.png"
+START, END = "<!-- generated: vector -->", "<!-- end of generated: vector -->"
+REPETITIONS: Final = 5
+DECISIONS: Final = 1_000_000
+"""Decisions of one repetition, shared among the environments."""
+MOST_STEPS: Final = 10_000
+QUICK_SHARE: Final = 10
+SINGLE_DECISIONS: Final = 30_000
+CHOICES: Final = 512
+"""Steps for which random numbers are drawn before the clock runs."""
+PAPER: Final[Mapping[str, Any]] = {"k": 10, "f": 5}
+NUM_ENVS: Final = (1, 8, 64, 256, 1024, 4096)
+VARIED: Final[Mapping[str, tuple[Any, ...]]] = {"k": (1, 3, 10, 30), "f": (1, 5, 10, 20), "burst_rate": (5, 10, 20, 30)}
+"""Arguments that are varied one at a time at 1,024 environments."""
+VARIED_ENVS: Final = 1024
+SOAK_ENVS: Final = 1024
+SAMPLE: Final = 16
+"""Environments of the soak whose episodes the reference engine plays too."""
+SAMPLE_EPISODES: Final = 2
+TENTHS: Final = 10
+BLUE, ORANGE, GREY = "#1b7f9c", "#d1495b", "#4a5a7a"
+
+Case = Callable[[], tuple[int, float]]
+
+
+def main() -> None:
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description="Measures the native vector environment.")
+    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, draw and fill in")
+    parser.add_argument("--soak", type=int, metavar="N", help="play N decisions and watch memory and results instead")
+    options = parser.parse_args()
+    if options.soak:
+        print(soak(options.soak))
+        return
+    share = QUICK_SHARE if options.quick else 1
+    figures = {
+        "command": "python -m benchmarks.speed.vector" + (" --quick" if options.quick else "") + " --write",
+        "package_version": flowsched_gym.__version__,
+        "machine": describe_machine(),
+        "repetitions": REPETITIONS,
+        "rates": measure(cases(share)),
+        "kilobytes_per_environment": kilobytes(),
+    }
+    print(table(figures))
+    if options.write:
+        write_json(figures, FIGURES)
+        draw(figures, PICTURE)
+        README.write_text(readme(), encoding="utf-8")
+        print(f"written to {FIGURES}, {PICTURE} and {README}")
+
+
+def cases(share: int) -> dict[str, Case]:
+    """Lists the cases by name."""
+    decisions = DECISIONS // share
+    found: dict[str, Case] = {"simpy": lambda: play_single(SINGLE_DECISIONS // share)}
+    for number in NUM_ENVS:
+        found[f"cartpole {number}"] = vector_case("CartPole-v1", number, decisions, {})
+        found[f"artemis {number}"] = vector_case(ARTEMIS, number, decisions, PAPER)
+    for name, values in VARIED.items():
+        for value in values:
+            found[f"{name} {value}"] = vector_case(ARTEMIS, VARIED_ENVS, decisions, {**PAPER, name: value})
+    return found
+
+
+def vector_case(env_id: str, num_envs: int, decisions: int, arguments: Mapping[str, Any]) -> Case:
+    """Returns what plays so many decisions in a vector environment, which is made when it is first asked."""
+    made: list[Any] = []
+
+    def play() -> tuple[int, float]:
+        if not made:
+            made.append(gymnasium.make_vec(env_id, num_envs=num_envs, **arguments))
+            made.append(made[0].reset(seed=0)[1])
+        envs, infos = made
+        uniform = np.random.default_rng(0).random((CHOICES, num_envs))
+        steps = max(min(decisions // num_envs, MOST_STEPS), CHOICES)
+        seconds = 0.0
+        for step in range(steps):
+            actions = choose(envs, infos, uniform[step % CHOICES])
+            begin = time.thread_time()
+            infos = envs.step(actions)[4]
+            seconds += time.thread_time() - begin
+        made[1] = infos
+        return steps * num_envs, seconds
+
+    return play
+
+
+def choose(envs: Any, infos: Mapping[str, Any], uniform: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Chooses a valid action for each environment; without other actions than slots, those that fit come first."""
+    count = infos["action_mask"].sum(axis=1) if "action_mask" in infos else envs.single_action_space.n
+    chosen: npt.NDArray[np.int64] = (uniform * count).astype(np.int64)
+    return chosen
+
+
+def play_single(decisions: int) -> tuple[int, float]:
+    """Plays the single environment, on the reference engine."""
+    env = gymnasium.make(ARTEMIS, **PAPER)
+    rng = np.random.default_rng(0)
+    _, info = env.reset(seed=0)
+    seconds = 0.0
+    for _ in range(decisions):
+        action = int(rng.random() * info["action_mask"].sum())
+        begin = time.thread_time()
+        _, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            _, info = env.reset()
+        seconds += time.thread_time() - begin
+    return decisions, seconds
+
+
+def measure(work: Mapping[str, Case]) -> dict[str, dict[str, float]]:
+    """Runs all cases once unmeasured, then in turn; returns the smallest, median and largest rate per CPU second."""
+    found: dict[str, list[float]] = {name: [] for name in work}
+    for repetition in range(REPETITIONS + 1):
+        for name, case in work.items():
+            say(f"repetition {repetition} of {REPETITIONS}: {name}")
+            gc.collect()
+            amount, seconds = case()
+            if repetition:
+                found[name].append(amount / seconds)
+    say("")
+    return {
+        name: {"min": min(rates), "median": statistics.median(rates), "max": max(rates)}
+        for name, rates in found.items()
+    }
+
+
+def kilobytes() -> dict[str, float]:
+    """Returns the memory of an environment in kB: that of its two networks and what is kept beside them."""
+    sizes = {}
+    for workload in ("gather-a1", "gather-multi"):
+        envs: Any = gymnasium.make_vec(ARTEMIS, num_envs=SAMPLE, workload=workload, **PAPER)
+        arrays = [array for array in envs.simulation.tables if isinstance(array, np.ndarray) and len(array) > SAMPLE]
+        arrays += [envs._own.seen, envs._own.episodes]
+        sizes[workload] = sum(array.nbytes for array in arrays) / SAMPLE / BYTES_PER_KILOBYTE
+    return sizes
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """Lays the figures out."""
+    rates = {name: rate["median"] for name, rate in figures["rates"].items()}
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
+    lines = [
+        f"Decisions per CPU second on one core, {machine}; medians of {figures['repetitions']} interleaved",
+        "repetitions.",
+        "",
+        "| environments | Artemis | ns per decision | CartPole-v1, native | of CartPole's | of our SimPy engine |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for number in NUM_ENVS:
+        ours, theirs = rates[f"artemis {number}"], rates[f"cartpole {number}"]
+        lines.append(
+            f"| {number:,} | {ours:,.0f} | {1e9 / ours:,.0f} | {theirs:,.0f} | {ours / theirs:.2f} "
+            f"| {ours / rates['simpy']:.0f} x |"
+        )
+    lines += [
+        "",
+        f"The single environment on the SimPy engine makes {rates['simpy']:,.0f}.",
+        "",
+        f"Cost of a decision at {VARIED_ENVS:,} environments; k = 10, f = 5 and 10 bursts/s where nothing is said:",
+        "",
+        "| varied | value | ns per decision |",
+        "| --- | ---: | ---: |",
+    ]
+    for name, values in VARIED.items():
+        lines += [f"| {name} | {value} | {1e9 / rates[f'{name} {value}']:,.0f} |" for value in values]
+    memory = ", ".join(f"{size:,.0f} kB ({name})" for name, size in figures["kilobytes_per_environment"].items())
+    lines += ["", f"Memory of an environment: {memory}.", "", f"Made by: `{figures['command']}`", ""]
+    return "\n".join(lines)
+
+
+def readme() -> str:
+    """Returns the README with its generated part made anew."""
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(START)
+    after = rest.partition(END)[2]
+    return f"{before}{START}\n\n{table(json.loads(FIGURES.read_text(encoding='utf-8')))}\n{END}{after}"
+
+
+def draw(figures: Mapping[str, Any], path: Path) -> None:
+    """Draws rates over the number of environments, and the cost of a decision over each argument."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the measurement does without
+
+    rates = {name: rate["median"] for name, rate in figures["rates"].items()}
+    figure = Figure(figsize=(12.0, 4.4), layout="constrained")
+    left, *others = figure.subplots(1, 1 + len(VARIED), width_ratios=(2.0, *(1.0 for _ in VARIED)))
+    for label, key, colour in (("CartPole-v1, native", "cartpole", GREY), ("Artemis, native", "artemis", BLUE)):
+        left.plot(NUM_ENVS, [rates[f"{key} {number}"] for number in NUM_ENVS], "o-", color=colour, label=label)
+    left.axhline(rates["simpy"], color=ORANGE, linestyle="--", label="Artemis, one environment on SimPy")
+    left.set(xscale="log", yscale="log", xlabel="environments", ylabel="decisions per CPU second")
+    left.set_xticks(NUM_ENVS, [f"{number:,}" for number in NUM_ENVS])
+    left.minorticks_off()
+    left.legend(frameon=False, loc="lower right")
+    left.set_title("Speed on one core", loc="left")
+    highest = max(1e9 / rates[f"{name} {value}"] for name, values in VARIED.items() for value in values)
+    for axes, (name, values) in zip(others, VARIED.items(), strict=True):
+        axes.plot(values, [1e9 / rates[f"{name} {value}"] for value in values], "o-", color=BLUE)
+        axes.set(xlabel={"burst_rate": "bursts per s"}.get(name, name), ylim=(0, 1.1 * highest), xticks=values)
+    others[0].set_ylabel("ns per decision")
+    others[0].set_title(f"Cost of a decision, {VARIED_ENVS:,} environments", loc="left")
+    for axes in (left, *others):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+    figure.savefig(path, dpi=130)
+
+
+def soak(decisions: int) -> str:
+    """Plays on and on: memory must not grow, no value may be NaN, and a sample must be what the reference engine has.
+
+    Raises:
+        RuntimeError: One of these does not hold.
+    """
+    envs: Any = gymnasium.make_vec(ARTEMIS, num_envs=SOAK_ENVS, **PAPER)
+    observations, infos = envs.reset(seed=0)
+    rng = np.random.default_rng(1)
+    taken: list[npt.NDArray[np.int64]] = []
+    returns = np.zeros((SAMPLE, SAMPLE_EPISODES))
+    episodes = np.zeros(SOAK_ENVS, dtype=np.int64)
+    memory, steps = [], -(-decisions // SOAK_ENVS)
+    for step in range(steps):
+        actions = choose(envs, infos, rng.random(SOAK_ENVS))
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        if not np.isfinite(observations).all() or not np.isfinite(rewards).all():
+            raise RuntimeError(f"an observation or reward of step {step} is not finite")
+        if (episodes[:SAMPLE] < SAMPLE_EPISODES).any():
+            taken.append(actions[:SAMPLE].copy())
+            for number in np.flatnonzero(episodes[:SAMPLE] < SAMPLE_EPISODES):
+                returns[number, episodes[number]] += rewards[number]
+        episodes += terminated | truncated
+        if (step + 1) % (steps // TENTHS) == 0:
+            memory.append(resident_megabytes())
+            say(f"{(step + 1) * SOAK_ENVS:,} decisions, {memory[-1]:.0f} MB")
+    say("")
+    expected = reference_returns(taken)
+    if not (expected == returns).all():
+        raise RuntimeError(f"the reference engine has the returns {expected}, the compiled one {returns}")
+    growth = memory[-1] - memory[0]
+    if growth > memory[0] / TENTHS:
+        raise RuntimeError(f"memory grew from {memory[0]:.0f} to {memory[-1]:.0f} MB")
+    return (
+        f"{steps * SOAK_ENVS:,} decisions, {episodes.sum():,} episodes: all finite; memory {memory[0]:.1f} MB after "
+        f"the first tenth and {memory[-1]:.1f} MB at the end; returns of {returns.size} sampled episodes equal to the "
+        f"reference engine's ({returns.sum():,.0f} deadlines met)"
+    )
+
+
+def reference_returns(taken: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
+    """Plays the sampled episodes on the reference engine with the actions that were taken; same shape of returns."""
+    returns = np.zeros((SAMPLE, SAMPLE_EPISODES))
+    for number in range(SAMPLE):
+        env = gymnasium.make(ARTEMIS, **PAPER)
+        env.reset(seed=number)
+        episode, over = 0, False
+        for actions in taken:
+            if over:  # the step in which the vector environment resets
+                env.reset()
+                episode, over = episode + 1, False
+                if episode == SAMPLE_EPISODES:
+                    break
+                continue
+            _, reward, terminated, truncated, _ = env.step(int(actions[number]))
+            returns[number, episode] += float(reward)
+            over = terminated or truncated
+    return returns
+
+
+if __name__ == "__main__":
+    main()
