@@ -325,7 +325,7 @@ def new_tables(
     num_active = num_rows if num_tokens is None else min(num_tokens * num_places, num_rows)
     flows = _aligned_zeros(num_flows, np.dtype([*FLOW_FIELDS, *flow_fields], align=True))
     flows["admitted"] = True
-    for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf)):
+    for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
     links = np.zeros(topology.num_links, dtype=LINK)
     links["capacity"] = topology.capacity
