@@ -1,5 +1,7 @@
 """Holds the list of baselines to what there is."""
 
+import re
+
 import pytest
 
 from flowsched_gym.disciplines import DISCIPLINES
@@ -25,3 +27,14 @@ def test_every_discipline_has_a_row_with_its_class(name):
 @pytest.mark.parametrize("path", sorted((ROOT / "configs" / "algorithm").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_algorithm_has_a_row(path):
     assert f"`algorithm={path.stem}" in TEXT
+
+
+def test_the_example_with_stable_baselines3_learns() -> None:
+    code = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)[1]
+    assert "400_000" in code
+    names: dict = {}
+
+    exec(compile(code.replace("400_000", "16_384"), "README.md", "exec"), names)
+
+    assert names["model"].num_timesteps == 16_384
+    assert names["model"].policy.optimizer.state
