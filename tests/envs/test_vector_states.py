@@ -1,0 +1,308 @@
+"""Holds native vector environments to their states: taken at any moment, restored anywhere, going on bit for bit."""
+
+import dataclasses
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import flowsched_gym
+from flowsched_gym.envs import VectorState
+from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import combinations, run_python
+from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, each_native, exactly, make_native
+
+SEED = 31
+NUM_ENVS = 3
+EACH_CASE = [
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    for spec in NATIVE
+    for each in list(combinations(spec))[::5]
+    for arguments in (each | {"max_decisions": 25}, each)
+]
+
+
+def started(spec: EnvironmentSpec, seed: int = SEED, **arguments: Any) -> Any:
+    """Makes a native vector environment and begins its episodes."""
+    envs = make_native(spec, NUM_ENVS, **arguments)
+    envs.reset(seed=seed)
+    return envs
+
+
+def started_on_ties(spec: EnvironmentSpec, source: SimultaneousFlows) -> Any:
+    """Makes a native vector environment whose episodes differ in length, and begins them."""
+    envs = gym.make_vec(spec.id, NUM_ENVS, "vector_entry_point", workload=source, **TIES[spec.id][0])
+    envs.reset(seed=SEED)
+    return envs
+
+
+def act(envs: Any, place: int) -> Any:
+    """Takes a step with actions that depend on the place alone, the same for all, so that they show who is who."""
+    actions = np.full(envs.num_envs, (7 * place + place // 3) % envs.single_action_space.n)
+    return exactly(dict(enumerate(envs.step(actions))))
+
+
+def play(envs: Any, first: int, last: int) -> list[Any]:
+    """Takes the steps of some places, and returns all that the environments tell; at last, what they know."""
+    found = [act(envs, place) for place in range(first, last)]
+    records = [envs.records(number) for number in range(envs.num_envs)]
+    return [*found, exactly(envs.action_masks()), exactly(dict(enumerate(map(dataclasses.asdict, records))))]
+
+
+def row(found: Any, number: int) -> Any:
+    """Takes the observation, reward and ends of one environment out of what `act` returned."""
+    arrays = [np.frombuffer(data, dtype=kind).reshape(shape) for kind, shape, data in (found[key] for key in range(4))]
+    return [array[number].tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_CASE)
+def test_environments_go_on_from_any_state_as_they_went_on_before(
+    spec: EnvironmentSpec, arguments: dict[str, Any]
+) -> None:
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        envs = started(spec, autoreset_mode=mode, **arguments)
+        states, expected = [envs.get_state()], []
+        for place in range(78):
+            expected.append(act(envs, place))
+            if place in (24, 25, 59, 60):
+                states.append(envs.get_state())
+        other = started(spec, SEED + 1, autoreset_mode=mode, **arguments)
+        act(other, 0)
+        for place, state in zip((0, 25, 26, 60, 61), states, strict=True):
+            for each, restored in ((envs, state), (other, pickle.loads(pickle.dumps(state)))):
+                each.set_state(restored)
+                assert [act(each, after) for after in range(place, 78)] == expected[place:]
+
+
+@each_native
+def test_a_state_goes_on_in_a_vector_that_never_began(spec: EnvironmentSpec) -> None:
+    envs = started_on_ties(spec, SimultaneousFlows())
+    play(envs, 0, 20)
+    state = envs.get_state()
+    expected = play(envs, 20, 90)
+    fresh: Any = gym.make_vec(spec.id, NUM_ENVS, "vector_entry_point", workload=SimultaneousFlows(), **TIES[spec.id][0])
+    fresh.set_state(state)
+
+    assert fresh.np_random_seed == (SEED, SEED + 1, SEED + 2)
+    assert play(fresh, 20, 90) == expected
+
+
+@each_native
+def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(spec: EnvironmentSpec) -> None:
+    envs, other = (started_on_ties(spec, SimultaneousFlows()) for _ in range(2))
+    play(envs, 0, 5)
+    small = envs.get_state()
+    expected = play(envs, 5, 200)
+    assert envs.simulation.num_rows > small.networks.flows.shape[1]
+    large = envs.get_state()
+    beyond = play(envs, 200, 230)
+
+    envs.set_state(small)
+    assert play(envs, 5, 200) == expected
+    other.set_state(large)
+    assert play(other, 200, 230) == beyond
+
+
+@each_native
+def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Path) -> None:
+    envs = started(spec)
+    play(envs, 0, 30)
+    (tmp_path / "state.pkl").write_bytes(pickle.dumps(envs.get_state()))
+    expected = play(envs, 30, 90)
+    program = f"""
+import pickle
+from tests.envs.test_vector_states import NATIVE, play, started
+envs = started(next(spec for spec in NATIVE if spec.id == {spec.id!r}), 1)
+envs.set_state(pickle.load(open({str(tmp_path / "state.pkl")!r}, "rb")))
+print(repr(play(envs, 30, 90)))
+"""
+
+    assert run_python(program, PYTHONHASHSEED="1") == repr(expected)
+
+
+@each_native
+def test_one_state_branches_into_all_environments(spec: EnvironmentSpec) -> None:
+    envs = started(spec)
+    play(envs, 0, 40)
+    state = envs.get_state()
+    expected = [row(act(envs, place), 1) for place in range(40, 140)]
+    envs.set_state(state.pick([1] * NUM_ENVS))
+
+    found = [act(envs, place) for place in range(40, 140)]
+    for number in range(NUM_ENVS):
+        assert [row(each, number) for each in found] == expected
+
+
+@each_native
+def test_branches_do_not_touch_each_other(spec: EnvironmentSpec) -> None:
+    envs, alone = started(spec), started(spec)
+    play(envs, 0, 10)
+    play(alone, 0, 10)
+    envs.set_state(envs.get_state().pick([2, 2, 2]))
+    alone.set_state(alone.get_state().pick([2, 2, 2]))
+    generator = np.random.default_rng(1)
+    for place in range(100):
+        actions = generator.integers(envs.single_action_space.n, size=NUM_ENVS)
+        found, expected = envs.step(actions), alone.step(np.full(NUM_ENVS, actions[1]))
+        assert exactly(found[0][1]) == exactly(expected[0][1]), place
+
+
+@each_native
+def test_some_environments_take_up_states_and_the_others_go_on(spec: EnvironmentSpec) -> None:
+    envs, watched = started(spec), started(spec)
+    play(envs, 0, 20)
+    play(watched, 0, 20)
+    state = envs.get_state()
+    play(envs, 20, 30)
+    play(watched, 20, 30)
+    envs.set_state(state.pick([2, 0]), [0, 2])
+    branch = started(spec, 5)
+    branch.set_state(state)
+
+    for place in range(30, 120):
+        found, there, then = act(envs, place), act(watched, place), act(branch, place)
+        assert row(found, 1) == row(there, 1)
+        assert row(found, 0) == row(then, 2)
+        assert row(found, 2) == row(then, 0)
+
+
+@each_native
+@pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
+def test_taking_a_state_leaves_no_trace(spec: EnvironmentSpec, mode: AutoresetMode) -> None:
+    envs, watched = (started(spec, autoreset_mode=mode) for _ in range(2))
+    for place in range(50):
+        assert act(envs, place) == act(watched, place)
+        watched.get_state()
+
+
+@each_native
+def test_a_state_does_not_change_when_the_environments_go_on(spec: EnvironmentSpec) -> None:
+    envs = started(spec)
+    state = envs.get_state()
+    before = pickle.dumps(state)
+    play(envs, 0, 90)
+    envs.set_state(state)
+    play(envs, 0, 90)
+
+    assert pickle.dumps(state) == before
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.seeds = ()
+    with pytest.raises(ValueError, match="read-only"):
+        state.columns["_over"][0] = True
+
+
+@each_native
+def test_a_state_before_a_reset_by_hand_says_whether_a_step_may_follow(spec: EnvironmentSpec) -> None:
+    envs = started(spec, autoreset_mode="Disabled", max_decisions=3)
+    play(envs, 0, 2)
+    state = envs.get_state()
+    act(envs, 2)
+    with pytest.raises(SimulationError, match=r"environment 0 has ended: reset it with options=\{'reset_mask': "):
+        act(envs, 3)
+    ended = envs.get_state()
+    envs.set_state(state)
+    act(envs, 2)
+    envs.set_state(ended)
+    with pytest.raises(SimulationError, match="environment 0 has ended"):
+        act(envs, 3)
+    envs.reset(options={"reset_mask": np.ones(NUM_ENVS, dtype=np.bool_)})
+    act(envs, 3)
+
+
+@each_native
+def test_what_was_told_of_an_episode_stays_true_when_another_takes_its_place(spec: EnvironmentSpec) -> None:
+    envs, other = (started(spec, max_decisions=40) for _ in range(2))
+    state = envs.get_state()
+    for place in range(40):
+        told, expected = (each.step(np.full(NUM_ENVS, place % 2))[4] for each in (envs, other))
+    envs.set_state(state)
+    play(envs, 0, 30)
+
+    assert exactly(told) == exactly(expected)
+
+
+@each_native
+def test_a_restored_environment_draws_what_the_other_drew(spec: EnvironmentSpec) -> None:
+    envs, other = (started(spec, seed, render_mode="ansi") for seed in (1, 2))
+    play(envs, 0, 10)
+    state = envs.get_state()
+    other.render()
+    other.set_state(state.pick([2, 0, 1]))
+    frames = envs.render()
+
+    assert other.render() == (frames[2], frames[0], frames[1])
+    play(envs, 10, 20)
+    play(other, 10, 20)
+    assert other.render()[0] == envs.render()[2] != frames[2]
+    envs.set_state(state)
+    assert envs.render() == frames
+
+
+@each_native
+def test_before_the_first_reset_there_is_no_state_to_take_and_all_must_be_set(spec: EnvironmentSpec) -> None:
+    state, fresh = started(spec).get_state(), make_native(spec, NUM_ENVS)
+
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        fresh.get_state()
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first, or set all"):
+        fresh.set_state(state.pick([0, 1]), [0, 1])
+    fresh.set_state(state)
+
+
+@each_native
+@pytest.mark.parametrize(
+    ("count", "numbers", "message"),
+    [
+        (2, None, "state has 2 environments: numbers must be as many"),
+        (2, [0, 0], "state has 2 environments: numbers must be as many, each once"),
+        (2, [0, 3], r"numbers is \[0, 3\]: there are the environments 0 to 2"),
+        (2, [-1, 0], r"numbers is \[-1, 0\]: there are the environments 0 to 2"),
+        (4, [0, 1, 2], "state has 4 environments: numbers must be as many"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused_and_nothing_has_changed(
+    spec: EnvironmentSpec, count: int, numbers: list[int] | None, message: str
+) -> None:
+    envs, untouched = started(spec), started(spec)
+    state = started(spec, SEED + 1).get_state().pick([0] * count)
+
+    with pytest.raises(ConfigError, match=message):
+        envs.set_state(state, numbers)
+    assert play(envs, 0, 10) == play(untouched, 0, 10)
+
+
+@each_native
+def test_states_from_elsewhere_are_refused(spec: EnvironmentSpec) -> None:
+    envs, untouched = started(spec), started(spec)
+    state, here = envs.get_state(), flowsched_gym.__version__
+
+    for wrong in (None, 3, b"state", {}, envs):
+        with pytest.raises(ConfigError, match=r"state is .*: it must be what get_state\(\) returned"):
+            envs.set_state(wrong)
+    with pytest.raises(ConfigError, match=r"state is one of flowsched_gym\.elsewhere:Env: this environment is "):
+        envs.set_state(dataclasses.replace(state, environment="flowsched_gym.elsewhere:Env"))
+    with pytest.raises(ConfigError, match=rf"state is one of flowsched-gym 0\.0\.1: this is {here}"):
+        envs.set_state(dataclasses.replace(state, package_version="0.0.1"))
+    with pytest.raises(ConfigError, match="an environment with max_decisions=9: this one has max_decisions=None"):
+        envs.set_state(started(spec, max_decisions=9).get_state())
+    with pytest.raises(ConfigError, match="taken without a render_mode: its episodes cannot be drawn"):
+        started(spec, render_mode="ansi").set_state(state)
+    assert play(envs, 0, 10) == play(untouched, 0, 10)
+
+
+@each_native
+def test_a_state_of_other_flows_is_refused_even_where_the_arguments_read_the_same(spec: EnvironmentSpec) -> None:
+    state = started_on_ties(spec, SimultaneousFlows()).get_state()
+    assert isinstance(state, VectorState)
+    for source in (SimultaneousFlows(scale=2.0), SimultaneousFlows(num_hosts=8)):
+        other = started_on_ties(spec, source)
+
+        assert other.config == state.config
+        with pytest.raises(ConfigError, match="one of episodes with other flows than these environments draw"):
+            other.set_state(state)
+        act(other, 0)
