@@ -1,0 +1,302 @@
+"""Holds native vector environments to what else Gymnasium's callers ask of them, and to what they refuse."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import Workload
+from tests.envs.episodes import SHORT, make
+from tests.envs.vectors import TIES, Pair, SimultaneousFlows, any_actions, each_native, exactly, make_native
+
+
+@each_native
+def test_make_vec_takes_the_native_vector_unless_told_otherwise(spec: EnvironmentSpec) -> None:
+    envs: Any = gym.make_vec(spec.id, num_envs=2, **SHORT[spec.id])
+
+    assert f"{type(envs).__module__}:{type(envs).__qualname__}" == spec.vector_entry_point
+    assert envs.spec is not None
+    assert envs.spec.id == spec.id
+    assert not hasattr(envs, "envs")
+
+
+@each_native
+def test_it_has_the_spaces_and_attributes_of_its_environments(spec: EnvironmentSpec) -> None:
+    envs, single = make_native(spec, 2), make(spec).unwrapped
+
+    assert envs.single_observation_space == single.observation_space
+    assert envs.single_action_space == single.action_space
+    assert envs.observation_space.shape == (2, *single.observation_space.shape)  # type: ignore[misc]
+    assert envs.layout == single.layout
+    assert envs.config == single.config
+    assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
+    assert envs.num_envs == 2
+
+
+@each_native
+def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
+    envs, single = make_native(spec, 2), make(spec).unwrapped
+    envs.reset(seed=[3, 8])
+    for name in ("config", "layout", "render_mode", "num_actions", "metadata"):
+        assert envs.call(name) == envs.get_attr(name) == (getattr(single, name),) * 2
+    assert [each.id for each in envs.get_attr("spec")] == [spec.id] * 2
+    assert envs.get_attr("np_random_seed") == envs.np_random_seed == (3, 8)
+    assert np.stack(envs.call("action_masks")).tolist() == envs.action_masks().tolist()
+    for name in ("simulation", "step", "absent"):
+        with pytest.raises(AttributeError, match=f"'{name}' is not known of each environment: it must be one of "):
+            envs.get_attr(name)
+
+
+@each_native
+def test_generators_are_those_of_the_seeds(spec: EnvironmentSpec) -> None:
+    pair = Pair(spec, **SHORT[spec.id])
+    pair.reset(seed=9)
+    assert pair.native.np_random_seed == pair.single.np_random_seed == (9, 10, 11)
+    states = [generator.bit_generator.state for generator in pair.native.np_random]
+    assert states == [generator.bit_generator.state for generator in pair.single.np_random]
+    pair.reset([None, 4, None])
+    assert pair.native.np_random_seed == pair.single.np_random_seed == (9, 4, 11)
+
+
+@each_native
+def test_without_a_seed_every_environment_begins_elsewhere(spec: EnvironmentSpec) -> None:
+    first, second = make_native(spec), make_native(spec)
+    first.reset()
+    second.reset()
+
+    assert len({*first.np_random_seed, *second.np_random_seed}) == 6
+    assert len({first.workload(number).arrival_time.tobytes() for number in range(3)}) == 3
+
+
+@each_native
+def test_what_is_returned_stays_as_it_is_when_the_environments_go_on(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec, autoreset_mode="SameStep", max_decisions=7)
+    told: list[Any] = [envs.reset(seed=1), envs.action_masks()]
+    before = [exactly(dict(enumerate(told[0]))), exactly(told[1])]
+    generator = np.random.default_rng(1)
+    for _ in range(30):
+        step = envs.step(any_actions(envs, generator))
+        told += [step, envs.action_masks()]
+        before += [exactly(dict(enumerate(step))), exactly(told[-1])]
+    after = [exactly(dict(enumerate(each)) if isinstance(each, tuple) else each) for each in told]
+
+    assert after == before
+
+
+@each_native
+def test_what_is_told_of_finished_flows_and_metrics_may_be_read_much_later(spec: EnvironmentSpec) -> None:
+    envs, other = (make_native(spec, max_decisions=20) for _ in range(2))
+    envs.reset(seed=2)
+    other.reset(seed=2)
+    told, expected = [], []
+    for place in range(90):
+        actions = np.full(3, place % 2)
+        told.append(envs.step(actions)[4])
+        expected.append(exactly(other.step(actions)[4]))
+
+    assert [exactly(each) for each in told] == expected
+    assert sum(bool("episode_metrics" in each) for each in told) >= 4
+
+
+@each_native
+@pytest.mark.parametrize("place", [0, 1, 7])
+def test_an_action_outside_the_space_is_refused_before_anything_moves(spec: EnvironmentSpec, place: int) -> None:
+    envs, untouched = (make_native(spec, render_mode="ansi") for _ in range(2))
+    num_actions = int(envs.single_action_space.n)
+    for each in (envs, untouched):
+        each.reset(seed=3)
+        for _ in range(place):
+            each.step(np.zeros(3, dtype=np.int64))
+    state = exactly(envs.action_masks())
+    for number, wrong in ((0, -1), (2, num_actions), (1, 2**62), (1, -(2**62))):
+        actions = np.zeros(3, dtype=np.int64)
+        actions[number] = wrong
+        with pytest.raises(
+            InvalidAction, match=f"action of environment {number} is {wrong}: .* from 0 to {num_actions - 1}"
+        ):
+            envs.step(actions)
+    for strange in (np.zeros(2, dtype=np.int64), np.zeros(3), np.zeros((3, 1), dtype=np.int64), 0, [0, 0, 0.5]):
+        with pytest.raises(InvalidAction, match="it must be 3 integers"):
+            envs.step(strange)
+
+    assert exactly(envs.action_masks()) == state
+    for place_after in range(60):
+        actions = np.full(3, place_after % num_actions)
+        assert exactly(dict(enumerate(envs.step(actions)))) == exactly(dict(enumerate(untouched.step(actions))))
+    assert envs.render() == untouched.render()
+
+
+@each_native
+def test_actions_of_any_integer_type_will_do(spec: EnvironmentSpec) -> None:
+    envs, other = make_native(spec), make_native(spec)
+    envs.reset(seed=4)
+    other.reset(seed=4)
+    for actions in (np.ones(3, dtype=np.int32), np.ones(6, dtype=np.uint8)[::2], [1, 1, 1], (1, 1, 1)):
+        assert exactly(envs.step(actions)[0]) == exactly(other.step(np.ones(3, dtype=np.int64))[0])
+
+
+@each_native
+def test_actions_of_environments_that_begin_anew_do_not_matter(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec, max_decisions=2)
+    envs.reset(seed=5)
+    envs.step(np.zeros(3, dtype=np.int64))
+    assert envs.step(np.zeros(3, dtype=np.int64))[3].all()
+    _, rewards, terminated, truncated, infos = envs.step(np.full(3, -5))
+
+    assert rewards.tolist() == [0.0, 0.0, 0.0]
+    assert not (terminated | truncated).any()
+    assert infos["reward_terms"] == {}
+
+
+@each_native
+@pytest.mark.parametrize("render_mode", ["ansi", "rgb_array"])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
+def test_it_draws_what_its_environments_draw(spec: EnvironmentSpec, render_mode: str, mode: AutoresetMode) -> None:
+    pair = Pair(spec, num_envs=2, mode=mode, render_mode=render_mode, **(SHORT[spec.id] | {"max_decisions": 6}))
+    assert pair.native.render_mode == render_mode
+    pair.reset(seed=6)
+    generator = np.random.default_rng(2)
+    for place in range(16):
+        found, expected = pair.native.render(), pair.single.render()
+        assert [exactly(each) for each in found] == [exactly(each) for each in expected], place
+        for _ in range(place % 3):
+            pair.step(any_actions(pair.native, generator))
+
+
+@each_native
+def test_without_a_render_mode_nothing_is_drawn(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec)
+    envs.reset(seed=7)
+
+    assert envs.render() is None
+
+
+@each_native
+def test_before_the_first_reset_there_is_nothing_to_ask(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec, render_mode="ansi")
+    for ask in (
+        envs.action_masks,
+        envs.render,
+        lambda: envs.step(np.zeros(3, dtype=np.int64)),
+        lambda: envs.workload(0),
+        lambda: envs.records(2),
+    ):
+        with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+            ask()
+    with pytest.raises(SimulationError, match="not in reset_mask has had no episode yet: reset all first"):
+        envs.reset(options={"reset_mask": np.array([True, False, True])})
+    envs.reset(seed=8)
+    envs.step(np.zeros(3, dtype=np.int64))
+
+
+@each_native
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": [1, 2]}, "seed has 2 entries: it must have one for each of 3"),
+        ({"options": {"reset_mask": [True, True, True]}}, r"reset_mask is .*: it must be an array of 3 bool"),
+        ({"options": {"reset_mask": np.ones(2, dtype=np.bool_)}}, "reset_mask is .*: it must be an array of 3 bool"),
+        ({"options": {"reset_mask": np.ones(3)}}, "reset_mask is .*: it must be an array of 3 bool"),
+        ({"options": {"reset_mask": np.zeros(3, dtype=np.bool_)}}, "reset_mask names no environment"),
+        ({"options": {"pace": 3}}, r"options is \{'pace': 3\}: this environment knows only reset_mask"),
+    ],
+)
+def test_a_reset_that_cannot_be_is_refused_and_nothing_has_changed(
+    spec: EnvironmentSpec, arguments: dict[str, Any], message: str
+) -> None:
+    envs, untouched = make_native(spec), make_native(spec)
+    envs.reset(seed=9)
+    untouched.reset(seed=9)
+    with pytest.raises(ConfigError, match=message):
+        envs.reset(**arguments)
+
+    actions = np.zeros(3, dtype=np.int64)
+    assert exactly(envs.step(actions)[0]) == exactly(untouched.step(actions)[0])
+    assert exactly(envs.reset()[0]) == exactly(untouched.reset()[0])
+
+
+@each_native
+def test_options_are_left_as_they_were(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec)
+    envs.reset(seed=10)
+    options = {"reset_mask": np.array([True, False, True])}
+    envs.reset(options=options)
+
+    assert list(options) == ["reset_mask"]
+    assert options["reset_mask"].tolist() == [True, False, True]
+
+
+@each_native
+@pytest.mark.parametrize("num_envs", [0, -1, 2.5, True])
+def test_a_number_of_environments_that_cannot_be_is_refused(spec: EnvironmentSpec, num_envs: Any) -> None:
+    with pytest.raises(ConfigError, match="num_envs"):
+        make_native(spec, num_envs)
+
+
+@each_native
+def test_a_mode_that_does_not_exist_is_refused_with_those_that_do(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match="autoreset_mode is 'Never': it must be one of NextStep, SameStep, Disabled"):
+        make_native(spec, autoreset_mode="Never")
+
+
+@each_native
+def test_an_argument_that_single_environments_refuse_is_refused(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match="max_decisions"):
+        make_native(spec, max_decisions=0)
+
+
+@each_native
+def test_an_environment_that_has_ended_waits_for_its_reset_where_nothing_resets_itself(spec: EnvironmentSpec) -> None:
+    envs = make_native(spec, autoreset_mode=AutoresetMode.DISABLED, max_decisions=1)
+    envs.reset(seed=11)
+    actions = np.zeros(3, dtype=np.int64)
+    assert envs.step(actions)[3].all()
+    envs.reset(options={"reset_mask": np.array([True, False, True])})
+    with pytest.raises(
+        SimulationError, match=r"environment 1 has ended: reset it with options=\{'reset_mask': \.\.\.\}"
+    ):
+        envs.step(actions)
+
+
+@dataclass(frozen=True)
+class SometimesNothing(SimultaneousFlows):
+    """Draws no flow in a third of the episodes."""
+
+    def draw(self, seed: int) -> Workload:
+        """Draws flows, or none."""
+        workload = super().draw(seed)
+        if seed % 3:
+            return workload
+        nothing = np.zeros(0)
+        return Workload(flow_id=nothing, source=nothing, destination=nothing, size=nothing, arrival_time=nothing)
+
+
+@each_native
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
+def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is_drawn(
+    spec: EnvironmentSpec, mode: AutoresetMode
+) -> None:
+    pair = Pair(spec, num_envs=1, mode=mode, workload=SometimesNothing(), **(TIES[spec.id][0] | {"max_decisions": 3}))
+    outcomes = []
+    for envs in (pair.native, pair.single):
+        found: list[Any] = []
+        seed: int | None = 12
+        while len(found) < 60:
+            try:
+                if seed is not None or (mode is AutoresetMode.SAME_STEP and isinstance(found[-1], str)):
+                    seed, began = None, envs.reset(seed=seed)
+                    found.append(exactly(dict(enumerate(began))))
+                else:
+                    found.append(exactly(dict(enumerate(envs.step(np.zeros(1, dtype=np.int64))))))
+            except ConfigError as error:
+                seed = None
+                found.append(str(error))
+        outcomes.append(found)
+
+    assert outcomes[0] == outcomes[1]
+    assert sum("no flow" in each for each in outcomes[0] if isinstance(each, str)) >= 3
