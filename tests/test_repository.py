@@ -64,12 +64,10 @@ def test_every_make_command_of_the_documents_exists() -> None:
 
 def test_every_script_that_the_makefile_runs_exists() -> None:
     makefile = read("Makefile")
-    modules = re.findall(r"-m flowsched_gym\.(baselines\.\w+)", makefile)
-    scripts = re.findall(r"python (benchmarks/\S+\.py)", makefile)
+    modules = re.findall(r"-m (?:flowsched_gym\.)?((?:baselines|benchmarks)\.[\w.]+)", makefile)
+    paths = [module.replace(".", "/") + ".py" for module in modules]
 
-    assert modules
-    assert scripts
-    paths = [module.replace(".", "/") + ".py" for module in modules] + scripts
+    assert {path.split("/")[0] for path in paths} == {"baselines", "benchmarks"}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
 
 

@@ -107,6 +107,7 @@ def test_infos_equal_dicts_and_other_infos_of_the_same_values() -> None:
     assert infos() == PLAIN
     assert infos() == infos()
     assert not infos() != infos()  # noqa: SIM202  # != is what is asked
+    assert not infos() != PLAIN  # noqa: SIM202  # as above
     assert infos() != {**PLAIN, "late": ()}
     assert {**PLAIN, "late": ()} != infos()  # noqa: SIM300  # the order is what is asked
     assert infos() != 3

@@ -109,6 +109,20 @@ def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(sp
 
 
 @each_native
+def test_a_larger_state_makes_room_around_the_environments_that_go_on(spec: EnvironmentSpec) -> None:
+    envs, watched, grown = (started_on_ties(spec, SimultaneousFlows()) for _ in range(3))
+    play(grown, 0, 200)
+    for each in (envs, watched):
+        play(each, 0, 5)
+    envs.set_state(grown.get_state().pick([1]), [1])
+
+    for place in range(5, 60):
+        found, expected = act(envs, place), act(watched, place)
+        for number in (0, 2):
+            assert row(found, number) == row(expected, number), place
+
+
+@each_native
 def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Path) -> None:
     envs = started(spec)
     play(envs, 0, 30)
@@ -161,6 +175,7 @@ def test_some_environments_take_up_states_and_the_others_go_on(spec: Environment
     play(envs, 20, 30)
     play(watched, 20, 30)
     envs.set_state(state.pick([2, 0]), [0, 2])
+    assert envs.np_random_seed == (SEED + 2, SEED + 1, SEED)
     branch = started(spec, 5)
     branch.set_state(state)
 
