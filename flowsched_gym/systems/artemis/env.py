@@ -92,11 +92,12 @@ class ArtemisEnv(FlowSchedEnv[int]):
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
-    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives (``benchmarks/speed`` has the rates). ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes
-    ``options={"reset_mask": ...}``; ``action_masks()`` is (n, num_actions). ``infos["finished"]`` and
-    ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all episodes,
-    ``state.pick(numbers)`` some of them, and ``set_state(state, numbers)`` goes on from them, in these environments or
-    others. The first use on a machine compiles for half a minute.
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives (``benchmarks/speed`` has the rates).
+    ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``;
+    ``action_masks()`` is (n, num_actions). ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when
+    they are first read. ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and ``set_state(state,
+    numbers)`` goes on from them, in these environments or others. The first use on a machine compiles for half a
+    minute.
 
     ## Version History
     * v0: Initial version.
