@@ -105,10 +105,6 @@ class LazyInfos(dict[str, Any]):
         """Joins with another dict to a plain one."""
         return self.copy() | other
 
-    def __ror__(self, other: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # as above
-        """Joins another dict with this one to a plain one."""
-        return other | self.copy()
-
     def __ior__(self, other: Any) -> Self:  # type: ignore[misc,override]  # as above
         """Sets values."""
         self.update(other)
