@@ -94,9 +94,12 @@ def test_metrics_of_an_episode_can_be_read_while_the_next_ones_are_played() -> N
         assert_same(one, other)
 
 
+@pytest.mark.parametrize("mode", [None, "sync"], ids=["native", "sync"])
 @pytest.mark.parametrize(("env_id", "arguments"), CASES)
-def test_a_vector_gives_what_the_environments_give_one_after_the_other(env_id: str, arguments: dict[str, Any]) -> None:
-    vector, separate = ours(env_id, **arguments), dummy(env_id, **arguments)
+def test_a_vector_gives_what_the_environments_give_one_after_the_other(
+    env_id: str, arguments: dict[str, Any], mode: str | None
+) -> None:
+    vector, separate = ours(env_id, vectorization_mode=mode, **arguments), dummy(env_id, **arguments)
     assert vector.seed(11) == separate.seed(11)
     assert vector.observation_space == separate.observation_space
     assert vector.action_space == separate.action_space
