@@ -10,14 +10,26 @@ from gymnasium.vector import AutoresetMode
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment, make, play
 
-MODES = ("sync", "async")
-"""Gymnasium's own ways to run a vector."""
+MODES = ("sync", "async", "vector_entry_point")
+"""Gymnasium's own ways to run a vector, and a native one where there is one."""
+
+each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+def make_vector(spec: EnvironmentSpec, mode: str, num_envs: int, *, same_step: bool = False) -> Any:
+    """Makes a vector of environments with short episodes."""
+    if mode == "vector_entry_point" and spec.vector_entry_point is None:
+        pytest.skip(f"{spec.id} has no native vector environment")
+    arguments: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP} if same_step else {}
+    if mode != "vector_entry_point":
+        arguments = {"vector_kwargs": arguments}
+    return gym.make_vec(spec.id, num_envs=num_envs, vectorization_mode=mode, **arguments, **SHORT[spec.id])
 
 
 @each_environment
-@pytest.mark.parametrize("mode", MODES)
+@each_mode
 def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: EnvironmentSpec, mode: str) -> None:
-    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode=mode, **SHORT[spec.id])
+    vector = make_vector(spec, mode, 3)
     singles = [make(spec) for _ in range(3)]
     assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     assert vector.single_action_space == singles[0].action_space
@@ -51,24 +63,23 @@ def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: Envi
 
 
 @each_environment
-def test_masks_of_a_vector_are_those_of_its_environments(spec: EnvironmentSpec) -> None:
-    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode="sync", **SHORT[spec.id])
+@each_mode
+def test_masks_of_a_vector_are_those_of_its_environments(spec: EnvironmentSpec, mode: str) -> None:
+    vector = make_vector(spec, mode, 3)
     _, infos = vector.reset(seed=22)
     for _ in range(20):
         masks = np.stack(vector.call("action_masks"))
         assert (masks == infos["action_mask"]).all()
         infos = vector.step(vector.action_space.sample())[4]
+    vector.close()
 
 
 @each_environment
-def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_info(spec: EnvironmentSpec) -> None:
-    vector = gym.make_vec(
-        spec.id,
-        num_envs=2,
-        vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-        **SHORT[spec.id],
-    )
+@each_mode
+def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_info(
+    spec: EnvironmentSpec, mode: str
+) -> None:
+    vector = make_vector(spec, mode, 2, same_step=True)
     vector.reset(seed=23)
     last = [play(make(spec), lambda *_: 0, seed=23 + number)[-1] for number in range(2)]
     ended = [False, False]
@@ -80,14 +91,17 @@ def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_in
                 metrics = infos["final_info"]["episode_metrics"]
                 assert (infos["final_obs"][number] == last[number].observation).all()
                 assert metrics["max_fct"][number] == last[number].info["episode_metrics"]["max_fct"]
+    vector.close()
 
 
 @each_environment
-def test_a_vector_takes_a_seed_for_each_environment(spec: EnvironmentSpec) -> None:
-    vector = gym.make_vec(spec.id, num_envs=3, vectorization_mode="sync", **SHORT[spec.id])
+@each_mode
+def test_a_vector_takes_a_seed_for_each_environment(spec: EnvironmentSpec, mode: str) -> None:
+    vector = make_vector(spec, mode, 3)
     first = vector.reset(seed=[4, 4, 5])[0]
     for _ in range(10):
         first, *_ = vector.step(np.zeros(3, dtype=np.int64))
+    vector.close()
 
     assert (first[0] == first[1]).all()
     assert (first[0] != first[2]).any()

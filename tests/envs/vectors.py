@@ -122,7 +122,10 @@ class Pair:
         num_envs: How many of them.
         mode: When an environment that has ended begins its next episode.
         max_episode_steps: Steps after which Gymnasium truncates.
-        **arguments: Arguments of the environment, besides those that make its episodes short.
+        **arguments: Arguments of the environment.
+
+    Attributes:
+        infos: What the native vector environment told in its last step.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class Pair:
         """Steps both, and returns whose episodes have ended."""
         found, expected = self.native.step(actions), self.single.step(actions)
         self._compare(("observations", "rewards", "terminated", "truncated", "infos"), found, expected)
+        self.infos = found[4]
         over: npt.NDArray[np.bool_] = found[2] | found[3]
         if over.any():
             self.compare_traces()
