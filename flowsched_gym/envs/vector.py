@@ -175,7 +175,8 @@ class FlowSchedVectorEnv(VectorInfos):
         """Returns where the environments are, for search and branching: their episodes, and what is drawn after them.
 
         The state does not change when the environments go on; ``state.pick([3, 3])`` is one of two environments that
-        both are where number 3 was.
+        both are where number 3 was. To take one takes about 0.2 ms and 0.2 MB for each environment with 1,000 flows, to
+        restore it 0.3 ms.
 
         Raises:
             SimulationError: There is no episode yet.
