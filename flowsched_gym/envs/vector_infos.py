@@ -116,18 +116,17 @@ class VectorInfos(VectorEpisodes):
         last = self._observations(outputs)
         for number in ended.tolist():
             final_obs[number] = last[number].copy()
-        before, makers = infos, {key: functools.partial(infos.__getitem__, key) for key in ("finished",)}
-        final = LazyInfos(
-            only({key: before[key] for key in before if key not in ("finished", "episode_metrics")}, who),
-            {"finished": lambda: only_tuples(makers["finished"](), who)}
-            | ({"episode_metrics": lambda: before["episode_metrics"]} if "episode_metrics" in before else {}),
-        )
+        finished = functools.partial(infos.__getitem__, "finished")
+        deferred: dict[str, Callable[[], Any]] = {"finished": lambda: only_tuples(finished(), who)}
+        if "episode_metrics" in infos:
+            deferred["episode_metrics"] = functools.partial(infos.__getitem__, "episode_metrics")
+        final = LazyInfos(only({key: infos[key] for key in infos if key not in deferred}, who), deferred)
         self._begin(ended)
         self._observe(ended, outputs)
         everyone = np.ones(self.num_envs, dtype=np.bool_)
         now = self._gather(outputs, everyone, ~who)
         now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
-        return LazyInfos(now, {"finished": lambda: without_tuples(makers["finished"](), who)})
+        return LazyInfos(now, {"finished": lambda: without_tuples(finished(), who)})
 
     @abstractmethod
     def _columns(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
