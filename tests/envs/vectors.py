@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -225,5 +226,8 @@ def _differences(found: Any, expected: Any, where: str) -> Iterator[str]:
         else:
             for key in expected:
                 yield from _differences(found[key], expected[key], f"{where}[{key!r}]")
+    elif isinstance(expected, list) and isinstance(found, list):
+        for place, (one, other) in enumerate(itertools.zip_longest(found, expected)):
+            yield from _differences(one, other, f"{where}[{place}]")
     elif exactly(found) != exactly(expected):
         yield f"{where} is {found!r}, of single environments {expected!r}"
