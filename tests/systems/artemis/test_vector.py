@@ -9,6 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.errors import ConfigError, FlowFileError
+from flowsched_gym.model.rules.progress import DEADLINE_TOLERANCE, latest_completion
 from flowsched_gym.systems.artemis import SYSTEM
 from flowsched_gym.systems.artemis.vector import ArtemisVectorEnv
 from flowsched_gym.workload import (
@@ -22,6 +23,7 @@ from flowsched_gym.workload import (
     write_flows,
 )
 from tests.envs.vectors import Pair, exactly, keep_event_logs
+from tests.flows import make_flows
 
 SPEC = SYSTEM.environments[0]
 
@@ -168,3 +170,16 @@ def test_arguments_that_cannot_be_are_refused_as_single_environments_refuse_them
     (tmp_path / "flows.csv").write_text("flow_id\n1\n", encoding="utf-8")
     with pytest.raises(FlowFileError, match="flows\\.csv"):
         ArtemisVectorEnv(2, tmp_path / "flows.csv")
+
+
+def test_a_flow_that_arrives_at_the_latest_time_meets_its_deadline() -> None:
+    span = float(np.nextafter(3.0 / (1.0 + DEADLINE_TOLERANCE), np.inf))
+    assert latest_completion(np.array([span])).tolist() == [3.0]
+    for allowed, reward in ((span, 1.0), (span - 1e-12, 0.0)):
+        flows = make_flows([0.0], [3.0], span=[allowed])
+        pair = Pair(SPEC, 1, workload=flows, link_gbps=8e-9, link_delay_us=0.0)
+        pair.reset(seed=64)
+        assert pair.step(np.zeros(1, dtype=np.int64)).all()
+
+        assert pair.native.records(0).completion_time.tolist() == [3.0]
+        assert pair.infos["reward_terms"]["deadline_met"].tolist() == [reward]
