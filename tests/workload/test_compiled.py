@@ -228,7 +228,8 @@ def test_all_plans_have_one_compiled_type_copies_included() -> None:
 
     for plan in [*plans, *pickle.loads(pickle.dumps(plans))]:
         draw_episode(1, plan, 0, 0, *empty_columns(0), SCRATCH)
-    assert len(draw_episode.signatures) == 1
+    # Other tests may have had it compiled for other types of the other arguments.
+    assert len({signature[1] for signature in draw_episode.signatures}) == 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
