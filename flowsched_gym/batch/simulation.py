@@ -239,16 +239,8 @@ class BatchSimulation:
         """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
-        assert workload.deadline_span is not None
-        assert workload.task_id is not None
         return complete_records(
-            flow_id=workload.flow_id,
-            task_id=workload.task_id,
-            source=workload.source,
-            destination=workload.destination,
-            size=workload.size,
-            arrival_time=workload.arrival_time,
-            deadline_span=workload.deadline_span,
+            workload,
             grant_time=grant_time,
             completion_time=completion_time,
             ideal_fct=isolated_fct(

@@ -1,6 +1,7 @@
 """Holds what a simulation leaves behind: one row per flow."""
 
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,25 @@ __all__ = ["Records", "complete_records"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+
+class _Flows(Protocol):
+    """Is what records say of the flows themselves, (num_flows,) each; a ``Workload`` has it."""
+
+    @property
+    def flow_id(self) -> IntArray: ...
+    @property
+    def task_id(self) -> IntArray | None: ...
+    @property
+    def source(self) -> IntArray: ...
+    @property
+    def destination(self) -> IntArray: ...
+    @property
+    def size(self) -> FloatArray: ...
+    @property
+    def arrival_time(self) -> FloatArray: ...
+    @property
+    def deadline_span(self) -> FloatArray | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,32 +82,25 @@ class Records:
 
 
 def complete_records(
-    *,
-    flow_id: IntArray,
-    task_id: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    size: FloatArray,
-    arrival_time: FloatArray,
-    deadline_span: FloatArray,
-    grant_time: FloatArray,
-    completion_time: FloatArray,
-    ideal_fct: FloatArray,
+    flows: _Flows, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
 ) -> Records:
     """Builds records from what an engine measured; see ``Records`` for the arrays."""
-    fct = completion_time - arrival_time
+    deadline_span, task_id = flows.deadline_span, flows.task_id
+    assert deadline_span is not None
+    assert task_id is not None
+    fct = completion_time - flows.arrival_time
     return Records(
-        flow_id=flow_id,
+        flow_id=flows.flow_id,
         task_id=task_id,
-        source=source,
-        destination=destination,
-        size=size,
-        arrival_time=arrival_time,
+        source=flows.source,
+        destination=flows.destination,
+        size=flows.size,
+        arrival_time=flows.arrival_time,
         deadline_span=deadline_span,
         grant_time=grant_time,
         completion_time=completion_time,
         fct=fct,
         ideal_fct=ideal_fct,
         slowdown=fct / ideal_fct,
-        deadline_met=completion_time <= latest_completion(arrival_time + deadline_span),
+        deadline_met=completion_time <= latest_completion(flows.arrival_time + deadline_span),
     )

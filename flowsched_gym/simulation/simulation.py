@@ -204,17 +204,8 @@ class Simulation:
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
-        workload = self.workload
-        assert workload.deadline_span is not None
-        assert workload.task_id is not None
         return complete_records(
-            flow_id=workload.flow_id,
-            task_id=workload.task_id,
-            source=workload.source,
-            destination=workload.destination,
-            size=workload.size,
-            arrival_time=workload.arrival_time,
-            deadline_span=workload.deadline_span,
+            self.workload,
             grant_time=self._grant_time.copy(),
             completion_time=self._completion_time.copy(),
             ideal_fct=isolated_fct(

@@ -136,6 +136,21 @@ def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_t
     assert any("outer" in name for name in files_of(tmp_path / "cache"))
 
 
+def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
+    installed = tmp_path / "flowsched_gym"
+    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
+    module = installed / "model" / "rules" / "pairs.py"
+    lines = "from typing import NamedTuple\nfrom flowsched_gym.model.rules.compile import rule\n"
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
+    for name in ("Before", "After"):
+        record = f"class {name}(NamedTuple):\n    x: int\n"
+        module.write_text(f"{lines}{record}@rule\ndef first(pair):\n    return pair.x\n")
+        program = f"from flowsched_gym.model.rules import pairs; print(pairs.first(pairs.{name}(7)))"
+
+        assert run_python(program, **variables) == "7"
+    assert any("first" in name for name in files_of(tmp_path / "cache"))
+
+
 @pytest.mark.parametrize("patience", [None, AT_ONCE])
 def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Path, patience: float | None) -> None:
     """Files stand where folders would be made; unlike permissions, they stop every user."""

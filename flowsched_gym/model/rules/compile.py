@@ -109,6 +109,8 @@ class _Cache(FunctionCache):
     def __init__(self, function: Callable[..., object]) -> None:
         """Looks for a folder to write to."""
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba has no types
+        # The version is compared before the rest of a file is read, which may name classes that are gone.
+        self._cache_file._version = f"{self._cache_file._version} {STAMP}"
         self._cache_file._source_stamp = STAMP
 
     def save_overload(self, signature: object, data: object) -> None:

@@ -29,13 +29,11 @@ from flowsched_gym.systems.artemis.compiled import (
     UNPAID,
     Columns,
     DeferCode,
-    Drawn,
     Episodes,
-    draw,
     observe,
-    prepare,
     step,
 )
+from flowsched_gym.systems.artemis.compiled_draw import Drawn, draw, prepare
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.observation import SIZE_SCALE, TIME_SCALE
