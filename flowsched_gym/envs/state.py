@@ -96,10 +96,10 @@ def thaw(frozen: bytes, fixed: Sequence[object]) -> dict[str, Any]:
 
 
 def fingerprint(workload: Workload, num_hosts: int) -> bytes:
-    """Digests the flows of an episode and the number of hosts that they run between."""
+    """Digests the flows of an episode, its link changes and the number of hosts that the flows run between."""
     digest = hashlib.blake2b(str(num_hosts).encode(), digest_size=16)
-    for field in fields(workload):
-        digest.update(getattr(workload, field.name))
+    for array in workload.arrays:
+        digest.update(array.data)
     return digest.digest()
 
 

@@ -14,6 +14,7 @@ from flowsched_gym.workload.distributions import (
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
 from flowsched_gym.workload.poisson import PoissonWorkload
@@ -33,6 +34,7 @@ __all__ = [
     "Exponential",
     "FixedWorkload",
     "GatherWorkload",
+    "LinkChanges",
     "LogNormal",
     "Mix",
     "NamedWorkload",

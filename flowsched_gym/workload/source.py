@@ -44,7 +44,7 @@ class FixedWorkload:
 
 
 def first_flows(workload: Workload, num_flows: int) -> Workload:
-    """Cuts a workload to its first flows, in the order of their ids.
+    """Cuts a workload to its first flows, in the order of their ids; link changes stay as they are.
 
     Args:
         workload: The flows to cut.
@@ -66,4 +66,5 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
         arrival_time=workload.arrival_time[kept],
         deadline_span=workload.deadline_span[kept],
         task_id=workload.task_id[kept],
+        link_changes=workload.link_changes,
     )

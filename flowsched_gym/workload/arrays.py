@@ -1,0 +1,62 @@
+"""Turns what users give into checked columns of numbers, and says by name, row and value what is not allowed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import WorkloadError
+
+__all__ = ["as_column", "require"]
+
+INT64_END: Final = 2.0**63
+"""The first whole number that int64 cannot hold."""
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
+    """Copies values to an array, (num_rows,) float64 or int64.
+
+    Args:
+        values: The values.
+        name: What they are, for messages.
+        integral: Whether they are whole numbers.
+
+    Raises:
+        WorkloadError: The values are not numbers, not whole ones, or have not one dimension.
+    """
+    try:
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iufO":
+            raise TypeError(f"its type is {given.dtype}")
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorkloadError(f"{name} holds something that is not a number: {error}") from None
+    if array.ndim != 1:
+        raise WorkloadError(f"{name} has shape {array.shape}: it must have one dimension")
+    if not integral:
+        return array
+    if given.dtype.kind == "i":
+        return given.astype(np.int64)
+    require((array == np.floor(array)) & (np.abs(array) < INT64_END), name, given, "a whole number below 2**63")
+    return given.astype(np.int64)
+
+
+def require(allowed: npt.NDArray[np.bool_], name: str, values: npt.NDArray[np.generic], what: str) -> None:
+    """Refuses the first row that is not allowed.
+
+    Args:
+        allowed: Which rows are, (num_rows,) bool.
+        name: What the values are, for the message.
+        values: The values, (num_rows,).
+        what: What is allowed, for the message.
+
+    Raises:
+        WorkloadError: A row is not allowed.
+    """
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise WorkloadError(f"{name} is {values[row]} in row {row}: it must be {what}")
