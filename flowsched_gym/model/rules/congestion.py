@@ -1,0 +1,118 @@
+"""Chooses the least congested path: CONGA (Alizadeh et al., SIGCOMM 2014) as a model of flows.
+
+Kept: the congestion of a path is the largest utilisation of its links, rates over capacity; a new flow takes the least
+congested path, at random (by its hash) among equals; a flow that has paused for the flowlet gap chooses anew, but
+leaves its path only for a less congested one (sections 3.4 and 3.5).
+
+Lost: flowlets inside a flow that sends without a pause; the decay of the estimate and the age of the feedback, as rates
+are known at once and exactly; quantisation to three bits. Flows that choose at one instant all see the rates before it.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.rules.candidates import is_candidate, survey_candidates
+from flowsched_gym.model.rules.compile import allocating_rule, rule
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["choose_least_congested", "review_quiet"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+NOBODY = -1
+
+
+@allocating_rule
+def choose_least_congested(
+    row: int, live: IntArray, count: int, state: FlowState, controls: Controls, network: Network, routes: Routes
+) -> int:
+    """Returns the least congested path of a flow; arguments as in ``choose_path``."""
+    used = np.zeros(len(network.capacity))
+    _add_rates(row, live, count, state.rate, controls.path, network, used)
+    congestion = np.empty(routes.last[row] - routes.first[row])
+    return _least_congested(row, state, controls, network, routes, used, congestion)
+
+
+@allocating_rule
+def review_quiet(
+    now: float,
+    flowlet_gap: float,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    moved: IntArray,
+) -> int:
+    """Lets quiet flows choose anew, and returns how many change their path; arguments as in ``review_paths``."""
+    used = np.zeros(len(network.capacity))
+    # Nobody is left out: who chooses has no rate.
+    _add_rates(NOBODY, live, count, state.rate, controls.path, network, used)
+    num_moved = 0
+    for place in range(count):
+        row = live[place]
+        if routes.quiet_since[row] + flowlet_gap > now:
+            continue
+        congestion = np.empty(routes.last[row] - routes.first[row])
+        path = _least_congested(row, state, controls, network, routes, used, congestion)
+        if path != controls.path[row]:
+            controls.path[row] = path
+            moved[num_moved] = row
+            num_moved += 1
+    return num_moved
+
+
+@rule
+def _add_rates(
+    left_out: int, live: IntArray, count: int, rate: FloatArray, path_of: IntArray, network: Network, used: FloatArray
+) -> None:
+    """Adds the rates in B/s of all flows but one to the links that they cross."""
+    for place in range(count):
+        row = live[place]
+        if row != left_out and rate[row] > 0.0:
+            for step in range(network.path_start[path_of[row]], network.path_start[path_of[row] + 1]):
+                used[network.path_links[step]] += rate[row]
+
+
+@rule
+def _least_congested(
+    row: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    used: FloatArray,
+    congestion: FloatArray,
+) -> int:
+    """Returns the least congested path, the present one where none is live; ``congestion`` is scratch."""
+    first, last, present = routes.first[row], routes.last[row], controls.path[row]
+    num_paths, head, tail = survey_candidates(first, last, network)
+    if num_paths == 0:
+        return int(present)
+    least, num_least = np.inf, 0
+    for path in range(first, last):
+        congestion[path - first] = np.inf
+        if not is_candidate(path, network):
+            continue
+        largest = 0.0
+        for step in range(network.path_start[path] + head, network.path_start[path + 1] - tail):
+            link = network.path_links[step]
+            largest = max(largest, used[link] / network.capacity[link])
+        congestion[path - first] = largest
+        if largest < least:
+            least, num_least = largest, 0
+        if largest == least:
+            num_least += 1
+    if state.attained[row] > 0.0 and first <= present < last and congestion[present - first] == least:
+        return int(present)
+    place = routes.hash[row] % num_least
+    path = first
+    while congestion[path - first] != least or place > 0:
+        if congestion[path - first] == least:
+            place -= 1
+        path += 1
+    return int(path)

@@ -1,0 +1,71 @@
+"""Names the ways to choose a path, and makes them by name; ``model/rules/routing.py`` holds what they do."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.routes import RoutingKind
+from flowsched_gym.units import SECONDS_PER_MICROSECOND
+
+__all__ = ["DEFAULT_FLOWLET_GAP", "ROUTINGS", "Routing", "make_routing"]
+
+DEFAULT_FLOWLET_GAP: Final = 500 * SECONDS_PER_MICROSECOND
+"""Pause in s after which a flow may change its path (Alizadeh et al., SIGCOMM 2014, section 3.4)."""
+
+ROUTINGS: Final[Mapping[str, RoutingKind]] = {
+    "ecmp": RoutingKind.ECMP,
+    "least-loaded": RoutingKind.LEAST_LOADED,
+    "conga": RoutingKind.CONGA,
+    "memr": RoutingKind.MEMR,
+    "memr-hop-by-hop": RoutingKind.MEMR_HOP_BY_HOP,
+}
+"""Ways to choose a path by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Says how flows choose among the live paths of their hosts.
+
+    Attributes:
+        kind: How a path is chosen.
+        flowlet_gap: Pause in s, > 0, after which a flow chooses anew; only CONGA looks at it.
+
+    Raises:
+        ConfigError: The kind is unknown, or the gap out of its range.
+    """
+
+    kind: RoutingKind
+    flowlet_gap: float = DEFAULT_FLOWLET_GAP
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        if not isinstance(self.kind, RoutingKind):
+            raise ConfigError(f"routing kind is {self.kind!r}: it must be one of {', '.join(map(str, RoutingKind))}")
+        gap: object = self.flowlet_gap
+        is_number = isinstance(gap, (int, float, np.integer, np.floating)) and not isinstance(gap, bool)
+        if not is_number or not 0 < self.flowlet_gap < math.inf:
+            raise ConfigError(f"flowlet_gap is {gap!r}: it must be a finite number > 0 s")
+
+
+def make_routing(name: str, **parameters: object) -> Routing:
+    """Makes a routing.
+
+    Args:
+        name: One of ``ROUTINGS``.
+        **parameters: ``flowlet_gap`` in s, for ``conga`` alone.
+
+    Raises:
+        ConfigError: The name or a parameter is unknown, or a value is not allowed.
+    """
+    if not isinstance(name, str) or name not in ROUTINGS:
+        raise ConfigError(f"routing is {name!r}: it must be one of {', '.join(ROUTINGS)}")
+    kind = ROUTINGS[name]
+    allowed = ["flowlet_gap"] if kind is RoutingKind.CONGA else []
+    for parameter in parameters:
+        if parameter not in allowed:
+            raise ConfigError(f"routing {name} has no parameter {parameter!r}: it takes {', '.join(allowed) or 'none'}")
+    return Routing(kind, **parameters)  # type: ignore[arg-type]  # checked by Routing
