@@ -59,14 +59,14 @@ def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any
 
 def policy_specs(env_id: str) -> dict[str, PolicySpec]:
     """Lists the policies of an environment by name."""
-    return {policy.name: policy for policy in system_of(env_id)[0].policies}
+    return {policy.name: policy for policy in system_of(env_id)[1].policies}
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
     """Makes a heuristic policy for an environment.
 
     Args:
-        name: Name of one of its system's policies.
+        name: Name of one of its policies.
         env: The environment, wrapped or not, single or vector.
         seed: Seed of policies that draw.
 

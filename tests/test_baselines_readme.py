@@ -9,12 +9,17 @@ from flowsched_gym.registration import SYSTEMS, load_target
 from tests.repository import ROOT
 
 TEXT = (ROOT / "baselines" / "README.md").read_text(encoding="utf-8")
-POLICIES = [(system.name, policy) for system in SYSTEMS for policy in system.policies]
+POLICIES = [
+    (environment.id.removeprefix("flowsched/"), policy)
+    for system in SYSTEMS
+    for environment in system.environments
+    for policy in environment.policies
+]
 
 
-@pytest.mark.parametrize(("system", "policy"), POLICIES, ids=lambda value: getattr(value, "name", value))
-def test_every_heuristic_has_a_row_with_its_class(system, policy):
-    assert f"| `{policy.name}` | {system} | {policy.description} | `{policy.target}` |" in TEXT
+@pytest.mark.parametrize(("environment", "policy"), POLICIES, ids=lambda value: getattr(value, "name", value))
+def test_every_heuristic_has_a_row_with_its_class(environment, policy):
+    assert f"| `{policy.name}` | {environment} | {policy.description} | `{policy.target}` |" in TEXT
     assert load_target(policy.target)
 
 

@@ -44,9 +44,10 @@ def inventory() -> dict[str, list[dict[str, str]]]:
             {"name": name, "description": _first_line(discipline)} for name, discipline in DISCIPLINES.items()
         ],
         "policies": [
-            {"name": policy.name, "description": policy.description, "system": system.name}
+            {"name": policy.name, "description": policy.description, "environment": environment.id}
             for system in SYSTEMS
-            for policy in system.policies
+            for environment in system.environments
+            for policy in environment.policies
         ],
         "workloads": [{"name": named.name, "description": named.description} for named in WORKLOADS.values()],
         "topologies": [{"name": name, "description": description} for name, description in TOPOLOGIES.items()],
@@ -54,8 +55,8 @@ def inventory() -> dict[str, list[dict[str, str]]]:
 
 
 def _describe(entry: dict[str, str]) -> str:
-    """Describes an entry in one line; policies belong to a system."""
-    return f"{entry['system']}: {entry['description']}" if "system" in entry else entry["description"]
+    """Describes an entry in one line; policies belong to an environment."""
+    return f"{entry['environment']}: {entry['description']}" if "environment" in entry else entry["description"]
 
 
 def _first_line(described: object) -> str:

@@ -7,32 +7,6 @@ __all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentSpec:
-    """Describes an environment.
-
-    Attributes:
-        id: Gymnasium id, ``flowsched/<Name>-v0``.
-        description: What it is, in one phrase.
-        entry_point: ``module:Class`` of the single environment.
-        config: ``module:Class`` of the frozen dataclass of its arguments.
-        workloads: Names of the workloads that its tables are made for.
-        vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
-        settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
-        heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
-            change what is told, never what happens.
-    """
-
-    id: str
-    description: str
-    entry_point: str
-    config: str
-    workloads: tuple[str, ...]
-    vector_entry_point: str | None = None
-    settings: tuple[Mapping[str, object], ...] = ()
-    heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
     """Describes a heuristic policy.
 
@@ -48,6 +22,34 @@ class PolicySpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSpec:
+    """Describes an environment.
+
+    Attributes:
+        id: Gymnasium id, ``flowsched/<Name>-v0``.
+        description: What it is, in one phrase.
+        entry_point: ``module:Class`` of the single environment.
+        config: ``module:Class`` of the frozen dataclass of its arguments.
+        workloads: Names of the workloads that its tables are made for.
+        policies: Heuristics that act on it.
+        vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
+        settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
+        heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
+            change what is told, never what happens.
+    """
+
+    id: str
+    description: str
+    entry_point: str
+    config: str
+    workloads: tuple[str, ...]
+    policies: tuple[PolicySpec, ...]
+    vector_entry_point: str | None = None
+    settings: tuple[Mapping[str, object], ...] = ()
+    heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec:
     """Describes a system.
 
@@ -56,11 +58,9 @@ class SystemSpec:
         title: What it is, in one phrase.
         paper: Where it was published.
         environments: Its environments.
-        policies: Heuristics that act on all of them.
     """
 
     name: str
     title: str
     paper: str
     environments: tuple[EnvironmentSpec, ...]
-    policies: tuple[PolicySpec, ...]

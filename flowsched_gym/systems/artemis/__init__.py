@@ -27,53 +27,53 @@ SYSTEM: Final = SystemSpec(
                 {"workload": "gather-multi", "k": 3, "f": 10},
             ),
             heuristic_kwargs={"observation": "full"},
-        ),
-    ),
-    policies=(
-        PolicySpec(
-            name="random",
-            description="any visible request",
-            target="flowsched_gym.policies:RandomSlot",
-        ),
-        PolicySpec(
-            name="fifo",
-            description="first in, first out: the oldest request",
-            target="flowsched_gym.policies:FirstSlot",
-        ),
-        PolicySpec(
-            name="lifo",
-            description="last in, first out: the youngest visible request",
-            target="flowsched_gym.policies:LastSlot",
-        ),
-        PolicySpec(
-            name="edf",
-            description="earliest deadline first",
-            target="flowsched_gym.policies:EarliestDeadline",
-        ),
-        PolicySpec(
-            name="ssdf",
-            description="smallest size-deadline ratio first",
-            target="flowsched_gym.policies:SmallestRatio",
-        ),
-        PolicySpec(
-            name="lsdf",
-            description="largest size-deadline ratio first",
-            target="flowsched_gym.policies:LargestRatio",
-        ),
-        PolicySpec(
-            name="sjf",
-            description="smallest flow first",
-            target="flowsched_gym.policies:SmallestSize",
-        ),
-        PolicySpec(
-            name="least-slack",
-            description="least slack first",
-            target="flowsched_gym.policies:LeastSlack",
-        ),
-        PolicySpec(
-            name="feasible-first",
-            description="earliest deadline among those that can still be met, the others last",
-            target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
+            policies=(
+                PolicySpec(
+                    name="random",
+                    description="any visible request",
+                    target="flowsched_gym.policies:RandomSlot",
+                ),
+                PolicySpec(
+                    name="fifo",
+                    description="first in, first out: the oldest request",
+                    target="flowsched_gym.policies:FirstSlot",
+                ),
+                PolicySpec(
+                    name="lifo",
+                    description="last in, first out: the youngest visible request",
+                    target="flowsched_gym.policies:LastSlot",
+                ),
+                PolicySpec(
+                    name="edf",
+                    description="earliest deadline first",
+                    target="flowsched_gym.policies:EarliestDeadline",
+                ),
+                PolicySpec(
+                    name="ssdf",
+                    description="smallest size-deadline ratio first",
+                    target="flowsched_gym.policies:SmallestRatio",
+                ),
+                PolicySpec(
+                    name="lsdf",
+                    description="largest size-deadline ratio first",
+                    target="flowsched_gym.policies:LargestRatio",
+                ),
+                PolicySpec(
+                    name="sjf",
+                    description="smallest flow first",
+                    target="flowsched_gym.policies:SmallestSize",
+                ),
+                PolicySpec(
+                    name="least-slack",
+                    description="least slack first",
+                    target="flowsched_gym.policies:LeastSlack",
+                ),
+                PolicySpec(
+                    name="feasible-first",
+                    description="earliest deadline among those that can still be met, the others last",
+                    target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
+                ),
+            ),
         ),
     ),
 )
