@@ -1,5 +1,6 @@
 """Networks: hosts, links, paths."""
 
+from flowsched_gym.topology.crossing import crossing_shares
 from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, one_link, tree9
 from flowsched_gym.topology.isolation import isolated_fct, round_trip_time
 from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
@@ -10,6 +11,7 @@ __all__ = [
     "TOPOLOGIES",
     "Topology",
     "big_switch",
+    "crossing_shares",
     "fat_tree",
     "isolated_fct",
     "leaf_spine",
