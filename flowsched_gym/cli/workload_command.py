@@ -51,3 +51,7 @@ def run(options: argparse.Namespace) -> None:
         f"{options.out}: {workload.num_flows} flows, {workload.size.sum() / BYTES_PER_MEGABYTE:.4g} MB, "
         f"arriving from {first:.4g} s to {last:.4g} s, load {config.offered_load:.3g}"
     )
+    if workload.link_changes is not None:
+        print(
+            f"{options.out}: a flow file holds flows alone: {workload.link_changes.num_changes} link changes left out"
+        )

@@ -12,6 +12,7 @@ from flowsched_gym.workload.distributions import (
     Uniform,
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
@@ -40,6 +41,7 @@ __all__ = [
     "NamedWorkload",
     "Pareto",
     "PoissonWorkload",
+    "RandomFailures",
     "Uniform",
     "UnstableLoadWarning",
     "Workload",

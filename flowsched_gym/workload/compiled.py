@@ -1,7 +1,7 @@
 """Writes down how a workload is drawn, for the compiled rule that draws it without NumPy (``model/rules/draws.py``).
 
-Log-normal and Pareto quantities cannot be: NumPy's powers and exponentials are its own. This module imports Numba, so
-``flowsched_gym.workload`` does without it.
+Log-normal and Pareto quantities cannot be: NumPy's powers and exponentials are its own. Failures of links are left to
+NumPy as well. This module imports Numba, so ``flowsched_gym.workload`` does without it.
 """
 
 import math
@@ -71,7 +71,7 @@ def draw_plan(source: object) -> DrawPlan | None:
     """
     if type(source) is GatherWorkload:
         return _gather_plan(source)
-    if type(source) is PoissonWorkload:
+    if type(source) is PoissonWorkload and source.failures is None:
         return _poisson_plan(source)
     return None
 

@@ -186,7 +186,8 @@ class Pareto:
     """Has a power-law tail: ``P(X > x) = (scale / x)**shape`` for x above the scale.
 
     With a maximum the distribution is the Pareto distribution on the condition that the value is not above it, and
-    ``mean`` is the mean on that condition: an offered load that is computed from the mean is exact.
+    ``mean`` is the mean on that condition: an offered load that is computed from the mean is exact. Near shape 1 most
+    bytes are in flows so rare that few episodes have one: give a maximum there.
 
     Attributes:
         shape: Exponent of the tail, > 0; > 1 without a maximum, as there is no finite mean otherwise. MERP's heavy

@@ -47,7 +47,7 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
 
 
 def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
-    """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit.
+    """Writes a flow file that ``read_flows`` turns into the same workload, bit by bit; link changes are left out.
 
     Args:
         workload: The flows, at least one.

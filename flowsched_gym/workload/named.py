@@ -1,15 +1,16 @@
 """Names the workloads that environments, YAML and the command line offer."""
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.workload.distributions import Exponential, Uniform
+from flowsched_gym.workload.distributions import Exponential, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
+from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
@@ -28,6 +29,21 @@ HEAVY_BURST_RATE: Final = 30.0
 EPISODE_BURSTS: Final = 100
 
 EPISODE_FLOWS: Final = 1000
+
+PARETO_SHAPE: Final = 1.5
+"""Shape of MERP's sizes, which the paper does not print: the default of ns-2, in which it simulates."""
+
+MERP_MEAN: Final = 1500 * BYTES_PER_KILOBYTE
+MERP_SMALL_MEAN: Final = 150 * BYTES_PER_KILOBYTE
+"""Mean sizes in B (MERP, sections 6.1.1 and 6.1.2)."""
+
+TREE_HOSTS: Final = 9
+TREE_RACK_SHARE: Final = 0.25
+"""Share of uniform traffic that crosses a rack's uplink of the nine-host tree: 3 * 6 of its 72 ordered pairs."""
+
+FAT_TREE_HOSTS: Final = 16
+FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
+"""Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
 
 ALTERNATIVES: Final = (
     ("burst_rate", "load"),
@@ -58,6 +74,10 @@ def _poisson(size: str) -> PoissonWorkload:
     """Describes Poisson flows of a packaged size distribution at load 0.8, the usual one of the papers."""
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
+
+_MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
+_MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
+_MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
 
 _NAMED: Final = (
     NamedWorkload(
@@ -125,6 +145,31 @@ _NAMED: Final = (
         description="single flows of exponential size (mean 100 KB) on one link at load 0.8: the M/M/1 queue",
         config=PoissonWorkload(size=Exponential(mean=100 * BYTES_PER_KILOBYTE), load=0.8, num_flows=EPISODE_FLOWS),
     ),
+    NamedWorkload(
+        name="poisson-pareto",
+        description="single flows of MERP's sizes (Pareto, shape 1.5, mean 1500 KB) on one link at load 0.8",
+        config=_MERP,
+    ),
+    NamedWorkload(
+        name="poisson-tree",
+        description="MERP's sizes between all nine hosts of its tree, rack uplinks at load 0.8",
+        config=_MERP_TREE,
+    ),
+    NamedWorkload(
+        name="poisson-tree-small",
+        description="poisson-tree with a mean of 150 KB",
+        config=replace(_MERP_TREE, size=Pareto(shape=PARETO_SHAPE, mean=MERP_SMALL_MEAN)),
+    ),
+    NamedWorkload(
+        name="poisson-fat-tree",
+        description="MERP's sizes between all 16 hosts of the fat-tree with k = 4, host links at load 0.6",
+        config=_MERP_FAT_TREE,
+    ),
+    NamedWorkload(
+        name="poisson-fat-tree-failures",
+        description="poisson-fat-tree with 3 of the 16 aggregation-core cables, chosen at random, down from the start",
+        config=replace(_MERP_FAT_TREE, failures=RandomFailures(cables=FAT_TREE_CORE_CABLES, count=3)),
+    ),
 )
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType({named.name: named for named in _NAMED})
@@ -135,11 +180,13 @@ def make_workload(name: str, **overrides: object) -> GatherWorkload | PoissonWor
     """Returns a named workload, with some fields changed.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Sizes, deadlines and mixes may be plain values (``specs.py``).
+    any more. Sizes, deadlines and mixes may be plain values (``specs.py``). Fields of the distribution of sizes stand
+    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Args:
         name: Name of the workload (``WORKLOADS``).
-        **overrides: Fields of its class and their values; None leaves a field as the named workload has it.
+        **overrides: Fields of its class and of its sizes, and their values; None leaves a field as the named workload
+            has it.
 
     Raises:
         ConfigError: The name or a field does not exist, or a value is not allowed.
@@ -149,15 +196,21 @@ def make_workload(name: str, **overrides: object) -> GatherWorkload | PoissonWor
     config = WORKLOADS[name].config
     known = {field.name: field for field in fields(config)}
     changes = {key: value for key, value in overrides.items() if value is not None}
-    for key in overrides:
-        if key not in known:
-            raise ConfigError(f"workload {name!r} has no field {key!r}{_nearest(key, known)}: it has {_list(known)}")
     for key in ("size", "deadline"):
         if key in changes:
             changes[key] = parse_distribution(key, changes[key])
     if "mix" in changes:
         changes["mix"] = parse_mix("mix", changes["mix"])
-    # The types of the values are not known here: the class checks each field.
+    size = changes.get("size", config.size)
+    known_of_size = [key for key in _fields_of(size) if key not in known]
+    for key in overrides:
+        if key not in known and key not in known_of_size:
+            names = [*known, *known_of_size]
+            raise ConfigError(f"workload {name!r} has no field {key!r}{_nearest(key, names)}: it has {_list(names)}")
+    size_changes = {key: changes.pop(key) for key in known_of_size if key in changes}
+    # The types of the values are not known here: the classes check each field.
+    if size_changes:
+        changes["size"] = replace(size, **size_changes)  # type: ignore[type-var]
     return replace(config, **{**_replaced_fields(changes, known), **changes})  # type: ignore[arg-type]
 
 
@@ -188,12 +241,17 @@ def _replaced_fields(changes: Mapping[str, object], known: Mapping[str, object])
     return replaced
 
 
-def _list(names: Mapping[str, object]) -> str:
+def _fields_of(size: object) -> tuple[str, ...]:
+    """Names the fields of a distribution that can be given, in their order; none if there is no distribution."""
+    return tuple(field.name for field in fields(size) if field.init) if is_dataclass(size) else ()
+
+
+def _list(names: Iterable[str]) -> str:
     """Lists names for a message."""
     return ", ".join(names)
 
 
-def _nearest(name: object, names: Mapping[str, object]) -> str:
+def _nearest(name: object, names: Iterable[str]) -> str:
     """Suggests the most similar name, where there is one."""
     similar = difflib.get_close_matches(str(name), list(names), n=1)
     return f" (did you mean {similar[0]!r}?)" if similar else ""

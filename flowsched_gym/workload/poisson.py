@@ -19,6 +19,7 @@ from flowsched_gym.workload.checks import (
     without_load_warning,
 )
 from flowsched_gym.workload.distributions import Distribution
+from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["PoissonWorkload"]
@@ -38,26 +39,33 @@ class PoissonWorkload:
         size: Distribution of sizes in B.
         deadline: Distribution of the times in s allowed after arrival; None for no deadlines.
         rate: Flows per s in all, > 0. Exactly one of rate and load is given.
-        load: Bytes per s offered to one link over its capacity, > 0: to the link of the one pair, or, with
-            ``"all-to-all"``, to each host's receiving link, which gets ``1 / num_hosts`` of all flows.
+        load: Bytes per s offered to one link over its capacity, > 0; the link is told by ``busiest_share``.
             ``UnstableLoadWarning`` from 1 on, by whichever field the rate is given.
-        capacity: Capacity in B/s that the load refers to, > 0. Default: 1 Gbps.
+        busiest_share: Share of all bytes that cross the link that the load refers to, > 0, <= 1. Default: that of the
+            link of the one pair, 1, or, with ``"all-to-all"``, of each host's receiving link, ``1 / num_hosts``: this
+            is the utilisation of the hosts' links on the big switch and the fat-tree. On the nine-host tree the rack's
+            uplinks are the busiest, with 0.25 (MERP, section 6.1). ``topology.crossing_shares`` finds it for any
+            network.
+        capacity: Capacity in B/s of the link that the load refers to, > 0. Default: 1 Gbps.
         num_flows: Flows of an episode, >= 1. Exactly one of num_flows and duration is given.
         duration: Flows are those that arrive before this time in s, > 0; there may be none.
         pattern: ``"pair"``: every flow goes from host 1 to host 0. ``"all-to-all"``: each goes from a random host to
             another random host.
         num_hosts: Number of hosts, >= 2.
+        failures: Failures of cables, drawn for each episode; None for none.
     """
 
     size: Distribution
     deadline: Distribution | None = None
     rate: float | None = None
     load: float | None = None
+    busiest_share: float | None = None
     capacity: float = BYTES_PER_SECOND_PER_GBPS
     num_flows: int | None = None
     duration: float | None = None
     pattern: str = "pair"
     num_hosts: int = MIN_HOSTS
+    failures: RandomFailures | None = None
 
     def __post_init__(self) -> None:
         """Checks the fields."""
@@ -69,18 +77,24 @@ class PoissonWorkload:
         for name in ("rate", "load", "duration"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
+        if self.busiest_share is not None:
+            check_number("busiest_share", self.busiest_share, above=0)
+            if self.busiest_share > 1:
+                raise ConfigError(f"busiest_share is {self.busiest_share!r}: it must be at most 1")
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
         if self.num_flows is not None:
             check_integer("num_flows", self.num_flows, at_least=1)
         check_choice("pattern", self.pattern, PATTERNS)
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
+        if not isinstance(self.failures, RandomFailures | None):
+            raise ConfigError(f"failures is {self.failures!r}: it must be RandomFailures or None")
         warn_if_unstable(self.offered_load)
 
     @property
     def offered_load(self) -> float:
         """Bytes per s offered to one link over its capacity, the link being that of the field ``load``."""
-        return self.flow_rate * self.size.mean / (self.capacity * self._num_loaded_links)
+        return self.flow_rate * self.size.mean / (self.capacity * self._spread)
 
     @property
     def flow_rate(self) -> float:
@@ -88,11 +102,13 @@ class PoissonWorkload:
         if self.rate is not None:
             return self.rate
         assert self.load is not None
-        return self.load * self.capacity * self._num_loaded_links / self.size.mean
+        return self.load * self.capacity * self._spread / self.size.mean
 
     @property
-    def _num_loaded_links(self) -> int:
-        """Number of receiving links that the flows spread over."""
+    def _spread(self) -> float:
+        """All bytes over those that cross the link that the load refers to."""
+        if self.busiest_share is not None:
+            return 1.0 / self.busiest_share
         return 1 if self.pattern == "pair" else self.num_hosts
 
     def with_num_flows(self, num_flows: int) -> "PoissonWorkload":
@@ -101,9 +117,10 @@ class PoissonWorkload:
             return replace(self, num_flows=num_flows, duration=None)
 
     def draw(self, seed: int) -> Workload:
-        """Draws the flows of one episode: a pure function of the fields and the seed.
+        """Draws the flows and failures of one episode: a pure function of the fields and the seed.
 
-        More flows or a longer duration with the same seed begin with the same flows, bit by bit.
+        More flows or a longer duration with the same seed begin with the same flows, bit by bit; failures leave the
+        flows as they are.
 
         Args:
             seed: Seed of the episode, an integer >= 0.
@@ -121,6 +138,7 @@ class PoissonWorkload:
             size=self.size.sample(streams["sizes"], num_flows),
             arrival_time=arrival_time,
             deadline_span=None if self.deadline is None else self.deadline.sample(streams["deadlines"], num_flows),
+            link_changes=None if self.failures is None else self.failures.draw(streams["failures"]),
         )
 
     def _draw_hosts(self, streams: SeedStreams, num_flows: int) -> tuple[IntArray, IntArray]:

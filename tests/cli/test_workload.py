@@ -35,6 +35,16 @@ def test_load_and_other_fields_are_handed_on(flowsched, tmp_path: Path) -> None:
     assert set(read_flows(path).size) == {1e5}
 
 
+def test_link_changes_that_a_flow_file_cannot_hold_are_told_of(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+
+    outcome = flowsched("workload", "poisson-fat-tree-failures", "--flows", 20, "--out", path)
+
+    assert outcome.status == 0
+    assert outcome.out.endswith(f"load 0.6\n{path}: a flow file holds flows alone: 6 link changes left out\n")
+    assert read_flows(path).num_flows == 20
+
+
 def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Path) -> None:
     outcome = flowsched("workload", "gather-a1", "--flows", 9, "--load", 1.5, "--out", tmp_path / "flows.csv")
 

@@ -24,6 +24,7 @@ from flowsched_gym.workload import (
     Mix,
     Pareto,
     PoissonWorkload,
+    RandomFailures,
     Uniform,
     compiled,
     load_cdf,
@@ -133,12 +134,18 @@ def poissons(draw: st.DrawFn) -> PoissonWorkload:
         capacity=AMPLE,
         **draw(st.sampled_from([{"num_flows": 1}, {"num_flows": 60}, {"duration": 0.01}, {"duration": 5}])),
         pattern=draw(st.sampled_from(["pair", "all-to-all"])),
+        busiest_share=draw(st.sampled_from([None, 0.3])),
         num_hosts=draw(st.sampled_from([2, 3, 16, 2**32 - 1])),
     )
 
 
-@pytest.mark.parametrize("name", list(WORKLOADS))
-def test_every_named_workload_is_drawn_bit_for_bit(name: str) -> None:
+def is_merps(name: str) -> bool:
+    """Tells whether a workload has MERP's sizes, which are Pareto."""
+    return isinstance(WORKLOADS[name].config.size, Pareto)
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if not is_merps(name)])
+def test_every_named_workload_but_merps_is_drawn_bit_for_bit(name: str) -> None:
     source = make_workload(name)
     plan = draw_plan(source)
 
@@ -246,6 +253,8 @@ class Doubled(Uniform):
         replace(SINGLE, size=LogNormal(mean=1e5, sigma=1.0)),
         replace(SINGLE, deadline=Pareto(shape=1.5, mean=0.1)),
         replace(SINGLE, size=Doubled(low=1.0, high=2.0)),
+        replace(SINGLE, failures=RandomFailures(cables=((0, 1),), count=1)),
+        *(make_workload(name) for name in WORKLOADS if is_merps(name)),
         replace(SINGLE, size=Exponential(mean=1e-250)),
         replace(SINGLE, size=Empirical(points=((1.0, 0.0), (1e300, 1e-300), (2e300, 1.0))), capacity=1e303),
         replace(SINGLE, num_hosts=2**32, pattern="all-to-all"),
@@ -257,7 +266,8 @@ class Doubled(Uniform):
         FixedWorkload(workload=A1.draw(0)),
     ],
     ids=[
-        "log-normal", "Pareto", "a class derived", "tiny sizes", "too steep", "too many hosts", "too many flows",
+        "log-normal", "Pareto", "a class derived", "failures", *filter(is_merps, WORKLOADS),
+        "tiny sizes", "too steep", "too many hosts", "too many flows",
         "too long", "too slow", "too many senders", "too large bursts", "fixed flows",
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.workload import (
@@ -103,6 +103,20 @@ def test_samples_follow_the_textbook_distribution(distribution: Distribution, th
 
 def test_the_pareto_scale_without_a_maximum_is_a_third_of_the_mean_for_shape_one_and_a_half() -> None:
     assert Pareto(shape=1.5, mean=3.0).scale == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("shape", "maximum"), [(1.5, None), (1.2, None), (1.05, 1.5e9), (1.05, 3e7)])
+@pytest.mark.parametrize("mean", [1.5e6, 1.5e5])
+def test_the_mean_of_a_pareto_is_what_was_asked_for(shape: float, maximum: float | None, mean: float) -> None:
+    distribution = Pareto(shape=shape, mean=mean, maximum=maximum)
+
+    scale = distribution.scale
+
+    # The textbook's density over sizes, in t = ln(size / scale): its tail is resolved to the end.
+    end = np.inf if maximum is None else math.log(maximum / scale)
+    inside = 1.0 if maximum is None else 1.0 - (scale / maximum) ** shape
+    integral, _ = integrate.quad(lambda t: scale * shape * math.exp((1.0 - shape) * t) / inside, 0.0, end)
+    assert integral == pytest.approx(mean, rel=1e-8)
 
 
 def test_a_truncated_pareto_never_exceeds_its_maximum() -> None:

@@ -1,16 +1,21 @@
 """Goes through the registry of named workloads, and through what may be overridden."""
 
 import math
+import re
+from dataclasses import replace
 
 import pytest
 
 from flowsched_gym.errors import ConfigError, WorkloadError
+from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     ARTEMIS_A1,
     ARTEMIS_A2,
+    CDF_NAMES,
     WORKLOADS,
     Constant,
     Discrete,
+    Distribution,
     Exponential,
     FixedWorkload,
     GatherWorkload,
@@ -70,6 +75,86 @@ def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> N
     assert (config.load, config.rate, config.num_flows, config.duration) == (None, 7.0, None, 2.0)
 
 
+def test_the_workloads_of_merp_are_there() -> None:
+    sizes = Pareto(shape=1.5, mean=1.5e6)
+    single = PoissonWorkload(size=sizes, load=0.8, num_flows=1000)
+    tree = replace(single, pattern="all-to-all", num_hosts=9, busiest_share=0.25)
+    meshed = replace(single, pattern="all-to-all", num_hosts=16, load=0.6)
+
+    assert sizes.scale == pytest.approx(1.5e6 / 3)
+    assert make_workload("poisson-pareto") == single
+    assert make_workload("poisson-tree") == tree
+    assert make_workload("poisson-tree-small") == replace(tree, size=Pareto(shape=1.5, mean=1.5e5))
+    assert make_workload("poisson-fat-tree") == meshed
+
+
+def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_network() -> None:
+    for name, topology in (("poisson-pareto", one_link()), ("poisson-tree", tree9()), ("poisson-fat-tree", fat_tree())):
+        config = make_workload(name)
+        assert isinstance(config, PoissonWorkload)
+        bytes_per_second = config.flow_rate * config.size.mean * crossing_shares(topology)
+        assert (bytes_per_second / topology.capacity).max() == pytest.approx(config.offered_load, rel=1e-12)
+
+
+def test_three_cables_between_aggregation_and_core_are_down_from_the_start() -> None:
+    config = make_workload("poisson-fat-tree-failures")
+    assert isinstance(config, PoissonWorkload)
+    changes = config.draw(2).link_changes
+    assert changes is not None
+    names = fat_tree(arity=4).link_names
+
+    assert changes.time.tolist() == [0.0] * 6
+    assert not changes.up.any()
+    up, down = ([names[link] for link in changes.link[first::2]] for first in (0, 1))
+    assert len(set(up)) == 3
+    assert all(re.fullmatch(r"aggregation \d port \d up", name) for name in up)
+    assert down == [name.removesuffix("up") + "down" for name in up]
+
+
+def test_every_cable_between_aggregation_and_core_may_fail_and_no_other() -> None:
+    config = make_workload("poisson-fat-tree-failures")
+    assert isinstance(config, PoissonWorkload)
+    assert config.failures is not None
+    names = fat_tree(arity=4).link_names
+    inner = {link for link, name in enumerate(names) if name.startswith("aggregation")}
+
+    assert {link for cable in config.failures.cables for link in cable} == inner
+    for up, down in config.failures.cables:
+        assert names[down] == names[up].removesuffix("up") + "down"
+
+
+def test_failures_leave_the_flows_of_the_fat_tree_as_they_are() -> None:
+    whole, failing = (make_workload(name).draw(5) for name in ("poisson-fat-tree", "poisson-fat-tree-failures"))
+
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(whole.arrays, failing.arrays[:7], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sizes"),
+    [
+        ({"shape": 1.2}, Pareto(shape=1.2, mean=1.5e6)),
+        ({"shape": 1.05, "maximum": 1.5e9}, Pareto(shape=1.05, mean=1.5e6, maximum=1.5e9)),
+        ({"mean": 1.5e5}, Pareto(shape=1.5, mean=1.5e5)),
+        ({"size": {"kind": "pareto", "shape": 1.2, "mean": 1.5e5}}, Pareto(shape=1.2, mean=1.5e5)),
+        ({"size": {"kind": "exponential", "mean": 7.0}, "mean": 8.0}, Exponential(mean=8.0)),
+    ],
+)
+def test_the_sizes_change_field_by_field_and_the_load_stays(overrides: dict[str, object], sizes: Distribution) -> None:
+    config = make_workload("poisson-tree", load=0.4, num_flows=70, **overrides)
+
+    assert (config.size, config.load, config.offered_load) == (sizes, 0.4, pytest.approx(0.4))
+    assert config.draw(0).num_flows == 70
+    assert sizes.mean == config.size.mean
+
+
+@pytest.mark.parametrize("name", CDF_NAMES)
+def test_every_packaged_distribution_can_be_asked_for_by_its_name(name: str) -> None:
+    config = make_workload("poisson-tree", size=name)
+
+    assert config.size == load_cdf(name)
+    assert config.offered_load == pytest.approx(0.8)
+
+
 def test_an_override_of_none_leaves_the_field_as_it_is() -> None:
     assert make_workload("gather-a1", load=None, burst_rate=None, mix=None) == make_workload("gather-a1")
 
@@ -125,6 +210,11 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
         ("gather-a1", {"brust_rate": None}, ["has no field 'brust_rate'"]),
         ("gather-a1", {"rate": 5.0}, ["has no field 'rate'"]),
         ("poisson-exponential", {"burst_rate": 5.0}, ["has no field 'burst_rate'"]),
+        ("gather-a1", {"shape": 1.2}, ["has no field 'shape'"]),
+        ("poisson-tree", {"shap": 1.2}, ["has no field 'shap' (did you mean 'shape'?)", ", shape, mean, maximum"]),
+        ("poisson-tree", {"shape": 0.9}, ["shape is 0.9: without a maximum it must be > 1"]),
+        ("poisson-tree", {"size": "w3", "shape": 1.2}, ["has no field 'shape'"]),
+        ("poisson-tree", {"failures": 3}, ["failures is 3: it must be RandomFailures or None"]),
         ("gather-a1", {"burst_rate": "ten"}, ["burst_rate is 'ten': it must be a finite number > 0"]),
         ("gather-a1", {"burst_rate": 5.0, "load": 0.5}, ["exactly one of burst_rate and load"]),
         ("gather-a1", {"num_bursts": 2.5}, ["num_bursts is 2.5: it must be an integer"]),

@@ -8,7 +8,14 @@ import pytest
 from scipy import stats
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, UnstableLoadWarning, load_cdf
+from flowsched_gym.workload import (
+    Constant,
+    Exponential,
+    PoissonWorkload,
+    RandomFailures,
+    UnstableLoadWarning,
+    load_cdf,
+)
 
 LEAST_P_VALUE = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
@@ -54,6 +61,26 @@ def test_all_to_all_uses_every_ordered_pair_equally_and_loads_each_host_alike() 
     assert set(workload.deadline_span) == {0.1}
 
 
+def test_the_load_is_that_of_the_link_which_the_given_share_of_all_bytes_crosses() -> None:
+    quarter = replace(ALL_TO_ALL, busiest_share=0.25)
+
+    assert quarter.flow_rate == pytest.approx(4 * 0.8 * quarter.capacity / 1e5)
+    assert replace(quarter, load=None, rate=quarter.flow_rate).offered_load == pytest.approx(0.8)
+    assert replace(ALL_TO_ALL, busiest_share=0.2).draw(3).size.tolist() == ALL_TO_ALL.draw(3).size.tolist()
+
+
+def test_failures_are_drawn_with_the_flows_and_leave_them_as_they_are() -> None:
+    failing = replace(ALL_TO_ALL, failures=RandomFailures(cables=((0, 5), (1, 6), (2, 7)), count=1))
+
+    failed = {failing.draw(seed).link_changes.link[0] for seed in range(40)}
+    assert failed == {0, 1, 2}
+    assert failing.draw(4).link_changes.link.tolist() == failing.draw(4).link_changes.link.tolist()
+    assert failing.with_num_flows(30).draw(4).link_changes.link.tolist() == failing.draw(4).link_changes.link.tolist()
+    assert ALL_TO_ALL.draw(4).link_changes is None
+    for name in ARRAYS:
+        assert getattr(failing.draw(4), name).tolist() == getattr(ALL_TO_ALL.draw(4), name).tolist()
+
+
 @pytest.mark.parametrize("config", [PAIR, ALL_TO_ALL], ids=["pair", "all-to-all"])
 def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: PoissonWorkload) -> None:
     longer = config.draw(5)
@@ -79,8 +106,10 @@ def test_a_heavy_tailed_load_is_computed_from_the_exact_mean() -> None:
 
 
 def test_an_unstable_load_warns() -> None:
-    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):
+    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2: from 1 on it is unstable"):
         replace(PAIR, load=1.2)
+    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.25: from 1 on it is unstable"):
+        replace(ALL_TO_ALL, load=None, rate=ALL_TO_ALL.flow_rate, busiest_share=0.3125)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +123,9 @@ def test_an_unstable_load_warns() -> None:
         ({"pattern": "ring"}, "pattern is 'ring': it must be one of pair, all-to-all"),
         ({"size": None}, "size is None: it must be a distribution"),
         ({"deadline": 0.1}, "deadline is 0.1: it must be a distribution"),
+        ({"busiest_share": 0.0}, "busiest_share is 0.0: it must be a finite number > 0"),
+        ({"busiest_share": 1.5}, "busiest_share is 1.5: it must be at most 1"),
+        ({"failures": 3}, "failures is 3: it must be RandomFailures or None"),
         ({"capacity": -1.0}, "capacity is -1.0"),
     ],
 )

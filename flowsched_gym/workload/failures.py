@@ -1,0 +1,121 @@
+"""Draws when cables fail and come up again: some at one time, or each again and again.
+
+MERP, section 6.2.2, lets links between aggregation and core switches of a fat-tree fail.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
+from flowsched_gym.workload.link_changes import LinkChanges
+
+__all__ = ["RandomFailures"]
+
+MOST_FAILURES: Final = 1_000_000
+"""Expected failures of an episode at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomFailures:
+    """Describes failures of cables, of one of two kinds: exactly one of ``count`` and ``mean_time_up`` is given.
+
+    With ``count``, so many cables, chosen at random, fail at one time. A larger count has the cables of a smaller one
+    among its own.
+
+    With ``mean_time_up``, each cable is up and down by turns, for times that are exponential and independent of all
+    others; it begins up. Every failure is repaired, the last ones after ``until``. A later ``until`` leaves all that is
+    before the earlier one as it is.
+
+    Attributes:
+        cables: Links that fail and come up together, such as the two directions of a cable: their numbers in the
+            topology, >= 0, each in one cable only.
+        count: Number of cables that fail, from 0 to the number of cables.
+        at: With ``count``: time of the failure in s, >= 0.
+        repair_after: With ``count``: time from failure to repair in s, > 0; None for no repair.
+        mean_time_up: Mean time in s from the beginning or a repair to the next failure, > 0.
+        mean_time_down: With ``mean_time_up``: mean time in s from a failure to its repair, > 0.
+        until: With ``mean_time_up``: failures are those before this time in s, > 0.
+    """
+
+    cables: tuple[tuple[int, ...], ...]
+    count: int | None = None
+    at: float = 0.0
+    repair_after: float | None = None
+    mean_time_up: float | None = None
+    mean_time_down: float | None = None
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        cables = tuple(as_tuple("each of cables", cable) for cable in as_tuple("cables", self.cables))
+        object.__setattr__(self, "cables", cables)
+        links = list(chain.from_iterable(cables))
+        for link in links:
+            check_integer("link of a cable", link, at_least=0)
+        if len(set(links)) < len(links) or not all(cables):
+            raise ConfigError(f"cables is {cables!r}: each must have a link, and each link must be in one cable only")
+        check_one_of_two("count", self.count, "mean_time_up", self.mean_time_up)
+        if self.count is not None:
+            self._check_failures_at_once()
+        else:
+            self._check_failures_again_and_again()
+
+    def draw(self, rng: np.random.Generator) -> LinkChanges:
+        """Draws the failures and repairs of one episode.
+
+        Args:
+            rng: Generator of this purpose.
+        """
+        return self._draw_at_once(rng) if self.mean_time_up is None else self._draw_again_and_again(rng)
+
+    def _check_failures_at_once(self) -> None:
+        """Checks the fields that go with a count, and refuses the others."""
+        check_integer("count", self.count, at_least=0, below=len(self.cables) + 1)
+        check_number("at", self.at, at_least=0)
+        if self.repair_after is not None:
+            check_number("repair_after", self.repair_after, above=0)
+        for name in ("mean_time_down", "until"):
+            if getattr(self, name) is not None:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}: it goes with mean_time_up, not with count")
+
+    def _check_failures_again_and_again(self) -> None:
+        """Checks the fields that go with a mean time up, and refuses the others."""
+        for name in ("mean_time_up", "mean_time_down", "until"):
+            check_number(name, getattr(self, name), above=0)
+        assert self.mean_time_up is not None
+        assert self.mean_time_down is not None
+        assert self.until is not None
+        if self.at != 0 or self.repair_after is not None:
+            raise ConfigError(
+                f"at is {self.at!r} and repair_after {self.repair_after!r}: they go with count, not with mean_time_up"
+            )
+        expected = len(self.cables) * self.until / (self.mean_time_up + self.mean_time_down)
+        if expected > MOST_FAILURES:
+            raise ConfigError(f"until is {self.until!r}: {expected:.3g} failures are too many, {MOST_FAILURES} allowed")
+
+    def _draw_at_once(self, rng: np.random.Generator) -> LinkChanges:
+        """Draws the cables that fail, in the order of their numbers."""
+        failing = np.sort(rng.permutation(len(self.cables))[: self.count])
+        links = [link for cable in failing for link in self.cables[cable]]
+        rows = [(self.at, link, False) for link in links]
+        if self.repair_after is not None:
+            rows += [(self.at + self.repair_after, link, True) for link in links]
+        return LinkChanges.of(rows)
+
+    def _draw_again_and_again(self, rng: np.random.Generator) -> LinkChanges:
+        """Draws the failures and repairs of each cable from a generator of its own."""
+        assert self.mean_time_up is not None
+        assert self.mean_time_down is not None
+        assert self.until is not None
+        rows: list[tuple[float, int, bool]] = []
+        for cable, own in zip(self.cables, rng.spawn(len(self.cables)), strict=True):
+            failure = own.exponential(self.mean_time_up)
+            while failure < self.until:
+                repair = failure + own.exponential(self.mean_time_down)
+                rows += [(failure, link, False) for link in cable] + [(repair, link, True) for link in cable]
+                failure = repair + own.exponential(self.mean_time_up)
+        return LinkChanges.of(sorted(rows, key=lambda row: row[0]))

@@ -1,0 +1,123 @@
+"""Holds drawn failures of cables to their counts, their times and their theory."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import LinkChanges, RandomFailures
+
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+
+CABLES = tuple((64 + cable, 80 + cable) for cable in range(16))
+AT_ONCE = RandomFailures(cables=CABLES, count=3)
+AGAIN = RandomFailures(cables=CABLES, mean_time_up=2.0, mean_time_down=0.5, until=400.0)
+
+
+def draw(failures: RandomFailures, seed: int = 0) -> LinkChanges:
+    return failures.draw(np.random.default_rng(seed))
+
+
+def rows(changes: LinkChanges) -> list[tuple[float, int, bool]]:
+    return list(zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True))
+
+
+def test_so_many_cables_fail_whole_and_stay_down() -> None:
+    changes = draw(replace(AT_ONCE, at=1.5))
+
+    failed = [cable for cable in CABLES if set(cable) <= set(changes.link)]
+    assert len(failed) == 3
+    assert rows(changes) == [(1.5, link, False) for cable in failed for link in cable]
+
+
+def test_every_cable_is_as_likely_to_fail() -> None:
+    counts = np.bincount([link - 64 for seed in range(2000) for link in draw(AT_ONCE, seed).link[::2]])
+
+    assert counts.sum() == 6000
+    assert stats.chisquare(counts).pvalue > LEAST_P_VALUE
+
+
+def test_failed_cables_come_up_together_when_they_are_repaired() -> None:
+    changes = draw(replace(AT_ONCE, at=1.0, repair_after=0.25))
+
+    assert changes.link[6:].tolist() == changes.link[:6].tolist()
+    assert changes.time.tolist() == [1.0] * 6 + [1.25] * 6
+    assert changes.up.tolist() == [False] * 6 + [True] * 6
+
+
+def test_a_larger_count_fails_the_same_cables_and_more() -> None:
+    failed = [set(draw(replace(AT_ONCE, count=count)).link) for count in range(17)]
+
+    assert [len(links) for links in failed] == [2 * count for count in range(17)]
+    assert all(fewer < more for fewer, more in pairwise(failed))
+
+
+def test_each_cable_is_up_and_down_for_exponential_times_by_turns() -> None:
+    changes = draw(AGAIN)
+    times_up, times_down = [], []
+    for up_link, down_link in CABLES:
+        of_cable = changes.link == up_link
+        times = changes.time[of_cable]
+        assert changes.time[changes.link == down_link].tolist() == times.tolist()
+        assert changes.up[of_cable].tolist() == [False, True] * (len(times) // 2)
+        times_up += np.diff(times, prepend=0.0)[0::2].tolist()
+        times_down += np.diff(times, prepend=0.0)[1::2].tolist()
+
+    assert len(times_up) == pytest.approx(16 * 400 / 2.5, rel=0.1)
+    assert stats.kstest(times_up, stats.expon(scale=2.0).cdf).pvalue > LEAST_P_VALUE
+    assert stats.kstest(times_down, stats.expon(scale=0.5).cdf).pvalue > LEAST_P_VALUE
+
+
+def test_failures_end_with_their_time_and_all_are_repaired() -> None:
+    changes = draw(replace(AGAIN, mean_time_down=50.0))
+
+    assert changes.time[~changes.up].max() < 400.0
+    assert changes.time[changes.up].max() > 400.0
+    assert (~changes.up).sum() == changes.up.sum()
+
+
+def test_a_later_end_leaves_what_was_before_as_it_is() -> None:
+    before = [row for row in rows(draw(replace(AGAIN, until=900.0))) if row[0] < 400.0]
+
+    assert before == [row for row in rows(draw(AGAIN)) if row[0] < 400.0]
+
+
+def test_a_short_time_may_have_no_failure() -> None:
+    assert draw(replace(AGAIN, until=1e-9)).num_changes == 0
+
+
+def test_lists_will_do_for_cables() -> None:
+    assert RandomFailures(cables=[[1, 2], [3]], count=1) == RandomFailures(cables=((1, 2), (3,)), count=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "message"),
+    [
+        (AT_ONCE, {"cables": 5}, "cables is 5: it must be a sequence"),
+        (AT_ONCE, {"cables": (1, 2)}, "each of cables is 1: it must be a sequence"),
+        (AT_ONCE, {"cables": ((1, -2),)}, "link of a cable is -2: it must be an integer >= 0"),
+        (AT_ONCE, {"cables": ((1, 2), (2, 3))}, "each link must be in one cable only"),
+        (AT_ONCE, {"cables": ((1, 2), ())}, "each must have a link"),
+        (AT_ONCE, {"count": 17}, "count is 17: it must be an integer below 17"),
+        (AT_ONCE, {"count": None}, "exactly one of count and mean_time_up must be given: neither is"),
+        (AT_ONCE, {"mean_time_up": 1.0}, "exactly one of count and mean_time_up must be given: both are"),
+        (AT_ONCE, {"at": -1.0}, "at is -1.0: it must be a finite number >= 0"),
+        (AT_ONCE, {"repair_after": 0.0}, "repair_after is 0.0: it must be a finite number > 0"),
+        (AT_ONCE, {"until": 3.0}, "until is 3.0: it goes with mean_time_up, not with count"),
+        (AT_ONCE, {"mean_time_down": 3.0}, "mean_time_down is 3.0: it goes with mean_time_up"),
+        (AGAIN, {"mean_time_down": None}, "mean_time_down is None: it must be a finite number > 0"),
+        (AGAIN, {"until": None}, "until is None: it must be a finite number > 0"),
+        (AGAIN, {"at": 1.0}, "at is 1.0 and repair_after None: they go with count"),
+        (AGAIN, {"repair_after": 1.0}, "they go with count, not with mean_time_up"),
+        (AGAIN, {"until": 1e9}, "until is 1000000000.0: 6.4e+09 failures are too many, 1000000 allowed"),
+    ],
+)
+def test_bad_fields_are_refused_by_name_and_value(base: RandomFailures, changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        replace(base, **changes)
+
+    assert message in str(error.value)
