@@ -146,7 +146,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         simulation.run()
         finished = simulation.delivered[already:]
         self._num_decisions += 1
-        terminated = simulation.asking is None
+        terminated = not simulation.awaits_decision
         truncated = not terminated and self._num_decisions >= self._max_decisions
         self._over = terminated or truncated
         reward, terms = self._pay(finished)

@@ -18,13 +18,15 @@ class EventKind(IntEnum):
     """A flow has crossed a level of attained service at which its controls change."""
     TOKEN_RETURN = 2
     """The last byte of a flow has reached the destination, whose token is free again."""
-    ARRIVAL = 3
+    LINK_CHANGE = 3
+    """A link fails or comes up again."""
+    ARRIVAL = 4
     """A flow, or its token request, arrives."""
-    START = 4
+    START = 5
     """A flow begins, or begins again, to send."""
-    EXPIRY = 5
+    EXPIRY = 6
     """A deadline or another time limit passes."""
-    DECISION = 6
+    DECISION = 7
     """The agent is asked."""
-    SHARING = 7
+    SHARING = 8
     """The rates of all flows are set anew."""

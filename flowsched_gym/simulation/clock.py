@@ -90,6 +90,10 @@ class RowSchedule:
         else:
             rows.append(row)
 
+    def pending(self) -> list[int]:
+        """Returns the rows that are not due yet."""
+        return [row for rows in self._due.values() for row in rows]
+
     def _fire(self, _: Event) -> None:
         """Hands over the rows that are due now."""
         rows = self._due.pop(self._clock._now)

@@ -16,6 +16,7 @@ from flowsched_gym.model.rules.progress import advance, next_event_time
 from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.simulation.clock import Clock
+from flowsched_gym.simulation.paths import Paths
 
 __all__ = ["LinkSharing"]
 
@@ -31,6 +32,7 @@ class LinkSharing:
         discipline: Fills the controls.
         on_finished: Receives the rows that have sent their last byte at one instant, in increasing order.
         on_crossed: Receives the rows that have reached ``review_at``, in increasing order.
+        paths: Who chooses paths, where they can change.
 
     Attributes:
         live: Rows of the flows that send, in its first ``count`` places.
@@ -48,6 +50,7 @@ class LinkSharing:
         *,
         on_finished: Callable[[list[int]], None],
         on_crossed: Callable[[list[int]], None],
+        paths: Paths | None = None,
     ) -> None:
         """Starts with no flow."""
         num_flows, num_links = len(state.size), len(network.capacity)
@@ -55,6 +58,9 @@ class LinkSharing:
         self._discipline = discipline
         self._on_finished = on_finished
         self._on_crossed = on_crossed
+        self._paths = paths
+        self._capacity = network.capacity
+        self._data_capacity = network.capacity * discipline.data_share
         self.live = np.zeros(num_flows, dtype=np.int64)
         self.count = 0
         self.settled_at = 0.0
@@ -71,7 +77,7 @@ class LinkSharing:
             controls.weight,
             controls.rate_cap,
             controls.path,
-            network.capacity * discipline.data_share,
+            self._data_capacity,
             network.path_start,
             network.path_links,
             state.rate,
@@ -83,10 +89,17 @@ class LinkSharing:
 
     def start(self, rows: list[int]) -> None:
         """Lets flows send from now on."""
-        self._settle()
+        self.settle()
         for row in rows:
             self.live[self.count] = row
             self.count += 1
+        self.request_sharing()
+
+    def set_capacity(self, link: int, capacity: float) -> None:
+        """Sets the capacity of a link from now on, in B/s; 0 where it has failed."""
+        self.settle()
+        self._capacity[link] = capacity
+        self._data_capacity[link] = capacity * self._discipline.data_share
         self.request_sharing()
 
     def request_sharing(self) -> None:
@@ -95,7 +108,7 @@ class LinkSharing:
             self._sharing_due = True
             self._clock.at(self._clock._now, EventKind.SHARING, self._share)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Lets the flows send up to now, and reports those that finish or cross."""
         now = self._clock._now
         elapsed = now - self.settled_at
@@ -115,19 +128,23 @@ class LinkSharing:
     def _on_wake(self, event: Event) -> None:
         """Reports what happens at the time that was foreseen; a forecast that no longer holds is passed over."""
         if event is self._wake:
-            self._settle()
+            self.settle()
             self.request_sharing()
 
     def _share(self, _: Event) -> None:
         """Sets the rates, and foresees the next event."""
-        self._settle()
+        self.settle()
         self._sharing_due = False
         now, count = self._clock._now, self.count
         self._wake = None
         if count == 0:
             return
+        if self._paths is not None:
+            self._paths.review(now, self.live, count)
         self._discipline.control(now, self.live, count)
         share_links(self.live, count, *self._share_arrays)
+        if self._paths is not None:
+            self._paths.note_quiet(now, self.live, count)
         review_time = self._discipline.review_time(now, self.live, count)
         time = next_event_time(now, self.live, count, *self._next_arrays, review_time)
         if time < np.inf:

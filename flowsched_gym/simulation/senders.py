@@ -5,6 +5,8 @@ then waits until a round trip has passed since the burst began; where the links 
 waits.
 """
 
+from collections.abc import Callable
+
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.transport import next_window
@@ -26,6 +28,7 @@ class Senders:
         controls: Their controls; windows use ``admitted`` and ``review_at``.
         round_trip: Round-trip time of each flow's path in s.
         links: Link sharing.
+        on_started: Receives the rows that begin to send, if wanted.
     """
 
     def __init__(
@@ -36,6 +39,8 @@ class Senders:
         controls: Controls,
         round_trip: list[float],
         links: LinkSharing,
+        *,
+        on_started: Callable[[list[int]], None] | None = None,
     ) -> None:
         """Starts with no flow."""
         self._clock = clock
@@ -44,11 +49,20 @@ class Senders:
         self._controls = controls
         self._round_trip = round_trip
         self._links = links
+        self._on_started = on_started
         self._handshake = transport.handshake_round_trips
         self._starts = RowSchedule(clock, EventKind.START, self._start)
         self._resumes = RowSchedule(clock, EventKind.START, self._resume)
         self._window: dict[int, float] = {}
         self._round_end: dict[int, float] = {}
+
+    def begin(self, rows: list[int]) -> None:
+        """Lets flows begin now, or after their handshake; rows in increasing order."""
+        if self._handshake:
+            for row in rows:
+                self.permit(row, 0.0)
+        else:
+            self._start(rows)
 
     def permit(self, row: int, delay: float) -> None:
         """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
@@ -68,6 +82,10 @@ class Senders:
                 self._controls.review_at[row] = float("inf")
                 self._resumes.add(self._round_end[row], row)
 
+    def waiting(self) -> list[int]:
+        """Returns the rows of flows that may begin, but have not yet."""
+        return self._starts.pending()
+
     def forget(self, rows: list[int]) -> None:
         """Drops what was kept of flows that have sent their last byte."""
         if self._transport.has_window:
@@ -80,6 +98,8 @@ class Senders:
             for row in rows:
                 self._open(row, self._transport.initial_window)
         self._links.start(rows)
+        if self._on_started is not None:
+            self._on_started(rows)
 
     def _resume(self, rows: list[int]) -> None:
         """Begins the next round of flows that waited for it."""

@@ -7,18 +7,23 @@ import numpy as np
 import numpy.typing as npt
 from simpy import Event
 
-from flowsched_gym.errors import SimulationError
+from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
 from flowsched_gym.model.records import Records, complete_records
+from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.progress import latest_completion
 from flowsched_gym.model.rules.transport import wire_volume
-from flowsched_gym.model.state import new_flow_state
+from flowsched_gym.model.state import Network, new_flow_state
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation.clock import Clock, RowSchedule
+from flowsched_gym.simulation.contest import Contest
 from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.link_sharing import LinkSharing
+from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.senders import Senders
 from flowsched_gym.topology import Topology, isolated_fct, round_trip_time
 from flowsched_gym.workload import Workload
@@ -26,6 +31,7 @@ from flowsched_gym.workload import Workload
 __all__ = ["Simulation"]
 
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+ECMP: Final = Routing(RoutingKind.ECMP)
 
 
 class Simulation:
@@ -40,6 +46,9 @@ class Simulation:
         discipline: Fills the controls of the flows that send.
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone. Where links
+            change, a flow without a live path waits, and nothing that it has sent is lost.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``.
         seed: Seed of the hash by which flows are spread over equal paths.
         keep_log: Whether to keep ``log``.
 
@@ -50,11 +59,13 @@ class Simulation:
         links: Link sharing.
         destinations: Receiving hosts by host number; empty without tokens.
         asking: Destination that waits for a decision, if any.
+        question: What else waits for a decision, if anything.
         delivered: Rows of the flows whose last byte has arrived, in that order.
-        log: Events as (time in s, kind, row), where asked for.
+        log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.
 
     Raises:
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+        ConfigError: There are tokens, and paths or an order are chosen.
     """
 
     def __init__(
@@ -65,6 +76,8 @@ class Simulation:
         *,
         transport: Transport = IDEAL,
         num_tokens: int | None = None,
+        routing: Routing | None = None,
+        asks: Asks = Asks.NOTHING,
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
@@ -90,16 +103,30 @@ class Simulation:
         )
         self.controls = new_controls(path)
         self.clock = Clock()
+        self._discipline = discipline
+        self._asks = asks
+        self.question: OrderQuestion | PathQuestion | None = None
+        network = self._open_paths(routing, seed, has_tokens=num_tokens is not None)
+        self._contest = Contest(self.state, self.controls, network) if asks is Asks.ORDER else None
         self.links = LinkSharing(
             self.clock,
             self.state,
             self.controls,
-            topology.network,
+            network,
             discipline,
             on_finished=self._on_sent,
             on_crossed=self._on_crossed,
+            paths=self._paths,
         )
-        self.senders = Senders(self.clock, transport, self.state, self.controls, self._round_trip_of, self.links)
+        self.senders = Senders(
+            self.clock,
+            transport,
+            self.state,
+            self.controls,
+            self._round_trip_of,
+            self.links,
+            on_started=None if self._contest is None else self._contend,
+        )
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
         self.delivered: list[int] = []
         self.asking: Destination | None = None
@@ -116,7 +143,7 @@ class Simulation:
             for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
                 self.destinations[host] = Destination(host, num_tokens, count)
         self._destination_of: list[int] = workload.destination.tolist()
-        discipline.begin(self.state, self.controls, topology.network)
+        discipline.begin(self.state, self.controls, network)
         self._schedule_arrivals(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
 
     @property
@@ -135,21 +162,25 @@ class Simulation:
         workload, topology = self.workload, self.topology
         return (
             workload,
-            *(getattr(workload, field.name) for field in fields(workload)),
+            *(part for field in fields(workload) if (part := getattr(workload, field.name)) is not None),
             topology,
             *topology.network,
             self.transport,
             self._path_delay,
             self._round_trip,
-            self._round_trip_of,
             self._volume,
             self.state.deadline,
-            self._delay,
             self._latest,
             self._destination_of,
             self._arrival_rows,
             self._arrival_times,
+            *(() if self._paths is not None else (self._delay, self._round_trip_of)),
         )
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether time stands still until an agent decides."""
+        return self.asking is not None or self.question is not None
 
     @property
     def num_delivered(self) -> int:
@@ -161,10 +192,10 @@ class Simulation:
         clock, delivered, total = self.clock, self.delivered, self.workload.num_flows
         step = clock.step
         if until == np.inf:
-            while self.asking is None and len(delivered) < total:
+            while self.asking is None and self.question is None and len(delivered) < total:
                 step()
         else:
-            while self.asking is None and len(delivered) < total and clock.peek() <= until:
+            while self.asking is None and self.question is None and len(delivered) < total and clock.peek() <= until:
                 step()
 
     def met_deadline(self, row: int) -> bool:
@@ -180,8 +211,7 @@ class Simulation:
         destination = self._take_asking(slot)
         row = destination.grant(slot)
         self._grant_time[row] = self.clock._now
-        if self.log is not None:
-            self._note(EventKind.DECISION, [row])
+        self._note(EventKind.DECISION, [row])
         self.senders.permit(row, self._delay[row])
         self._ask()
         return row
@@ -202,6 +232,48 @@ class Simulation:
         destination.held = True
         self._ask()
 
+    def serve_first(self, place: int) -> int:
+        """Puts the flow in a place of the ``OrderQuestion`` before all others; returns its row.
+
+        Raises:
+            SimulationError: No order is asked for, or there is no such place.
+        """
+        question = self.question
+        if not isinstance(question, OrderQuestion):
+            raise SimulationError("no order waits for a decision")
+        if not 0 <= place < len(question.rows):
+            raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
+        row = int(question.rows[place])
+        self.question = None
+        self._note(EventKind.DECISION, [row])
+        self._discipline.serve_first(row)  # type: ignore[attr-defined]
+        return row
+
+    def take_path(self, choice: int) -> int:
+        """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row.
+
+        Raises:
+            SimulationError: No path is asked for, there is no such path, or one of its links has failed.
+        """
+        question = self.question
+        if not isinstance(question, PathQuestion):
+            raise SimulationError("no path waits for a decision")
+        row, first, last = question
+        if not 0 <= choice < last - first:
+            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+        assert self._paths is not None
+        before = int(self.controls.path[row])
+        self._paths.set(row, first + choice)
+        if not self._paths.is_live(row):
+            self._paths.set(row, before)
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+        self.question = None
+        self._unrouted.pop(0)
+        self._note(EventKind.DECISION, [row])
+        self.senders.begin([row])
+        self._ask()
+        return row
+
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
         return complete_records(
@@ -212,6 +284,79 @@ class Simulation:
                 self.topology, self._path, self._volume, self.transport, needs_token=self._has_tokens
             ),
         )
+
+    def _open_paths(self, routing: Routing | None, seed: int, *, has_tokens: bool) -> Network:
+        """Lets flows choose paths where they can, and schedules the changes of links; returns the running network."""
+        workload, topology = self.workload, self.topology
+        changes = workload.link_changes
+        self._unrouted: list[int] = []
+        self._paths: Paths | None = None
+        if routing is None and changes is None and self._asks is not Asks.PATH:
+            return topology.network
+        if has_tokens:
+            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+        network = topology.network._replace(capacity=topology.capacity.copy())
+        first, last = topology.candidates(workload.source, workload.destination)
+        routes = Routes(
+            first=first,
+            last=last,
+            hash=topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=seed),
+            destination=workload.destination,
+            quiet_since=np.full(workload.num_flows, np.inf),
+        )
+        self._paths = Paths(routing or ECMP, routes, self.state, self.controls, network, on_moved=self._on_moved)
+        if changes is not None:
+            topology.check_link_changes(changes.link, changes.up, first, last)
+            self._changes: list[tuple[float, int, bool]] = list(
+                zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
+            )
+            self._next_change = 0
+            self._schedule_link_change()
+        return network
+
+    def _schedule_link_change(self) -> None:
+        """Puts the next change of a link on the clock."""
+        if self._next_change < len(self._changes):
+            self.clock.at(self._changes[self._next_change][0], EventKind.LINK_CHANGE, self._on_link_change)
+
+    def _on_link_change(self, _: Event) -> None:
+        """Changes the links that change now, and gives flows whose paths have failed others."""
+        assert self._paths is not None
+        now, links = self.clock._now, self.links
+        while self._next_change < len(self._changes) and self._changes[self._next_change][0] == now:
+            _, link, up = self._changes[self._next_change]
+            links.set_capacity(link, float(self.topology.capacity[link]) if up else 0.0)
+            self._note(EventKind.LINK_CHANGE, [link])
+            self._next_change += 1
+        self._schedule_link_change()
+        for row in sorted((*links.live[: links.count].tolist(), *self.senders.waiting())):
+            if not self._paths.is_live(row):
+                self._paths.choose(now, row, links.live, links.count)
+
+    def _on_moved(self, row: int) -> None:
+        """Notes that a flow has taken another path."""
+        path = self.controls.path[row : row + 1]
+        self._delay[row] = float(self.topology.path_delay(path)[0])
+        self._round_trip_of[row] = float(
+            round_trip_time(self.topology, np.array([self._delay[row]]), self.transport)[0]
+        )
+        self._discipline.moved(row)
+
+    def _find_path(self, row: int) -> None:
+        """Lets a flow that arrives begin on a path, or asks for one."""
+        assert self._paths is not None
+        if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
+            self._unrouted.append(row)
+            self._request_decision()
+        else:
+            self._paths.choose(self.clock._now, row, self.links.live, self.links.count)
+            self.senders.begin([row])
+
+    def _contend(self, rows: list[int]) -> None:
+        """Looks at the end of this instant who competes with flows that begin or have ended."""
+        assert self._contest is not None
+        self._contest.touch(rows)
+        self._request_decision()
 
     def _schedule_arrivals(self, times: npt.NDArray[np.float64]) -> None:
         """Puts the first arrivals on the clock; each arrival schedules the next."""
@@ -233,12 +378,16 @@ class Simulation:
         self._next_arrival = last
         if last < len(times):
             self.clock.at(times[last], EventKind.ARRIVAL, self._on_arrival)
-        if self.log is not None:
-            self._note(EventKind.ARRIVAL, rows)
+        if not self._has_tokens:
+            self.links.settle()
+        self._note(EventKind.ARRIVAL, rows)
         if not self._has_tokens:
             self._grant_time[rows] = now
+            if self._paths is None:
+                self.senders.begin(rows)
+                return
             for row in rows:
-                self.senders.permit(row, 0.0)
+                self._find_path(row)
             return
         for row in rows:
             self.destinations[self._destination_of[row]].enqueue(row)
@@ -247,15 +396,15 @@ class Simulation:
     def _on_sent(self, rows: list[int]) -> None:
         """Lets the last bytes travel to the destination."""
         self.senders.forget(rows)
-        if self.log is not None:
-            self._note(EventKind.COMPLETION, rows)
+        self._note(EventKind.COMPLETION, rows)
+        if self._contest is not None:
+            self._contend(rows)
         for row in rows:
             self._deliveries.add(self.clock._now + self._delay[row], row)
 
     def _on_crossed(self, rows: list[int]) -> None:
         """Tells the senders, and the log, about flows that have reached ``review_at``."""
-        if self.log is not None:
-            self._note(EventKind.DEMOTION, rows)
+        self._note(EventKind.DEMOTION, rows)
         self.senders.pause_or_go_on(rows)
 
     def _on_delivered(self, rows: list[int]) -> None:
@@ -264,8 +413,7 @@ class Simulation:
         for row in rows:
             self._completion_time[row] = now
         self.delivered.extend(rows)
-        if self.log is not None:
-            self._note(EventKind.TOKEN_RETURN, rows)
+        self._note(EventKind.TOKEN_RETURN, rows)
         if self._has_tokens:
             for row in rows:
                 self.destinations[self._destination_of[row]].take_back(row)
@@ -283,7 +431,13 @@ class Simulation:
         self._find_asking()
 
     def _find_asking(self) -> None:
-        """Finds the first destination, by host number, that has to decide."""
+        """Finds what an agent has to decide: of destinations, the first by host number."""
+        if self._contest is not None:
+            self.question = self._contest.question(self.links.live, self.links.count)
+        elif self._unrouted:
+            assert self._paths is not None
+            row, routes = self._unrouted[0], self._paths.routes
+            self.question = PathQuestion(row, int(routes.first[row]), int(routes.last[row]))
         for destination in self.destinations.values():
             if destination.asks:
                 self.asking = destination
@@ -308,6 +462,6 @@ class Simulation:
         return destination
 
     def _note(self, kind: EventKind, rows: list[int]) -> None:
-        """Adds events of this instant to the log."""
-        assert self.log is not None
-        self.log.extend((self.clock._now, kind, row) for row in rows)
+        """Adds events of this instant to the log, where there is one."""
+        if self.log is not None:
+            self.log.extend((self.clock._now, kind, row) for row in rows)

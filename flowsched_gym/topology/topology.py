@@ -79,8 +79,24 @@ class Topology:
         Raises:
             WorkloadError: A host does not exist.
         """
+        first, last = self.candidates(source, destination)
+        return first if choice is None else first + choice % (last - first)
+
+    def candidates(self, source: IntArray, destination: IntArray) -> tuple[IntArray, IntArray]:
+        """Finds the paths of each pair of hosts: rows of the path table from the first to before the last.
+
+        Args:
+            source: Sending hosts, (num_flows,).
+            destination: Receiving hosts, (num_flows,).
+
+        Returns:
+            Rows of the first path, and rows behind the last path, (num_flows,) int64 each.
+
+        Raises:
+            WorkloadError: A host does not exist.
+        """
         if self.num_hosts == 0:
-            return np.zeros(len(source), dtype=np.int64)
+            return np.zeros(len(source), dtype=np.int64), np.ones(len(source), dtype=np.int64)
         for name, hosts in (("source", source), ("destination", destination)):
             if len(hosts) and hosts.max() >= self.num_hosts:
                 row = int(np.argmax(hosts))
@@ -89,11 +105,8 @@ class Topology:
                 )
         pair = source * self.num_hosts + destination
         if self.pair_start is None:
-            return pair
-        first: IntArray = self.pair_start[pair]
-        if choice is not None:
-            first = first + choice % (self.pair_start[pair + 1] - first)
-        return first
+            return pair, pair + 1
+        return self.pair_start[pair], self.pair_start[pair + 1]
 
     def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
         """Spreads flows over the paths of their pairs by a hash (equal-cost multi-path, RFC 2992).
@@ -112,10 +125,45 @@ class Topology:
         """
         if self.pair_start is None:
             return self.path_of(source, destination)
+        return self.path_of(source, destination, self.flow_hash(source, destination, flow_id, seed=seed))
+
+    def flow_hash(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
+        """Returns the hashes, (num_flows,) int64, >= 0, by which ``ecmp`` spreads flows; see there."""
         mixed = np.full(len(source), np.uint64(seed), dtype=np.uint64)
         for part in (source, destination, flow_id):
             mixed = _mix(mixed ^ part.astype(np.uint64))
-        return self.path_of(source, destination, (mixed >> np.uint64(1)).astype(np.int64))
+        return (mixed >> np.uint64(1)).astype(np.int64)
+
+    def check_link_changes(self, link: IntArray, up: npt.NDArray[np.bool_], first: IntArray, last: IntArray) -> None:
+        """Refuses changes of links after which a flow could wait forever.
+
+        Args:
+            link: Links that change, (num_changes,), in the order of time.
+            up: Whether they come up, or fail, (num_changes,).
+            first: First path of each flow, (num_flows,).
+            last: Row behind its last path, (num_flows,).
+
+        Raises:
+            WorkloadError: There is no such link, or at the end no path of a flow is left.
+        """
+        if len(link) and link.max() >= self.num_links:
+            row = int(np.argmax(link))
+            raise WorkloadError(
+                f"link of link changes is {link[row]} in row {row}: topology {self.name} has the links 0 to "
+                f"{self.num_links - 1}"
+            )
+        is_up = np.ones(self.num_links, dtype=np.bool_)
+        for each, comes_up in zip(link.tolist(), up.tolist(), strict=True):
+            is_up[each] = comes_up
+        path_is_up = np.logical_and.reduceat(is_up[self.path_links], self.path_start[:-1])
+        before = np.concatenate([[0], np.cumsum(path_is_up)])
+        left = before[last] - before[first]
+        if not left.all():
+            row = int(np.argmin(left))
+            raise WorkloadError(
+                f"link changes leave the flow in row {row} none of its {last[row] - first[row]} paths: "
+                "each flow must have one when the last change has happened"
+            )
 
     def check_times(self, path: IntArray, volume: FloatArray, arrival_time: FloatArray) -> None:
         """Refuses flows that send for a time that float64 cannot tell from 0 s or from infinity.

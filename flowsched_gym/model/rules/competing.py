@@ -1,0 +1,71 @@
+"""Finds the flows that compete with those that have begun or ended: who an agent puts first."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import rule
+
+__all__ = ["find_competing", "touch_links"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@rule
+def touch_links(path: int, path_start: IntArray, path_links: IntArray, touched: IntArray) -> None:
+    """Marks the links of a path, for ``find_competing``."""
+    for step in range(path_start[path], path_start[path + 1]):
+        touched[path_links[step]] = 1
+
+
+@rule
+def find_competing(
+    live: IntArray,
+    count: int,
+    arrival: FloatArray,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    touched: IntArray,
+    competing: IntArray,
+) -> int:
+    """Finds the live flows that share a marked link with another live flow, and takes the marks away.
+
+    Args:
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        arrival: Absolute arrival times in s.
+        path: Path of each flow.
+        path_start: Where each path begins in ``path_links``.
+        path_links: Links of all paths.
+        touched: 1 for marked links and 0 for others, (num_links,); all 0 afterwards.
+        competing: Receives the rows, by (arrival, row).
+
+    Returns:
+        How many compete: none, or at least two.
+    """
+    for place in range(count):
+        row = live[place]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            if touched[path_links[step]] > 0:
+                touched[path_links[step]] += 1
+    found = 0
+    for place in range(count):
+        row = live[place]
+        shares = False
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            shares = shares or touched[path_links[step]] > 2
+        if not shares:
+            continue
+        hole = found
+        while hole > 0 and (
+            arrival[competing[hole - 1]] > arrival[row]
+            or (arrival[competing[hole - 1]] == arrival[row] and competing[hole - 1] > row)
+        ):
+            competing[hole] = competing[hole - 1]
+            hole -= 1
+        competing[hole] = row
+        found += 1
+    for link in range(len(touched)):
+        touched[link] = 0
+    return found

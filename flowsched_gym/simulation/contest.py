@@ -1,0 +1,48 @@
+"""Finds out which flows compete, so that an agent can be asked who goes first."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.questions import OrderQuestion
+from flowsched_gym.model.rules.competing import find_competing, touch_links
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Contest"]
+
+
+class Contest:
+    """Remembers on which links flows have begun or ended in this instant.
+
+    Args:
+        state: The flows.
+        controls: Their controls.
+        network: Links and paths.
+    """
+
+    def __init__(self, state: FlowState, controls: Controls, network: Network) -> None:
+        """Starts with no link."""
+        self._state = state
+        self._controls = controls
+        self._network = network
+        self._touched = np.zeros(len(network.capacity), dtype=np.int64)
+        self._competing = np.zeros(len(state.size), dtype=np.int64)
+
+    def touch(self, rows: list[int]) -> None:
+        """Notes flows that have begun to send, or have sent their last byte."""
+        for row in rows:
+            touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
+
+    def question(self, live: npt.NDArray[np.int64], count: int) -> OrderQuestion | None:
+        """Returns who competes with those noted since the last question, if any."""
+        num_competing = find_competing(
+            live,
+            count,
+            self._state.arrival_time,
+            self._controls.path,
+            self._network.path_start,
+            self._network.path_links,
+            self._touched,
+            self._competing,
+        )
+        return OrderQuestion(self._competing[:num_competing].copy()) if num_competing else None
