@@ -6,29 +6,32 @@ import numpy.typing as npt
 from flowsched_gym.disciplines import DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.expansion import hold_until, serve_by_virtual_deadline
+from flowsched_gym.model.rules.expansion import NEW, hold_until, serve_by_virtual_deadline
 from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
     level_by_attained,
+    level_of_size,
     share_least_attained,
     weigh_queues,
 )
 from flowsched_gym.model.rules.ordering import (
     order_by_arrival,
     order_by_deadline,
+    order_by_rank,
     order_by_ratio,
     order_by_remaining,
     order_by_size,
     order_without_preemption,
+    size_deadline_ratio,
 )
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["control", "review_time"]
+__all__ = ["begin_flow", "control", "moved", "review_time"]
 
 IntArray = npt.NDArray[np.int64]
 
-FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP = (
+FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP, RANKED = (
     int(kind)
     for kind in (
         DisciplineKind.FIFO,
@@ -42,13 +45,42 @@ FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP =
         DisciplineKind.SIZE_CLASSES,
         DisciplineKind.WEIGHTED,
         DisciplineKind.MERP,
+        DisciplineKind.RANKED,
     )
 )
 
 
 @rule
+def begin_flow(row: int, state: FlowState, own: DisciplineArrays | None) -> None:
+    """Sets what is kept of a flow that arrives, as the discipline's ``begin_flow`` does."""
+    if own is None:
+        return
+    if own.kind == RATIO:
+        own.first[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, own.settings[0])
+    elif own.kind == FEEDBACK:
+        own.level[row] = 0
+        own.entered[row] = state.arrival_time[row]
+    elif own.kind == SIZE_CLASSES:
+        own.level[row] = level_of_size(state.size[row], own.limits)
+    elif own.kind == MERP:
+        own.level[row] = NEW
+    elif own.kind == RANKED:
+        own.level[row] = 0
+
+
+@rule
+def moved(row: int, own: DisciplineArrays | None) -> None:
+    """Notes that the path of a live flow has changed, as the discipline's ``moved`` does."""
+    if own is None:
+        return
+    if own.kind == MERP:
+        own.level[row] = NEW
+
+
+@rule
 def control(
     now: float,
+    n: int,
     live: IntArray,
     count: int,
     state: FlowState,
@@ -56,7 +88,7 @@ def control(
     network: Network,
     own: DisciplineArrays | None,
 ) -> None:
-    """Fills the controls of the live flows, as the discipline's ``control`` does.
+    """Fills the controls of the live flows of network ``n``, as the discipline's ``control`` does.
 
     ``None`` stands for processor sharing, which changes nothing; code for the others is then not even compiled.
     """
@@ -81,14 +113,14 @@ def control(
         level_by_attained(now, live, count, state.attained, own.limits, own.level, own.entered, controls.review_at)
         head_of_each_level(live, count, own.level, own.entered, priority, own.share)
     elif own.kind == SIZE_CLASSES:
-        head_of_each_level(live, count, own.level, own.entered, priority, own.share)
+        head_of_each_level(live, count, own.level, arrival, priority, own.share)
     elif own.kind == WEIGHTED:
         weigh_queues(
             live,
             count,
             own.level,
             own.weights,
-            own.entered,
+            arrival,
             own.share,
             controls.admitted,
             controls.weight,
@@ -97,6 +129,7 @@ def control(
     elif own.kind == MERP:
         serve_by_virtual_deadline(
             now,
+            n,
             live,
             count,
             state.size,
@@ -111,22 +144,23 @@ def control(
             own.first,
             own.table,
             own.level,
-            own.limits,
-            own.entered,
-            own.occupancy,
+            own.settings,
+            own.held,
             own.share,
         )
+    elif own.kind == RANKED:
+        order_by_rank(live, count, own.level, arrival, priority)
 
 
 @rule
 def review_time(
-    now: float, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays | None
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: DisciplineArrays | None
 ) -> float:
-    """Returns when the controls change by themselves, as the discipline's ``review_time`` does."""
+    """Returns when the controls of network ``n`` change by themselves, as the discipline's ``review_time`` does."""
     if own is None:
         return np.inf
     if own.kind == LAS:
         return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
     if own.kind == MERP:
-        return hold_until(now, own.entered)
+        return hold_until(now, n, own.held)
     return np.inf

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.control import control, review_time
+from flowsched_gym.batch.control import begin_flow, control, review_time
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
@@ -191,6 +191,7 @@ def _begin(t: View, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
+    begin_flow(row, state, t.own)
 
 
 @inlined_rule
@@ -319,7 +320,7 @@ def _share(t: View, n: int) -> None:
         return
     state, controls, network = t.state, t.controls, t.network
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
-    control(net.now, live, count, state, controls, network, t.own)
+    control(net.now, n, live, count, state, controls, network, t.own)
     share_links(
         live,
         count,
@@ -337,7 +338,7 @@ def _share(t: View, n: int) -> None:
         t.open_flows,
         t.links,
     )
-    review = review_time(net.now, live, count, state, controls, t.own)
+    review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(
         net.now, live, count, state.attained, state.remaining, state.rate, controls.review_at, review
     )

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import act_one, run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
-from flowsched_gym.batch.tables import NOBODY, Tables, begin, new_tables
+from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.discipline import Discipline
@@ -44,7 +44,7 @@ class BatchSimulation:
         tables: The arrays that compiled code works on.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline, or it keeps state and there are several networks.
+        ConfigError: The compiled engine does not know the discipline.
     """
 
     def __init__(
@@ -74,10 +74,6 @@ class BatchSimulation:
         self._flow_fields = flow_fields
         self.tables: Tables
         self._make_room(num_rows, num_places)
-        if self.tables.own is not None and num_networks > 1:
-            raise ConfigError(
-                f"num_networks is {num_networks}: {type(discipline).__name__} keeps state of its own, for one network"
-            )
 
     @property
     def num_rows(self) -> int:
@@ -85,11 +81,7 @@ class BatchSimulation:
         return self.tables.num_rows
 
     def grow(self, num_rows: int, num_places: int = 1) -> None:
-        """Makes room for more flows and destinations in each network; what is there stays.
-
-        Raises:
-            ConfigError: The discipline keeps state of its own, which cannot be moved.
-        """
+        """Makes room for more flows and destinations in each network; what is there stays."""
         tables = self.tables
         if num_rows <= tables.num_rows and num_places <= tables.num_places:
             return
@@ -98,15 +90,7 @@ class BatchSimulation:
         put(self.tables, np.arange(self.num_networks), everything)
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Snapshot:
-        """Copies networks, (count,).
-
-        Raises:
-            ConfigError: The discipline keeps state of its own, which cannot be copied.
-        """
-        if self.tables.own is not None:
-            raise ConfigError(
-                f"{type(self._discipline).__name__} keeps state of its own: its networks cannot be copied"
-            )
+        """Copies networks, (count,)."""
         return take(self.tables, numbers)
 
     def put(self, numbers: npt.NDArray[np.int64], snapshot: Snapshot) -> None:
@@ -119,7 +103,9 @@ class BatchSimulation:
 
         Raises:
             WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+            ConfigError: The discipline's parameters do not fit the flows.
         """
+        self._discipline.check_flows(workload.num_flows)
         path = self._path(workload)
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
@@ -138,8 +124,6 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
-        if self.tables.own is not None:
-            self.tables = begin(self.tables, self._discipline)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
         """Lets the requests of a network arrive in the order of their times."""

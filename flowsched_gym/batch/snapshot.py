@@ -1,12 +1,14 @@
 """Takes networks out of the tables, and puts them back: there, elsewhere, or into larger tables."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.tables import ROW, Tables
+from flowsched_gym.disciplines import KEPT
 
 __all__ = ["Snapshot", "put", "take"]
 
@@ -30,6 +32,8 @@ class Snapshot:
         live: (count, num_active).
         delivered: (count, num_rows).
         log: (count, log_length) LOG_ENTRY.
+        own: What the discipline keeps, by the names of ``KEPT``: (count, num_rows, ...) or (count, 1), or (count, 0)
+            where it does not need it; empty for processor sharing.
     """
 
     networks: Array
@@ -43,11 +47,12 @@ class Snapshot:
     live: Array
     delivered: Array
     log: Array
+    own: Mapping[str, Array]
 
     def __post_init__(self) -> None:
         """Locks the arrays."""
-        for field in fields(self):
-            getattr(self, field.name).setflags(write=False)
+        for array in (*(getattr(self, name) for name in BLOCKS), *self.own.values()):
+            array.setflags(write=False)
 
     def __len__(self) -> int:
         """Number of networks."""
@@ -55,7 +60,13 @@ class Snapshot:
 
     def pick(self, numbers: IntArray) -> Self:
         """Returns some of the networks, each as often as it is named."""
-        return type(self)(**{field.name: getattr(self, field.name)[numbers] for field in fields(self)})
+        return type(self)(
+            **{name: getattr(self, name)[numbers] for name in BLOCKS},
+            own={name: array[numbers] for name, array in self.own.items()},
+        )
+
+
+BLOCKS: Final = tuple(field.name for field in fields(Snapshot) if field.name != "own")
 
 
 def take(tables: Tables, numbers: IntArray) -> Snapshot:
@@ -67,7 +78,7 @@ def take(tables: Tables, numbers: IntArray) -> Snapshot:
     """
     blocks = {name: block[numbers] for name, block in _blocks(tables).items()}
     _shift(tables, blocks, numbers, -1)
-    return Snapshot(**blocks)
+    return Snapshot(**blocks, own={name: block[numbers] for name, block in _own_blocks(tables).items()})
 
 
 def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
@@ -78,9 +89,10 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    blocks = {field.name: getattr(snapshot, field.name).copy() for field in fields(snapshot)}
+    blocks = {name: getattr(snapshot, name).copy() for name in BLOCKS}
     _shift(tables, blocks, numbers, 1)
-    for name, block in _blocks(tables).items():
+    blocks |= snapshot.own
+    for name, block in (_blocks(tables) | _own_blocks(tables)).items():
         given = blocks[name]
         if given.ndim == 1:
             block[numbers] = given
@@ -90,12 +102,22 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
 
 def _blocks(tables: Tables) -> dict[str, Array]:
     """Views what belongs to networks with a leading axis over these."""
-    count = len(tables.networks)
-    blocks = {field.name: getattr(tables, field.name) for field in fields(Snapshot)}
     return {
-        name: array if name == "networks" else array.reshape(count, len(array) // count)
-        for name, array in blocks.items()
+        name: tables.networks if name == "networks" else _by_network(tables, getattr(tables, name)) for name in BLOCKS
     }
+
+
+def _own_blocks(tables: Tables) -> dict[str, Array]:
+    """Views what the discipline keeps in the same way."""
+    if tables.own is None:
+        return {}
+    return {name: _by_network(tables, getattr(tables.own, name)) for name in KEPT}
+
+
+def _by_network(tables: Tables, array: Array) -> Array:
+    """Splits the first axis of an array into networks and what belongs to each."""
+    count = len(tables.networks)
+    return array.reshape(count, len(array) // count, *array.shape[1:])
 
 
 def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:

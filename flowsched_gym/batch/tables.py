@@ -17,7 +17,7 @@ from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
 
-__all__ = ["DESTINATION", "NETWORK", "NOBODY", "TIMER", "Sending", "Tables", "View", "begin", "new_tables", "view"]
+__all__ = ["DESTINATION", "NETWORK", "NOBODY", "TIMER", "Sending", "Tables", "View", "new_tables", "view"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -367,14 +367,11 @@ def new_tables(
         num_active=num_active,
         log_length=log_length,
     )
-    return begin(tables, discipline)
-
-
-def begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
-    """Lets a discipline prepare for the flows that are in the tables, and returns the tables with what it keeps."""
+    if discipline.kind is DisciplineKind.PS:
+        return tables
     columns = view.py_func(tables)  # type: ignore[attr-defined]  # the plain function behind the compiled one
-    discipline.begin(columns.state, columns.controls, columns.network)
-    return tables._replace(own=None if discipline.kind is DisciplineKind.PS else discipline.arrays())
+    discipline.make_room(columns.state, columns.controls, columns.network, num_networks)
+    return tables._replace(own=discipline.arrays())
 
 
 def _aligned_zeros(count: int, dtype: np.dtype[Any]) -> Rows:

@@ -1,13 +1,14 @@
 """Scheduling disciplines that act inside the simulation at every event."""
 
-from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines.base import KEPT, BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.disciplines.merp import Merp, MerpMode
-from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
+from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Ranked, Sjf, Srpt, Ssdf
 from flowsched_gym.disciplines.registry import DISCIPLINES, make_discipline
 from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq, Within
 
 __all__ = [
     "DISCIPLINES",
+    "KEPT",
     "BaseDiscipline",
     "DisciplineArrays",
     "DisciplineKind",
@@ -21,6 +22,7 @@ __all__ = [
     "Ps",
     "Psjf",
     "Qsjf",
+    "Ranked",
     "Sjf",
     "Srpt",
     "Ssdf",

@@ -1,7 +1,7 @@
 """Gives disciplines what they share: the flows that they rule, and arrays for the compiled engine."""
 
 from enum import IntEnum
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["BaseDiscipline", "DisciplineArrays", "DisciplineKind"]
+__all__ = ["KEPT", "BaseDiscipline", "DisciplineArrays", "DisciplineKind"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,38 +35,55 @@ class DisciplineKind(IntEnum):
     SIZE_CLASSES = 9
     WEIGHTED = 10
     MERP = 11
+    RANKED = 12
 
 
 class DisciplineArrays(NamedTuple):
     """Holds what a discipline keeps, beside the state of the flows; empty where it does not need it.
 
+    The flows are those of all networks, one network after the other.
+
     Attributes:
         kind: Which discipline it is.
         share: Whether the flows of one level share.
-        first: First key, (num_flows,).
-        second: Second key, (num_flows,).
+        settings: Numbers of this discipline alone.
         limits: Thresholds in B, (num_queues - 1,).
         weights: Weights of queues, (num_queues,).
-        level: Level or queue of each flow, (num_flows,).
-        entered: Time in s at which each flow entered its level, (num_flows,).
         occupancy: Scratch, (num_queues,).
+        first: First key, (num_flows,).
+        second: Second key, (num_flows,).
+        level: Level, queue or rank of each flow, (num_flows,).
+        entered: Time in s at which each flow entered its level, (num_flows,).
         table: Two-dimensional values, (num_flows, longest path).
+        held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
+        front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
     """
 
     kind: int
     share: bool = True
-    first: FloatArray = NO_FLOATS
-    second: FloatArray = NO_FLOATS
+    settings: FloatArray = NO_FLOATS
     limits: FloatArray = NO_FLOATS
     weights: FloatArray = NO_FLOATS
+    occupancy: IntArray = NO_INTEGERS
+    first: FloatArray = NO_FLOATS
+    second: FloatArray = NO_FLOATS
     level: IntArray = NO_INTEGERS
     entered: FloatArray = NO_FLOATS
-    occupancy: IntArray = NO_INTEGERS
     table: FloatArray = NO_TABLE
+    held: FloatArray = NO_FLOATS
+    front: IntArray = NO_INTEGERS
+
+
+KEPT: Final = ("first", "second", "level", "entered", "table", "held", "front")
+"""Fields of ``DisciplineArrays`` that belong to flows or networks, and change as time goes on."""
 
 
 class BaseDiscipline:
-    """Keeps the state and the controls of the simulation that it serves."""
+    """Keeps the state and the controls of the simulation that it serves.
+
+    What a subclass keeps besides, it makes in ``make_room``, for all flows and networks, and sets in ``begin_flow``.
+    The compiled engine takes it from ``arrays`` and calls the same rules in ``batch.control``.
+    """
 
     kind: ClassVar[DisciplineKind | None] = None
     state: FlowState
@@ -75,10 +92,35 @@ class BaseDiscipline:
     data_share: float = 1.0
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-        """Keeps the flows, their controls and the network."""
+        """Prepares for these flows."""
+        self.check_flows(len(state.size))
+        self.make_room(state, controls, network)
+
+    def check_flows(self, num_flows: int) -> None:
+        """Checks that the parameters fit so many flows.
+
+        Raises:
+            ConfigError: They do not.
+        """
+
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Makes room for what is kept.
+
+        Args:
+            state: Flows of all networks, as many for each.
+            controls: Their controls.
+            network: Links and paths, the same for all networks.
+            num_networks: Networks, >= 1.
+        """
         self.state = state
         self.controls = controls
         self.network = network
+
+    def begin_flow(self, row: int) -> None:
+        """Sets what is kept of a flow that arrives."""
+
+    def moved(self, row: int) -> None:
+        """Learns that the path of a live flow has changed."""
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Fills the controls of the live flows."""
@@ -89,7 +131,7 @@ class BaseDiscipline:
         return float("inf")
 
     def arrays(self) -> DisciplineArrays:
-        """Hands over what the compiled engine needs; called after ``begin``.
+        """Hands over what the compiled engine needs; called after ``make_room``.
 
         Raises:
             ConfigError: The compiled engine does not know this discipline.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.expansion import hold_until, serve_by_virtual_deadline
+from flowsched_gym.model.rules.expansion import NEW, hold_until, serve_by_virtual_deadline
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Merp", "MerpMode"]
@@ -59,25 +59,33 @@ class Merp(BaseDiscipline):
         self._gaps = float(gap), float(gap_preempt)
         self._strict = mode == MerpMode.STRICT
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for what is kept from event to event."""
-        super().begin(state, controls, network)
+        super().make_room(state, controls, network, num_networks)
         if any(self._gaps) and len(network.capacity) > 1:
             raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
         always = self.data_share < 1
-        longest = int(np.diff(network.path_start)[controls.path].max(initial=1))
+        longest = int(np.diff(network.path_start.astype(np.int64)).max(initial=1))
         self._virtual_deadline = np.zeros(len(state.size))
         self._on_link = np.zeros((len(state.size), longest))
-        self._known = np.zeros(len(state.size), dtype=np.int64)
+        self._standing = np.zeros(len(state.size), dtype=np.int64)
         self._settings = np.array([*self._gaps, float(always)])
-        self._held = np.zeros(1)
-        self._head = np.full(1, -1)
+        self._held = np.zeros(num_networks)
+
+    def begin_flow(self, row: int) -> None:
+        """Knows nothing of a flow yet."""
+        self._standing[row] = NEW
+
+    def moved(self, row: int) -> None:
+        """Orders the links of the new path anew."""
+        self._standing[row] = NEW
 
     def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
         """Ranks by effective virtual deadline."""
         state, controls = self.state, self.controls
         serve_by_virtual_deadline(
             now,
+            0,
             live,
             count,
             state.size,
@@ -89,16 +97,15 @@ class Merp(BaseDiscipline):
             controls.admitted,
             self._virtual_deadline,
             self._on_link,
-            self._known,
+            self._standing,
             self._settings,
             self._held,
-            self._head,
             self._strict,
         )
 
     def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
         """Returns the end of the detection gap."""
-        return hold_until(now, self._held)
+        return hold_until(now, 0, self._held)
 
     def arrays(self) -> DisciplineArrays:
         """Hands over what is kept from event to event."""
@@ -107,12 +114,11 @@ class Merp(BaseDiscipline):
             .arrays()
             ._replace(
                 share=self._strict,
+                settings=self._settings,
                 first=self._virtual_deadline,
+                level=self._standing,
                 table=self._on_link,
-                limits=self._settings,
-                level=self._known,
-                entered=self._held,
-                occupancy=self._head,
+                held=self._held,
             )
         )
 

@@ -8,14 +8,17 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.ordering import (
     order_by_arrival,
     order_by_deadline,
+    order_by_rank,
     order_by_ratio,
     order_by_remaining,
     order_by_size,
     order_without_preemption,
+    serve_first,
+    size_deadline_ratio,
 )
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["Edf", "Fifo", "Lsdf", "Psjf", "Sjf", "Srpt", "Ssdf"]
+__all__ = ["Edf", "Fifo", "Lsdf", "Psjf", "Ranked", "Sjf", "Srpt", "Ssdf"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -55,9 +58,9 @@ class Sjf(BaseDiscipline):
 
     kind = DisciplineKind.SJF
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for the keys."""
-        super().begin(state, controls, network)
+        super().make_room(state, controls, network, num_networks)
         self._first = np.zeros(len(state.size))
         self._second = np.zeros(len(state.size))
 
@@ -85,9 +88,9 @@ class Edf(BaseDiscipline):
 
     kind = DisciplineKind.EDF
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for the key."""
-        super().begin(state, controls, network)
+        super().make_room(state, controls, network, num_networks)
         self._second = np.zeros(len(state.size))
 
     def control(self, now: float, live: IntArray, count: int) -> None:
@@ -109,12 +112,16 @@ class _SizeDeadlineRatio(BaseDiscipline):
 
     _sign: float
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-        """Computes the ratios, which never change."""
-        super().begin(state, controls, network)
-        span = state.deadline - state.arrival_time
-        self._ratio = np.where(np.isinf(span), np.inf, self._sign * state.size / span)
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Makes room for the ratios and the key."""
+        super().make_room(state, controls, network, num_networks)
+        self._ratio = np.zeros(len(state.size))
         self._second = np.zeros(len(state.size))
+
+    def begin_flow(self, row: int) -> None:
+        """Computes the ratio, which never changes."""
+        state = self.state
+        self._ratio[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, self._sign)
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by ratio."""
@@ -125,7 +132,7 @@ class _SizeDeadlineRatio(BaseDiscipline):
 
     def arrays(self) -> DisciplineArrays:
         """Hands over the ratios and the key."""
-        return super().arrays()._replace(first=self._ratio, second=self._second)
+        return super().arrays()._replace(settings=np.array([self._sign]), first=self._ratio, second=self._second)
 
 
 class Ssdf(_SizeDeadlineRatio):
@@ -138,3 +145,37 @@ class Lsdf(_SizeDeadlineRatio):
     """Largest size-deadline ratio first (Artemis, section 4.2), preemptively."""
 
     _sign = -1.0
+
+
+class Ranked(BaseDiscipline):
+    """Serves by a rank that somebody outside gives each flow, preemptively; it does not order flows by itself.
+
+    Attributes:
+        rank: Rank of each flow, (num_flows,) int64: smaller first; 0 when a flow arrives.
+    """
+
+    kind = DisciplineKind.RANKED
+
+    rank: IntArray
+
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Makes room for the ranks."""
+        super().make_room(state, controls, network, num_networks)
+        self.rank = np.zeros(len(state.size), dtype=np.int64)
+        self._front = np.zeros(num_networks, dtype=np.int64)
+
+    def begin_flow(self, row: int) -> None:
+        """Puts a flow behind all that were there before it and have no rank either."""
+        self.rank[row] = 0
+
+    def serve_first(self, row: int) -> None:
+        """Puts a flow before all others; its new rank counts from the next sharing of the links on."""
+        serve_first(0, row, self.rank, self._front)
+
+    def control(self, now: float, live: IntArray, count: int) -> None:
+        """Ranks as told."""
+        order_by_rank(live, count, self.rank, self.state.arrival_time, self.controls.priority)
+
+    def arrays(self) -> DisciplineArrays:
+        """Hands over the ranks."""
+        return super().arrays()._replace(level=self.rank, front=self._front)

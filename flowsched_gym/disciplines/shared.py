@@ -14,7 +14,7 @@ from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
     level_by_attained,
-    level_by_size,
+    level_of_size,
     share_least_attained,
     weigh_queues,
 )
@@ -85,11 +85,16 @@ class Mlfq(BaseDiscipline):
         self._thresholds = _limits(thresholds)
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-        """Puts all flows into the highest queue."""
-        super().begin(state, controls, network)
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Makes room for the queues."""
+        super().make_room(state, controls, network, num_networks)
         self._level = np.zeros(len(state.size), dtype=np.int64)
-        self._entered = state.arrival_time.copy()
+        self._entered = np.zeros(len(state.size))
+
+    def begin_flow(self, row: int) -> None:
+        """Puts a flow into the highest queue."""
+        self._level[row] = 0
+        self._entered[row] = self.state.arrival_time[row]
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Demotes, and ranks by queue."""
@@ -126,11 +131,14 @@ class Qsjf(BaseDiscipline):
         self._thresholds = _limits(thresholds)
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-        """Finds each flow's queue."""
-        super().begin(state, controls, network)
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Makes room for the queues."""
+        super().make_room(state, controls, network, num_networks)
         self._level = np.zeros(len(state.size), dtype=np.int64)
-        level_by_size(state.size, self._thresholds, self._level)
+
+    def begin_flow(self, row: int) -> None:
+        """Finds a flow's queue."""
+        self._level[row] = level_of_size(self.state.size[row], self._thresholds)
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Ranks by queue."""
@@ -138,14 +146,14 @@ class Qsjf(BaseDiscipline):
 
     def arrays(self) -> DisciplineArrays:
         """Hands over the queues."""
-        return super().arrays()._replace(share=self._share, level=self._level, entered=self.state.arrival_time.copy())
+        return super().arrays()._replace(share=self._share, limits=self._thresholds, level=self._level)
 
 
 class Wfq(BaseDiscipline):
     """Weighted fair queueing among the queues that hold flows, as a fluid.
 
     Args:
-        queue: Queue of each flow, (num_flows,) integers from 0, in the order of the workload.
+        queue: Queue of each flow, (num_flows,) integers from 0, in the order of the workload; the same in each network.
         weights: Weight of each queue, (num_queues,), > 0.
         within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
 
@@ -170,13 +178,18 @@ class Wfq(BaseDiscipline):
             raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
         self._share = _within(within) is Within.PS
 
-    def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
+    def check_flows(self, num_flows: int) -> None:
         """Checks that each flow has a queue."""
-        super().begin(state, controls, network)
-        if len(self._queue) != len(state.size):
-            raise ConfigError(
-                f"queue has {len(self._queue)} entries: it must have one for each of {len(state.size)} flows"
-            )
+        if len(self._queue) != num_flows:
+            raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
+
+    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+        """Gives the flows of each network their queues."""
+        super().make_room(state, controls, network, num_networks)
+        num_rows = len(state.size) // num_networks
+        queue_of = np.zeros((num_networks, num_rows), dtype=np.int64)
+        queue_of[:, : len(self._queue)] = self._queue[:num_rows]
+        self._queue_of = queue_of.ravel()
         self._occupancy = np.zeros(len(self._weights), dtype=np.int64)
 
     def control(self, now: float, live: IntArray, count: int) -> None:
@@ -184,7 +197,7 @@ class Wfq(BaseDiscipline):
         weigh_queues(
             live,
             count,
-            self._queue,
+            self._queue_of,
             self._weights,
             self.state.arrival_time,
             self._share,
@@ -201,8 +214,7 @@ class Wfq(BaseDiscipline):
             ._replace(
                 share=self._share,
                 weights=self._weights,
-                level=self._queue,
-                entered=self.state.arrival_time.copy(),
+                level=self._queue_of,
                 occupancy=self._occupancy,
             )
         )

@@ -33,6 +33,14 @@ class Discipline(Protocol):
         """
         ...
 
+    def begin_flow(self, row: int) -> None:
+        """Prepares for a flow that arrives, or whose token request does."""
+        ...
+
+    def moved(self, row: int) -> None:
+        """Learns that the path of a live flow has changed; ``control`` follows in the same instant."""
+        ...
+
     def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
         """Fills the controls of the live flows.
 

@@ -381,6 +381,8 @@ class Simulation:
         if not self._has_tokens:
             self.links.settle()
         self._note(EventKind.ARRIVAL, rows)
+        for row in rows:
+            self._discipline.begin_flow(row)
         if not self._has_tokens:
             self._grant_time[rows] = now
             if self._paths is None:

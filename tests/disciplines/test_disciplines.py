@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.disciplines import DISCIPLINES, make_discipline
+from flowsched_gym.disciplines import DISCIPLINES, Ranked, make_discipline
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import Discipline
+from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 from tests.flows import VARIANTS, Variant, make_flows, parameters_for
@@ -106,6 +107,19 @@ def test_wfq_gives_each_queue_its_weight_while_both_hold_flows() -> None:
     # Queue 0 has 3/4 of the link: shared, each of its flows finishes at 8; one after the other, at 4 and 8.
     assert finish(workload, "wfq", **queues, within="ps") == [8.0, 8.0, 8.0]
     assert finish(workload, "wfq", **queues, within="fifo") == [4.0, 8.0, 8.0]
+
+
+def test_ranked_serves_as_told_and_otherwise_in_the_order_of_arrival() -> None:
+    discipline = Ranked()
+    simulation = Simulation(make_flows([0.0, 0.0, 0.0, 1.0], [4.0] * 4), one_link(capacity=1.0), discipline)
+    simulation.run(until=1.0)
+    for row in (1, 2):
+        discipline.serve_first(row)
+    simulation.links.request_sharing()
+    simulation.run()
+
+    # Flow 0 has sent one byte at 1; then flow 2, which was put first last, goes before flow 1.
+    assert simulation.records().completion_time.tolist() == [12.0, 9.0, 5.0, 16.0]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

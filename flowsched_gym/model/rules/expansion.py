@@ -11,7 +11,10 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 
-__all__ = ["hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
+__all__ = ["NEW", "hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
+
+NEW, WAITING, HEAD = 0, 1, 2
+"""Standings of a flow: not ordered yet, ordered, ordered and the first of its network."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -72,6 +75,7 @@ def _goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, rem
 @allocating_rule
 def serve_by_virtual_deadline(
     now: float,
+    n: int,
     live: IntArray,
     count: int,
     size: FloatArray,
@@ -85,10 +89,9 @@ def serve_by_virtual_deadline(
     admitted: BoolArray,
     virtual_deadline: FloatArray,
     on_link: FloatArray,
-    known: IntArray,
+    standing: IntArray,
     settings: FloatArray,
     held: FloatArray,
-    head: IntArray,
     strict: bool,
 ) -> None:
     """Serves the earliest effective virtual deadline first: the latest over the links of a flow's path.
@@ -97,7 +100,8 @@ def serve_by_virtual_deadline(
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places; reordered by deadline.
+        n: Number of the network.
+        live: Rows of its live flows in its first ``count`` places; reordered by deadline.
         count: Number of live flows.
         size: Original sizes in B.
         arrival: Absolute arrival times in s.
@@ -111,18 +115,17 @@ def serve_by_virtual_deadline(
             every link of their path.
         virtual_deadline: Effective virtual deadlines in s; kept from event to event.
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
-        known: 1 for flows that have been ordered before; kept from event to event.
+        standing: ``NEW``, ``WAITING`` or ``HEAD``; kept from event to event.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event.
-        held: Until when, in s, nobody sends, (1,); kept from event to event.
-        head: Row of the first flow, -1 before there was one, (1,); kept from event to event.
+        held: Until when, in s, nobody sends, (num_networks,); kept from event to event.
         strict: Whether flows send only where they are first.
     """
     fresh = False
     stale = np.full(len(capacity), settings[2] > 0.0)
     for place in range(count):
         row = live[place]
-        if known[row] == 0:
+        if standing[row] == NEW:
             fresh = True
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 stale[path_links[step]] = True
@@ -149,19 +152,19 @@ def serve_by_virtual_deadline(
             live[hole] = live[hole - 1]
             hole -= 1
         live[hole] = row
-    first, old = live[0], head[0]
-    if first != old:
-        waited = known[first] == 1
-        held[0] = now
-        if waited and old >= 0:
-            held[0] += settings[0] if remaining[old] == 0.0 else settings[1]
-        head[0] = first
+    first = standing[live[0]]
+    if first != HEAD:
+        gap = settings[0]
+        for place in range(1, count):
+            if standing[live[place]] == HEAD:
+                gap = settings[1]
+        held[n] = now + gap if first == WAITING else now
     taken = np.zeros(len(capacity), dtype=np.bool_)
     for place in range(count):
         row = live[place]
-        known[row] = 1
+        standing[row] = HEAD if place == 0 else WAITING
         priority[row] = place
-        admitted[row] = held[0] <= now
+        admitted[row] = held[n] <= now
         if strict:
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 admitted[row] = admitted[row] and not taken[path_links[step]]
@@ -170,9 +173,9 @@ def serve_by_virtual_deadline(
 
 
 @rule
-def hold_until(now: float, held: FloatArray) -> float:
-    """Returns the end of the detection gap in s, inf outside of one."""
-    end: float = held[0]
+def hold_until(now: float, n: int, held: FloatArray) -> float:
+    """Returns the end of a network's detection gap in s, inf outside of one."""
+    end: float = held[n]
     return end if end > now else np.inf
 
 

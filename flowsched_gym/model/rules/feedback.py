@@ -13,7 +13,7 @@ __all__ = [
     "catch_up_time",
     "head_of_each_level",
     "level_by_attained",
-    "level_by_size",
+    "level_of_size",
     "share_least_attained",
     "weigh_queues",
 ]
@@ -131,12 +131,12 @@ def level_by_attained(
 
 
 @rule
-def level_by_size(size: FloatArray, limits: FloatArray, level: IntArray) -> None:
-    """Finds the level of each flow by its original size: 0 for size <= limits[0], 1 for size <= limits[1], ..."""
-    for row in range(len(size)):
-        level[row] = 0
-        while level[row] < len(limits) and size[row] > limits[level[row]]:
-            level[row] += 1
+def level_of_size(size: float, limits: FloatArray) -> int:
+    """Returns the level of a flow by its original size: 0 for size <= limits[0], 1 for size <= limits[1], ..."""
+    level = 0
+    while level < len(limits) and size > limits[level]:
+        level += 1
+    return level
 
 
 @rule

@@ -12,10 +12,13 @@ from flowsched_gym.model.rules.compile import rule
 __all__ = [
     "order_by_arrival",
     "order_by_deadline",
+    "order_by_rank",
     "order_by_ratio",
     "order_by_remaining",
     "order_by_size",
     "order_without_preemption",
+    "serve_first",
+    "size_deadline_ratio",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -23,7 +26,9 @@ IntArray = npt.NDArray[np.int64]
 
 
 @rule
-def _rank(live: IntArray, count: int, first: FloatArray, second: FloatArray, arrival: FloatArray) -> None:
+def _rank(
+    live: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, arrival: FloatArray
+) -> None:
     """Sorts the live flows by (first, second, arrival, row); quick where they are nearly in order."""
     for place in range(1, count):
         row = live[place]
@@ -131,3 +136,34 @@ def order_by_ratio(
         second[row] = remaining[row] if ratio[row] == np.inf else 0.0
     _rank(live, count, ratio, second, arrival)
     _number(live, count, priority)
+
+
+@rule
+def size_deadline_ratio(row: int, size: FloatArray, arrival: FloatArray, deadline: FloatArray, sign: float) -> float:
+    """Returns the ratio by which SSDF (sign 1) and LSDF (sign -1) order, in B/s; inf without a deadline."""
+    span = deadline[row] - arrival[row]
+    if span == np.inf:
+        return np.inf
+    ratio: float = sign * size[row] / span
+    return ratio
+
+
+@rule
+def order_by_rank(live: IntArray, count: int, rank: IntArray, arrival: FloatArray, priority: IntArray) -> None:
+    """Serves the smallest given rank first."""
+    _rank(live, count, rank, rank, arrival)
+    _number(live, count, priority)
+
+
+@rule
+def serve_first(n: int, row: int, rank: IntArray, front: IntArray) -> None:
+    """Gives a flow of network ``n`` the smallest rank of all.
+
+    Args:
+        n: Number of the network.
+        row: Row of the flow.
+        rank: Ranks; the flow's is set.
+        front: Smallest rank given so far in each network, <= 0, (num_networks,); updated.
+    """
+    front[n] -= 1
+    rank[row] = front[n]
