@@ -1,24 +1,16 @@
-"""Looks at the paths between which a flow may choose: those on which no link has failed.
-
-Links that all of them share, such as those of the hosts, tell nothing about which is better. So where paths are
-compared, the ``head`` first and the ``tail`` last links of each are left out.
-"""
-
-import numpy as np
+"""Looks at the paths between which a flow may choose: the live ones, on which no link has failed."""
 
 from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.liveness import path_is_live
 from flowsched_gym.model.state import Network
 
-__all__ = ["is_candidate", "nth_candidate", "survey_candidates"]
+__all__ = ["is_candidate", "nth_candidate", "shared_ends"]
 
 
 @rule
 def is_candidate(path: int, network: Network) -> bool:
-    """Tells whether no link of a path has failed, which would have capacity 0."""
-    least = np.inf
-    for step in range(network.path_start[path], network.path_start[path + 1]):
-        least = min(least, network.capacity[network.path_links[step]])
-    return bool(least > 0.0)
+    """Tells whether a path is live."""
+    return path_is_live(path, network.capacity, network.path_start, network.path_links)
 
 
 @rule
@@ -33,22 +25,19 @@ def nth_candidate(place: int, first: int, last: int, network: Network) -> int:
 
 
 @rule
-def survey_candidates(first: int, last: int, network: Network) -> tuple[int, int, int]:
-    """Counts the candidates from row ``first`` of the path table to before row ``last``, and the links they share.
+def shared_ends(first: int, last: int, network: Network) -> tuple[int, int]:
+    """Returns how many links are the same on all candidates, at their beginning and at their end.
 
-    Returns:
-        How many there are, and how many links are the same on all of them at their beginning and at their end.
+    Such links, those of the hosts among them, tell nothing about which candidate is better.
     """
     links, path_start = network.path_links, network.path_start
-    found = head = tail = 0
-    begin = end = 0
+    some = nth_candidate(0, first, last, network)
+    begin, end = path_start[some], path_start[some + 1]
+    head = tail = end - begin
     for path in range(first, last):
         if not is_candidate(path, network):
             continue
         start, stop = path_start[path], path_start[path + 1]
-        found += 1
-        if found == 1:
-            begin, end, head, tail = start, stop, stop - start, stop - start
         same = 0
         while same < min(head, stop - start) and links[start + same] == links[begin + same]:
             same += 1
@@ -56,4 +45,4 @@ def survey_candidates(first: int, last: int, network: Network) -> tuple[int, int
         while same < min(tail, stop - start - head) and links[stop - 1 - same] == links[end - 1 - same]:
             same += 1
         tail = same
-    return found, head, tail
+    return head, tail

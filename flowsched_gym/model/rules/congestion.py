@@ -6,6 +6,8 @@ leaves its path only for a less congested one (sections 3.4 and 3.5).
 
 Lost: flowlets inside a flow that sends without a pause; the decay of the estimate and the age of the feedback, as rates
 are known at once and exactly; quantisation to three bits. Flows that choose at one instant all see the rates before it.
+A flow without a rate pauses, whatever the reason: one that an ordered discipline keeps waiting moves to a path as soon
+as one is idle, which serves such disciplines better than packets could that must find the path first.
 """
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
-from flowsched_gym.model.rules.candidates import is_candidate, survey_candidates
+from flowsched_gym.model.rules.candidates import is_candidate, shared_ends
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.state import FlowState, Network
 
@@ -90,9 +92,7 @@ def _least_congested(
 ) -> int:
     """Returns the least congested path, the present one where none is live; ``congestion`` is scratch."""
     first, last, present = routes.first[row], routes.last[row], controls.path[row]
-    num_paths, head, tail = survey_candidates(first, last, network)
-    if num_paths == 0:
-        return int(present)
+    head, tail = shared_ends(first, last, network)
     least, num_least = np.inf, 0
     for path in range(first, last):
         congestion[path - first] = np.inf
@@ -107,6 +107,8 @@ def _least_congested(
             least, num_least = largest, 0
         if largest == least:
             num_least += 1
+    if num_least == 0:
+        return int(present)
     if state.attained[row] > 0.0 and first <= present < last and congestion[present - first] == least:
         return int(present)
     place = routes.hash[row] % num_least

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 
-__all__ = ["NEW", "hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
+__all__ = ["NEW", "goes_later", "hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
 
 NEW, WAITING, HEAD = 0, 1, 2
 """Standings of a flow: not ordered yet, ordered, ordered and the first of its network."""
@@ -50,7 +50,7 @@ def virtual_deadlines(
         for place in range(last + 1):
             row = rows[place]
             ratio = ((now - arrival[row]) * capacity + total) / size[row]
-            if ratio < least or (ratio == least and _goes_later(row, rows[chosen], size, arrival, remaining)):
+            if ratio < least or (ratio == least and goes_later(row, rows[chosen], size, arrival, remaining)):
                 chosen, least = place, ratio
         row = rows[chosen]
         rows[chosen] = rows[last]
@@ -60,8 +60,8 @@ def virtual_deadlines(
 
 
 @rule
-def _goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, remaining: FloatArray) -> bool:
-    """Breaks a tie of ratios."""
+def goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, remaining: FloatArray) -> bool:
+    """Breaks a tie of ratios: the larger ``remaining * size`` goes later, then the later arrival, the higher row."""
     work, other_work = remaining[row] * size[row], remaining[other] * size[other]
     if work != other_work:
         later = work > other_work

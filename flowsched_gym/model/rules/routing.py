@@ -8,7 +8,7 @@ ECMP: the hash of the flow modulo the number of live paths counts them (equal-co
 Least-loaded: the load of a link is the bytes that the live flows on it have left, then the number of these flows. The
 load of a path is that of its most loaded link, links that all live paths share left out. The least load wins.
 
-CONGA: see ``congestion.py``.
+CONGA: see ``congestion.py``. MEMR: see ``memr.py``.
 """
 
 from typing import Final
@@ -18,9 +18,11 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes, RoutingKind
-from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate, survey_candidates
+from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate, shared_ends
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.congestion import choose_least_congested, review_quiet
+from flowsched_gym.model.rules.liveness import count_live_paths
+from flowsched_gym.model.rules.memr import choose_by_expansion
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose_path", "review_paths"]
@@ -29,6 +31,8 @@ IntArray = npt.NDArray[np.int64]
 
 LEAST_LOADED: Final = int(RoutingKind.LEAST_LOADED)
 CONGA: Final = int(RoutingKind.CONGA)
+MEMR: Final = int(RoutingKind.MEMR)
+MEMR_HOP_BY_HOP: Final = int(RoutingKind.MEMR_HOP_BY_HOP)
 
 
 @rule
@@ -60,13 +64,16 @@ def choose_path(
         Row of the path table; the flow's present path where none is live.
     """
     first, last = routes.first[row], routes.last[row]
-    num_paths, head, tail = survey_candidates(first, last, network)
+    num_paths = count_live_paths(first, last, network.capacity, network.path_start, network.path_links)
     if num_paths == 0:
         chosen = controls.path[row]
     elif num_paths > 1 and kind == LEAST_LOADED:
-        chosen = _least_loaded(row, live, count, state, controls, network, first, last, head, tail)
+        chosen = _least_loaded(row, live, count, state, controls, network, first, last)
     elif num_paths > 1 and kind == CONGA:
         chosen = choose_least_congested(row, live, count, state, controls, network, routes)
+    elif num_paths > 1 and kind in (MEMR, MEMR_HOP_BY_HOP):
+        hop_by_hop = kind == MEMR_HOP_BY_HOP
+        chosen = choose_by_expansion(hop_by_hop, now, row, live, count, state, controls, network, routes)
     else:
         chosen = nth_candidate(routes.hash[row] % num_paths, first, last, network)
     return int(chosen)
@@ -122,8 +129,6 @@ def _least_loaded(
     network: Network,
     first: int,
     last: int,
-    head: int,
-    tail: int,
 ) -> int:
     """Returns the path with the fewest bytes left, then the fewest flows, on its most loaded link."""
     path_start, path_links = network.path_start, network.path_links
@@ -137,6 +142,7 @@ def _least_loaded(
         for step in range(path_start[path], path_start[path + 1]):
             bytes_left[path_links[step]] += state.remaining[other]
             num_flows[path_links[step]] += 1
+    head, tail = shared_ends(first, last, network)
     chosen, least, fewest = -1, np.inf, 0
     for path in range(first, last):
         if not is_candidate(path, network):

@@ -1,0 +1,278 @@
+"""Chooses the path that minimises the expansion ratio and maximises the tail rate (MEMR; MERP, Algorithms 4 to 6).
+
+On each link that the flow could cross, with the flows there as MERP's flow table: the expansion ratio of the flow is
+what MERP's order would give it (GPE, Algorithm 5), and the expected rate is that of the flow that would go last, or
+less where a larger flow to the same destination expects less (GMER, Algorithm 6). A whole path has the largest ratio
+and the least rate of its links. The path with the least ratio is taken, among equals the one with the largest rate,
+among these the lowest. Hop by hop, each switch compares only the links that leave it, and knows which lead to a live
+path.
+
+Readings. A new flow has waited for no time and has all of its bytes left, as printed; one whose path has failed brings
+its waiting time and what is left. The expected rate of a flow is its size over the time from its arrival to the latest
+of its virtual deadlines, found anew from the flows as they are, and 0 where a link of its path has failed.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate
+from flowsched_gym.model.rules.compile import allocating_rule, rule
+from flowsched_gym.model.rules.expansion import goes_later, virtual_deadlines
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["choose_by_expansion", "expansion_ratio", "least_expected_rate", "pick_hop_by_hop", "pick_whole_path"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@rule
+def expansion_ratio(
+    now: float, capacity: float, row: int, rows: IntArray, size: FloatArray, arrival: FloatArray, remaining: FloatArray
+) -> float:
+    """Returns the expansion ratio that a flow would have on a link (GPE, Algorithm 5).
+
+    As in ``virtual_deadlines``, the flow that would have the smallest ratio if it were served last goes last, and so
+    on, until it is the flow that asks; that one goes later than others of its ratio, as printed.
+
+    Args:
+        now: Time in s.
+        capacity: Capacity of the link in B/s.
+        row: Row of the flow.
+        rows: Rows of the other flows on the link; reordered.
+        size: Original sizes in B.
+        arrival: Absolute arrival times in s.
+        remaining: Bytes left.
+    """
+    total = remaining[row]
+    for place in range(len(rows)):
+        total += remaining[rows[place]]
+    left = len(rows)
+    while True:
+        least = ((now - arrival[row]) * capacity + total) / size[row]
+        last = -1
+        for place in range(left):
+            other = rows[place]
+            ratio = ((now - arrival[other]) * capacity + total) / size[other]
+            if ratio < least or (
+                ratio == least and last >= 0 and goes_later(other, rows[last], size, arrival, remaining)
+            ):
+                last, least = place, ratio
+        if last < 0:
+            return float(least)
+        left -= 1
+        total -= remaining[rows[last]]
+        rows[last] = rows[left]
+
+
+@rule
+def least_expected_rate(
+    now: float,
+    capacity: float,
+    row: int,
+    rows: IntArray,
+    size: FloatArray,
+    arrival: FloatArray,
+    remaining: FloatArray,
+    destination: IntArray,
+    expected_rate: FloatArray,
+) -> float:
+    """Returns the least rate in B/s to expect on a link if a flow joins it (GMER, Algorithm 6).
+
+    Args:
+        now: Time in s.
+        capacity: Capacity of the link in B/s.
+        row: Row of the flow.
+        rows: Rows of the other flows on the link.
+        size: Original sizes in B.
+        arrival: Absolute arrival times in s.
+        remaining: Bytes left.
+        destination: Receiving hosts.
+        expected_rate: Expected rates in B/s; only those of larger flows to the same host are read.
+    """
+    total = remaining[row]
+    for place in range(len(rows)):
+        total += remaining[rows[place]]
+    ratio = ((now - arrival[row]) * capacity + total) / size[row]
+    for place in range(len(rows)):
+        other = rows[place]
+        ratio = min(ratio, ((now - arrival[other]) * capacity + total) / size[other])
+    rate = capacity / ratio
+    for place in range(len(rows)):
+        if _is_rival(rows[place], row, size, destination):
+            rate = min(rate, expected_rate[rows[place]])
+    return float(rate)
+
+
+@rule
+def _is_rival(other: int, row: int, size: FloatArray, destination: IntArray) -> bool:
+    """Tells whether a flow is larger than the one that asks, and goes to the same host."""
+    return bool(size[other] > size[row] and destination[other] == destination[row])
+
+
+@rule
+def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
+    """Returns the path with the least of the largest ratios, then the largest of the least rates, of its links.
+
+    Args:
+        first: Row of the first path.
+        last: Row behind the last path.
+        network: Links and paths.
+        ratio: Expansion ratios of the flow on links, (num_links,).
+        rate: Least expected rates in B/s on links, (num_links,).
+    """
+    chosen, least, most = first, np.inf, 0.0
+    for path in range(first, last):
+        if not is_candidate(path, network):
+            continue
+        largest, slowest = 0.0, np.inf
+        for step in range(network.path_start[path], network.path_start[path + 1]):
+            largest = max(largest, ratio[network.path_links[step]])
+            slowest = min(slowest, rate[network.path_links[step]])
+        if largest < least or (largest == least and slowest > most):
+            chosen, least, most = path, largest, slowest
+    return chosen
+
+
+@rule
+def pick_hop_by_hop(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
+    """Returns the path that takes at each switch the link of the least ratio, then of the largest rate.
+
+    Arguments as in ``pick_whole_path``.
+    """
+    path_start, path_links = network.path_start, network.path_links
+    chosen = nth_candidate(0, first, last, network)
+    hop = 0
+    while hop < path_start[chosen + 1] - path_start[chosen]:
+        following, least, most = chosen, np.inf, 0.0
+        for path in range(first, last):
+            if is_candidate(path, network) and _begins_alike(path, chosen, hop, network):
+                link = path_links[path_start[path] + hop]
+                if ratio[link] < least or (ratio[link] == least and rate[link] > most):
+                    following, least, most = path, ratio[link], rate[link]
+        chosen = following
+        hop += 1
+    return int(chosen)
+
+
+@rule
+def _begins_alike(path: int, other: int, num_links: int, network: Network) -> bool:
+    """Tells whether two paths have their first links in common."""
+    same = True
+    for step in range(num_links):
+        link = network.path_links[network.path_start[path] + step]
+        same = same and link == network.path_links[network.path_start[other] + step]
+    return same
+
+
+@allocating_rule
+def choose_by_expansion(
+    hop_by_hop: bool,
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+) -> int:
+    """Chooses the path of a flow, hop by hop or whole; the other arguments as in ``choose_path``."""
+    capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
+    size, arrival, remaining, destination = state.size, state.arrival_time, state.remaining, routes.destination
+    first, last = routes.first[row], routes.last[row]
+    num_links = len(capacity)
+
+    is_asked = np.zeros(num_links, dtype=np.bool_)
+    for path in range(first, last):
+        for step in range(path_start[path], path_start[path + 1]):
+            is_asked[path_links[step]] = True
+    num_rivals = 0
+    for place in range(count):
+        if _is_rival(live[place], row, size, destination):
+            num_rivals += 1
+            path = controls.path[live[place]]
+            for step in range(path_start[path], path_start[path + 1]):
+                is_asked[path_links[step]] = True
+
+    begin = np.zeros(num_links + 1, dtype=np.int64)
+    for place in range(count):
+        path = controls.path[live[place]]
+        if live[place] != row:
+            for step in range(path_start[path], path_start[path + 1]):
+                begin[path_links[step] + 1] += is_asked[path_links[step]]
+    for link in range(num_links):
+        begin[link + 1] += begin[link]
+    table = np.empty(begin[num_links], dtype=np.int64)
+    end = begin[:num_links].copy()
+    for place in range(count):
+        path = controls.path[live[place]]
+        if live[place] != row:
+            for step in range(path_start[path], path_start[path + 1]):
+                if is_asked[path_links[step]]:
+                    table[end[path_links[step]]] = live[place]
+                    end[path_links[step]] += 1
+
+    expected_rate = np.empty(len(size) if num_rivals > 0 else 0)
+    if num_rivals > 0:
+        deadline = np.empty(len(size))
+        _find_expected_rates(now, row, begin, table, state, network, destination, deadline, expected_rate)
+    ratio, rate = np.zeros(num_links), np.zeros(num_links)
+    for path in range(first, last):
+        for step in range(path_start[path], path_start[path + 1]):
+            link = path_links[step]
+            if ratio[link] == 0.0 and capacity[link] > 0.0:
+                rows = table[begin[link] : begin[link + 1]]
+                rate[link] = least_expected_rate(
+                    now, capacity[link], row, rows, size, arrival, remaining, destination, expected_rate
+                )
+                ratio[link] = expansion_ratio(now, capacity[link], row, rows, size, arrival, remaining)
+    if hop_by_hop:
+        return int(pick_hop_by_hop(first, last, network, ratio, rate))
+    return int(pick_whole_path(first, last, network, ratio, rate))
+
+
+@rule
+def _find_expected_rates(
+    now: float,
+    row: int,
+    begin: IntArray,
+    table: IntArray,
+    state: FlowState,
+    network: Network,
+    destination: IntArray,
+    deadline: FloatArray,
+    expected_rate: FloatArray,
+) -> None:
+    """Finds the expected rates of the rivals of a flow: the least over the links of their paths.
+
+    Args:
+        now: Time in s.
+        row: Row of the flow.
+        begin: Where the rows of each link begin in ``table``, (num_links + 1,).
+        table: Rows of the other flows on all links; reordered.
+        state: The flows.
+        network: Links and paths.
+        destination: Receiving hosts.
+        deadline: Scratch, (num_flows,).
+        expected_rate: Receives the rates in B/s of the rivals.
+    """
+    size, arrival = state.size, state.arrival_time
+    for place in range(len(table)):
+        expected_rate[table[place]] = np.inf
+    for link in range(len(network.capacity)):
+        rows = table[begin[link] : begin[link + 1]]
+        has_rival = False
+        for place in range(len(rows)):
+            has_rival = has_rival or _is_rival(rows[place], row, size, destination)
+        if not has_rival:
+            continue
+        capacity = network.capacity[link]
+        if capacity > 0.0:
+            virtual_deadlines(now, capacity, rows, size, arrival, state.remaining, deadline)
+        for place in range(len(rows)):
+            other = rows[place]
+            rate = size[other] / (deadline[other] - arrival[other]) if capacity > 0.0 else 0.0
+            expected_rate[other] = min(expected_rate[other], rate)
