@@ -22,7 +22,15 @@ from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.expansion import goes_later, virtual_deadlines
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["choose_by_expansion", "expansion_ratio", "least_expected_rate", "pick_hop_by_hop", "pick_whole_path"]
+__all__ = [
+    "choose_by_expansion",
+    "expansion_ratio",
+    "expect_on_links",
+    "expect_on_path",
+    "least_expected_rate",
+    "pick_hop_by_hop",
+    "pick_whole_path",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -113,6 +121,19 @@ def _is_rival(other: int, row: int, size: FloatArray, destination: IntArray) -> 
 
 
 @rule
+def expect_on_path(path: int, network: Network, ratio: FloatArray, rate: FloatArray) -> tuple[float, float]:
+    """Returns the largest expansion ratio and the least expected rate in B/s of the links of a path.
+
+    Arguments as in ``pick_whole_path``.
+    """
+    largest, slowest = 0.0, np.inf
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        largest = max(largest, ratio[network.path_links[step]])
+        slowest = min(slowest, rate[network.path_links[step]])
+    return largest, slowest
+
+
+@rule
 def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, rate: FloatArray) -> int:
     """Returns the path with the least of the largest ratios, then the largest of the least rates, of its links.
 
@@ -127,10 +148,7 @@ def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, 
     for path in range(first, last):
         if not is_candidate(path, network):
             continue
-        largest, slowest = 0.0, np.inf
-        for step in range(network.path_start[path], network.path_start[path + 1]):
-            largest = max(largest, ratio[network.path_links[step]])
-            slowest = min(slowest, rate[network.path_links[step]])
+        largest, slowest = expect_on_path(path, network, ratio, rate)
         if largest < least or (largest == least and slowest > most):
             chosen, least, most = path, largest, slowest
     return chosen
@@ -180,6 +198,41 @@ def choose_by_expansion(
     routes: Routes,
 ) -> int:
     """Chooses the path of a flow, hop by hop or whole; the other arguments as in ``choose_path``."""
+    ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
+    expect_on_links(now, row, live, count, state, controls, network, routes, ratio, rate)
+    first, last = routes.first[row], routes.last[row]
+    if hop_by_hop:
+        return int(pick_hop_by_hop(first, last, network, ratio, rate))
+    return int(pick_whole_path(first, last, network, ratio, rate))
+
+
+@allocating_rule
+def expect_on_links(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    ratio: FloatArray,
+    rate: FloatArray,
+) -> None:
+    """Finds what a flow may expect on each link of its paths.
+
+    Args:
+        now: Time in s.
+        row: Row of the flow; it may be among the live ones.
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        state: The flows.
+        controls: Their controls.
+        network: Links and paths; a link that has failed has capacity 0.
+        routes: Between which paths each flow may choose.
+        ratio: Receives the expansion ratios of the flow, (num_links,), all 0 before; 0 stays where a link has failed.
+        rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
+    """
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
     size, arrival, remaining, destination = state.size, state.arrival_time, state.remaining, routes.destination
     first, last = routes.first[row], routes.last[row]
@@ -219,7 +272,6 @@ def choose_by_expansion(
     if num_rivals > 0:
         deadline = np.empty(len(size))
         _find_expected_rates(now, row, begin, table, state, network, destination, deadline, expected_rate)
-    ratio, rate = np.zeros(num_links), np.zeros(num_links)
     for path in range(first, last):
         for step in range(path_start[path], path_start[path + 1]):
             link = path_links[step]
@@ -229,9 +281,6 @@ def choose_by_expansion(
                     now, capacity[link], row, rows, size, arrival, remaining, destination, expected_rate
                 )
                 ratio[link] = expansion_ratio(now, capacity[link], row, rows, size, arrival, remaining)
-    if hop_by_hop:
-        return int(pick_hop_by_hop(first, last, network, ratio, rate))
-    return int(pick_whole_path(first, last, network, ratio, rate))
 
 
 @rule
