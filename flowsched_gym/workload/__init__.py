@@ -13,6 +13,7 @@ from flowsched_gym.workload.distributions import (
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.failures import RandomFailures
+from flowsched_gym.workload.finding import find_source, is_workload_name
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
@@ -47,7 +48,9 @@ __all__ = [
     "Workload",
     "WorkloadSource",
     "draw_flows",
+    "find_source",
     "first_flows",
+    "is_workload_name",
     "load_cdf",
     "make_workload",
     "read_cdf",

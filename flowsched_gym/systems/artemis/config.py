@@ -7,9 +7,8 @@ from os import PathLike
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
-from flowsched_gym.workload import FixedWorkload, GatherWorkload, Workload, WorkloadSource, make_workload, read_flows
+from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource, find_source
 from flowsched_gym.workload.checks import check_integer, check_number
-from flowsched_gym.workload.table_file import is_parquet
 
 __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
@@ -125,19 +124,7 @@ def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workl
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.
         FlowFileError: The flow file has a fault.
     """
-    source: WorkloadSource
-    if isinstance(workload, Workload):
-        source = FixedWorkload(workload=workload)
-    elif isinstance(workload, PathLike) or (isinstance(workload, str) and _is_file_name(workload)):
-        source = FixedWorkload(workload=read_flows(workload))
-    elif not isinstance(workload, str):
-        if not isinstance(workload, WorkloadSource):
-            raise ConfigError(
-                f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them"
-            )
-        source = workload
-    else:
-        source = make_workload(workload)
+    source = find_source(workload)
     changes: dict[str, object] = {}
     if config.burst_rate is not None or config.load is not None:
         changes |= {"burst_rate": config.burst_rate, "load": config.load}
@@ -152,8 +139,3 @@ def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workl
         names = "burst_rate, load, destinations, bursts and seconds"
         raise ConfigError(f"{names} change bursts: workload {workload!r} has none")
     return replace(source, **changes)  # type: ignore[arg-type]
-
-
-def _is_file_name(text: str) -> bool:
-    """Tells a flow file, by its extension, from the name of a workload."""
-    return text.lower().endswith(".csv") or is_parquet(text)
