@@ -32,6 +32,7 @@ __all__ = [
     "GREY",
     "INK",
     "LINE",
+    "LOGARITHMIC_FROM",
     "MUTED",
     "ORANGE",
     "PAPER",
@@ -47,6 +48,7 @@ __all__ = [
     "number_text",
     "rate_text",
     "shortened",
+    "size_share",
     "size_text",
     "text_bar",
     "text_width",
@@ -71,12 +73,16 @@ RED: Final[Colour] = (196, 61, 24)
 
 HATCH_STEP: Final = 7
 """Pixels between the lines of a hatched bar."""
+DASH: Final = 5
+"""Pixels of a dash, and of the gap behind it."""
 SPACE_STRETCH: Final = 1.35
 """Widening of the space between words, which Pillow's own font draws very narrow."""
 BOLD_WEIGHT: Final = 0.65
 """Strength of the second impression, one pixel to the right, that makes a letter bold."""
 STRIP_HEIGHT: Final = 20
 """Rows copied at a time: small blocks stay in the allocator's hands, large ones would be new pages for every frame."""
+LOGARITHMIC_FROM: Final = 100.0
+"""Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
 WORDS_KEPT: Final = 8192
 GLYPHS_KEPT: Final = 1024
 
@@ -205,6 +211,18 @@ class Canvas:
         if hatched and filled > 0:
             self._image.paste(WHITE, (part.left, part.top), _stripes(part.width, part.height))
 
+    def line(
+        self, begin: tuple[int, int], end: tuple[int, int], colour: Colour, *, width: int = 1, dashed: bool = False
+    ) -> None:
+        """Draws a straight line from one point to another, in dashes if asked for."""
+        count = max(round(math.dist(begin, end) / DASH), 1) if dashed else 1
+        for place in range(0, count, 2):
+            parts = [
+                (begin[0] + (end[0] - begin[0]) * share / count, begin[1] + (end[1] - begin[1]) * share / count)
+                for share in (place, place + 1)
+            ]
+            self._draw.line(parts, fill=colour, width=width)
+
     def check(self, x: int, y: int, colour: Colour) -> None:
         """Draws a check mark around a point."""
         self._draw.line([(x - 5, y), (x - 2, y + 4), (x + 5, y - 4)], fill=colour, width=2)
@@ -262,6 +280,14 @@ def size_text(size: float) -> str:
     if size >= 99.5 * BYTES_PER_KILOBYTE:
         return f"{size / BYTES_PER_KILOBYTE:.0f} KB"
     return f"{number_text(size / BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
+
+
+def size_share(size: float, size_range: tuple[float, float]) -> float:
+    """Returns the length of a size's bar in [0, 1], by its logarithm where sizes differ much."""
+    smallest, largest = size_range
+    if largest <= LOGARITHMIC_FROM * smallest:
+        return size / largest
+    return (1.0 + math.log(size / smallest)) / (1.0 + math.log(largest / smallest))
 
 
 def rate_text(rate: float) -> str:
