@@ -7,18 +7,19 @@ from flowsched_gym.envs.rendering import (
     GREY,
     INK,
     LINE,
+    LOGARITHMIC_FROM,
     MUTED,
     WHITE,
     Box,
     Canvas,
     Colour,
     duration_text,
+    size_share,
     size_text,
 )
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 from flowsched_gym.systems.artemis.frame_plan import COLOURS, HIDDEN_HEIGHT, QUEUE, TOP, Plan, host_text, word_colour
 from flowsched_gym.systems.artemis.snapshot import Outlook, Snapshot, WaitingFlow
-from flowsched_gym.systems.artemis.text import LOGARITHMIC_FROM, size_share
 
 __all__ = ["draw_queue"]
 

@@ -3,19 +3,25 @@
 import math
 from typing import TYPE_CHECKING, Final
 
-from flowsched_gym.envs.rendering import aligned, duration_text, rate_text, shortened, size_text, text_bar
+from flowsched_gym.envs.rendering import (
+    aligned,
+    duration_text,
+    rate_text,
+    shortened,
+    size_share,
+    size_text,
+    text_bar,
+)
 from flowsched_gym.systems.artemis.config import ArtemisConfig
 from flowsched_gym.systems.artemis.snapshot import Outlook, Snapshot, take_snapshot
 
 if TYPE_CHECKING:
     from flowsched_gym.systems.artemis.env import ArtemisEnv
 
-__all__ = ["LOGARITHMIC_FROM", "question", "setting", "size_share", "write_frame"]
+__all__ = ["question", "setting", "write_frame"]
 
 COLUMNS: Final = 100
 """Longest line."""
-LOGARITHMIC_FROM: Final = 100.0
-"""Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
 ROWS: Final = 20
 """Most requests, and most tokens, that are written out."""
 FINISHED_ROWS: Final = 5
@@ -35,14 +41,6 @@ def question(snapshot: Snapshot) -> str:
         return f"The episode is over: all {snapshot.num_flows} flows have finished."
     tokens = "1 free token" if snapshot.tokens_free == 1 else f"{snapshot.tokens_free} free tokens"
     return f"Host {snapshot.host} has {tokens}: which request gets one?"
-
-
-def size_share(size: float, size_range: tuple[float, float]) -> float:
-    """Returns the length of a size's bar in [0, 1], by its logarithm where sizes differ much."""
-    smallest, largest = size_range
-    if largest <= LOGARITHMIC_FROM * smallest:
-        return size / largest
-    return (1.0 + math.log(size / smallest)) / (1.0 + math.log(largest / smallest))
 
 
 def write_frame(env: "ArtemisEnv") -> str:
