@@ -142,7 +142,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             raise SimulationError("there is no running episode: call reset() before step()")
         simulation = self._simulation
         self._act(action)
-        already = len(simulation.delivered)
+        # What finished before the first decision belongs to the first action.
+        already = len(simulation.delivered) if self._num_decisions else 0
         simulation.run()
         finished = simulation.delivered[already:]
         self._num_decisions += 1
