@@ -4,23 +4,39 @@ Each function has the name of what it stands for there. Events of one instant ha
 the loop takes the earliest of what is pending, the smallest kind first, and within a kind the rows in their order.
 """
 
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch.choice_tables import Choosing
+from flowsched_gym.batch.choosing import (
+    change_links,
+    find_question,
+    next_change_time,
+    review,
+    set_path,
+    take_note_of_quiet,
+    touch,
+    waits_for_path,
+)
 from flowsched_gym.batch.control import begin_flow, control, review_time
 from flowsched_gym.batch.loading import arriving_row, foresee_request
+from flowsched_gym.batch.log import note
+from flowsched_gym.batch.senders import ask, begin, next_round, permit, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
+from flowsched_gym.disciplines import DisciplineArrays
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.ordering import serve_first
 from flowsched_gym.model.rules.progress import advance, next_event_time
 from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
-from flowsched_gym.model.rules.transport import next_window
+from flowsched_gym.model.state import Network
 
-__all__ = ["act_one", "grant", "hold", "postpone", "run", "run_many"]
+__all__ = ["Deed", "act_one", "grant", "hold", "postpone", "put_first", "run", "run_many", "take_path"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,6 +44,7 @@ IntArray = npt.NDArray[np.int64]
 COMPLETION: Final = int(EventKind.COMPLETION)
 DEMOTION: Final = int(EventKind.DEMOTION)
 TOKEN_RETURN: Final = int(EventKind.TOKEN_RETURN)
+LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 ARRIVAL: Final = int(EventKind.ARRIVAL)
 START: Final = int(EventKind.START)
 RESUME: Final = int(EventKind.EXPIRY)
@@ -36,19 +53,36 @@ DECISION: Final = int(EventKind.DECISION)
 SHARING: Final = int(EventKind.SHARING)
 
 
+class Deed(IntEnum):
+    """Numbers what an agent can do."""
+
+    GRANT = 0
+    POSTPONE = 1
+    HOLD = 2
+    PUT_FIRST = 3
+    TAKE_PATH = 4
+
+
+GRANT, POSTPONE, PUT_FIRST, TAKE_PATH = (
+    int(deed) for deed in (Deed.GRANT, Deed.POSTPONE, Deed.PUT_FIRST, Deed.TAKE_PATH)
+)
+
+
 @inlined_rule
 def run(t: View, n: int) -> None:
     """Runs a network until a decision is asked or all flows are delivered."""
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < net.num_flows:
-        kind = _next_event(t.timers, net)
-        if kind in (COMPLETION, START, SHARING):
+        kind = _next_event(t.timers, net, next_change_time(n, t.choosing))
+        if kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0):
             _settle(t, n)
         if kind == COMPLETION:
             net.wake = np.inf
             net.sharing_due = True
         elif kind == TOKEN_RETURN:
             _deliver(t, n)
+        elif kind == LINK_CHANGE:
+            change_links(t, n, t.choosing)
         elif kind == ARRIVAL:
             _arrive(t, n)
         elif kind == DECISION:
@@ -69,7 +103,7 @@ def run_many(tables: Tables, numbers: IntArray) -> None:
 
 
 @inlined_rule
-def _next_event(timers: Rows, net: Row) -> int:
+def _next_event(timers: Rows, net: Row, change_time: float) -> int:
     """Moves the clock of a network to its next event, and returns the kind of that: the smallest of its instant."""
     time = net.wake
     kind = COMPLETION
@@ -78,6 +112,9 @@ def _next_event(timers: Rows, net: Row) -> int:
         if timer.time < time:
             time = timer.time
             kind = timer.kind
+    if change_time < time or (change_time == time and kind > LINK_CHANGE):
+        time = change_time
+        kind = LINK_CHANGE
     if net.request_time < time or (net.request_time == time and kind > ARRIVAL):
         time = net.request_time
         kind = ARRIVAL
@@ -101,9 +138,9 @@ def grant(t: View, n: int, slot: int) -> int:
     t.active[d.active + d.num_active] = row
     d.num_active += 1
     t.grant_time[row] = net.now
-    _note(t, n, DECISION, row)
-    _permit(t, n, row, t.path_delay[t.controls.path[row]])
-    _ask(t, n)
+    note(t, n, DECISION, row)
+    permit(t, n, row, t.path_delay[t.controls.path[row]])
+    ask(t, n)
     return row
 
 
@@ -116,7 +153,7 @@ def postpone(t: View, n: int, slot: int) -> int:
     row = send_to_back(t.requests, d.head, d.tail, slot)
     d.head += 1
     d.tail += 1
-    _ask(t, n)
+    ask(t, n)
     return row
 
 
@@ -124,33 +161,58 @@ def postpone(t: View, n: int, slot: int) -> int:
 def hold(t: View, n: int) -> None:
     """Lets the asking destination wait for its next request or token."""
     t.destinations[n * t.num_places + t.networks[n].asking].held = True
-    _ask(t, n)
+    ask(t, n)
+
+
+@inlined_rule
+def put_first(t: View, n: int, place: int, own: DisciplineArrays | None, choosing: Choosing | None) -> int:
+    """Puts a flow, of those that compete, before all others; returns its row."""
+    if own is None or choosing is None:
+        return NOBODY
+    row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + place])  # type: ignore[assignment]  # signed
+    t.networks[n].asking = NOBODY
+    note(t, n, DECISION, row)
+    serve_first(n, row, own.level, own.front)
+    return row
+
+
+@inlined_rule
+def take_path(t: View, n: int, choice: int, choosing: Choosing | None) -> int:
+    """Sends the flow that waits for a path along one of its paths; returns its row."""
+    if choosing is None:
+        return NOBODY
+    choices = choosing.choices[n]
+    row: int = np.int64(choosing.asked[choices.first_asked])  # type: ignore[assignment]  # signed
+    choices.first_asked += 1
+    choices.num_asked -= 1
+    set_path(t, row, choosing.routes.first[row] + choice)
+    note(t, n, DECISION, row)
+    begin(t, n, row)
+    ask(t, n)
+    return row
 
 
 @rule
 def act_one(tables: Tables, n: int, what: int, slot: int) -> int:
-    """Decides, called from Python: 0 grants, 1 postpones, 2 holds; returns the row, or the network's first."""
+    """Decides, called from Python, by the number of a ``Deed``; returns the row, or the network's first."""
     t = view(tables)
-    if what == 0:
+    if what == GRANT:
         return grant(t, n, slot)
-    if what == 1:
+    if what == POSTPONE:
         return postpone(t, n, slot)
+    if what == PUT_FIRST:
+        return put_first(t, n, slot, t.own, t.choosing)
+    if what == TAKE_PATH:
+        return take_path(t, n, slot, t.choosing)
     hold(t, n)
     return n * t.num_rows
 
 
 @inlined_rule
-def _ask(t: View, n: int) -> None:
-    """Asks again at the end of this instant."""
-    net = t.networks[n]
-    net.asking = NOBODY
-    net.decision_due = True
-
-
-@inlined_rule
 def _find_asking(t: View, n: int) -> None:
-    """Finds the first destination, by host number, that has to decide."""
+    """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
+    find_question(t, n, t.choosing)
     for place in range(net.num_destinations):
         d = t.destinations[n * t.num_places + place]
         if d.tokens > 0 and d.tail > d.head and not d.held:
@@ -167,10 +229,11 @@ def _arrive(t: View, n: int) -> None:
         net.arrived += 1
         foresee_request(t, n)
         _begin(t, row)
-        _note(t, n, ARRIVAL, row)
+        note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
             t.grant_time[row] = net.now
-            _permit(t, n, row, 0.0)
+            if not waits_for_path(t, n, row, t.choosing):
+                begin(t, n, row)
             continue
         d = t.destinations[n * t.num_places + t.place[row]]
         if d.tail == d.queue_end:
@@ -191,7 +254,7 @@ def _begin(t: View, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
-    begin_flow(row, state, t.own)
+    begin_flow(row, t.state, t.own)
 
 
 @inlined_rule
@@ -205,14 +268,6 @@ def _move_to_front(t: View, d: Row) -> None:
 
 
 @inlined_rule
-def _permit(t: View, n: int, row: int, delay: float) -> None:
-    """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
-    if t.sending.handshake > 0.0:
-        delay += t.sending.handshake * t.round_trip[t.controls.path[row]]
-    set_timer(t, n, t.networks[n].now + delay, START, row)
-
-
-@inlined_rule
 def _deliver(t: View, n: int) -> None:
     """Records flows whose last byte has arrived, and frees their tokens."""
     net = t.networks[n]
@@ -221,7 +276,7 @@ def _deliver(t: View, n: int) -> None:
         t.completion_time[row] = net.now
         t.delivered[n * t.num_rows + net.delivered] = row
         net.delivered += 1
-        _note(t, n, TOKEN_RETURN, row)
+        note(t, n, TOKEN_RETURN, row)
         if t.num_tokens > 0:
             d = t.destinations[n * t.num_places + t.place[row]]
             d.num_active = take_out(t.active, d.active, d.num_active, row)
@@ -238,31 +293,12 @@ def _start(t: View, n: int, kind: int) -> None:
     row = take_timer(t, n, kind)
     while row != NOBODY:
         if kind == START:
-            if t.sending.initial_window > 0.0:
-                _open_window(t, n, row, t.sending.initial_window)
-            t.live[n * t.num_active + net.live] = row
-            net.live += 1
+            send(t, n, row)
         else:
             t.controls.admitted[row] = True
-            _next_round(t, n, row)
+            next_round(t, n, row)
         row = take_timer(t, n, kind)
     net.sharing_due = True
-
-
-@inlined_rule
-def _next_round(t: View, n: int, row: int) -> None:
-    """Grows the window and opens it."""
-    sending = t.sending
-    window = next_window(t.window[row], sending.exit_window, sending.slow_start_growth, sending.later_growth)
-    _open_window(t, n, row, window)
-
-
-@inlined_rule
-def _open_window(t: View, n: int, row: int, window: float) -> None:
-    """Opens a window of so many segments from now on."""
-    t.window[row] = window
-    t.round_end[row] = t.networks[n].now + t.round_trip[t.controls.path[row]]
-    t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
 
 
 @inlined_rule
@@ -295,14 +331,15 @@ def _settle(t: View, n: int) -> None:
         net.sharing_due = True
     for place in range(num_finished):
         row = t.finished[place]
-        _note(t, n, COMPLETION, row)
+        note(t, n, COMPLETION, row)
+        touch(t, n, row, t.choosing)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
     for place in range(num_crossed):
         row = t.crossed[place]
-        _note(t, n, DEMOTION, row)
+        note(t, n, DEMOTION, row)
         if t.sending.initial_window > 0.0:
             if net.now >= t.round_end[row]:
-                _next_round(t, n, row)
+                next_round(t, n, row)
             else:
                 t.controls.admitted[row] = False
                 t.controls.review_at[row] = np.inf
@@ -318,8 +355,12 @@ def _share(t: View, n: int) -> None:
     count = net.live
     if count == 0:
         return
-    state, controls, network = t.state, t.controls, t.network
+    state, controls = t.state, t.controls
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
+    review(t, n, t.choosing)
+    first_link = n * t.link_stride
+    capacity = t.capacity[first_link : first_link + len(t.links)]
+    network = Network(capacity, t.network.path_start, t.network.path_links)
     control(net.now, n, live, count, state, controls, network, t.own)
     share_links(
         live,
@@ -329,7 +370,7 @@ def _share(t: View, n: int) -> None:
         controls.weight,
         controls.rate_cap,
         controls.path,
-        t.data_capacity,
+        t.data_capacity[first_link : first_link + len(t.links)],
         network.path_start,
         network.path_links,
         state.rate,
@@ -338,20 +379,8 @@ def _share(t: View, n: int) -> None:
         t.open_flows,
         t.links,
     )
-    review = review_time(net.now, n, live, count, state, controls, t.own)
+    take_note_of_quiet(t, n, t.choosing)
+    next_review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(
-        net.now, live, count, state.attained, state.remaining, state.rate, controls.review_at, review
+        net.now, live, count, state.attained, state.remaining, state.rate, controls.review_at, next_review
     )
-
-
-@inlined_rule
-def _note(t: View, n: int, kind: int, row: int) -> None:
-    """Adds an event of this instant to the log, while there is room."""
-    if t.log_length > 0:
-        net = t.networks[n]
-        if net.logged < t.log_length:
-            entry = t.log[n * t.log_length + net.logged]
-            entry.time = net.now
-            entry.kind = kind
-            entry.row = row - n * t.num_rows
-        net.logged += 1

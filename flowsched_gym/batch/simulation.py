@@ -5,24 +5,27 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.loading import load_one, set_order
-from flowsched_gym.batch.loop import act_one, run_many
+from flowsched_gym.batch.loop import Deed, act_one, run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
-from flowsched_gym.disciplines import BaseDiscipline
+from flowsched_gym.disciplines import BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
 from flowsched_gym.model.records import Records, complete_records
+from flowsched_gym.model.rules.liveness import path_is_live
 from flowsched_gym.model.rules.transport import wire_volume
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.routing import Routing
 from flowsched_gym.topology import Topology, isolated_fct
 from flowsched_gym.workload import Workload
 
 __all__ = ["BatchSimulation"]
 
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
-GRANT, POSTPONE, HOLD = range(3)
 
 
 class BatchSimulation:
@@ -36,6 +39,10 @@ class BatchSimulation:
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         num_places: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
+        routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone, and links
+            stay up.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing.
+        num_changes: Changes of links that a network can have for now; a workload with more makes room.
         seed: Seed of the hash by which flows are spread over equal paths.
         log_length: Events of each network to keep for ``log``.
         flow_fields: What a system keeps of a flow besides, as names and types.
@@ -44,7 +51,7 @@ class BatchSimulation:
         tables: The arrays that compiled code works on.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline.
+        ConfigError: The compiled engine does not know the discipline, or the arguments do not fit each other.
     """
 
     def __init__(
@@ -57,6 +64,9 @@ class BatchSimulation:
         transport: Transport = IDEAL,
         num_tokens: int | None = None,
         num_places: int = 1,
+        routing: Routing | None = None,
+        asks: Asks = Asks.NOTHING,
+        num_changes: int = 0,
         seed: int = 0,
         log_length: int = 0,
         flow_fields: tuple[tuple[str, str], ...] = (),
@@ -69,24 +79,35 @@ class BatchSimulation:
         self.transport = transport
         self._discipline = discipline
         self._num_tokens = num_tokens
+        if num_tokens is not None and routing is not None:
+            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+        if asks is Asks.PATH and routing is None:
+            raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
+        if asks is Asks.ORDER and not isinstance(discipline, Ranked):
+            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
+        self._routing = routing
+        self._asks = asks
         self._seed = seed
         self._log_length = log_length
         self._flow_fields = flow_fields
         self.tables: Tables
-        self._make_room(num_rows, num_places)
+        self._make_room(num_rows, num_places, num_changes)
 
     @property
     def num_rows(self) -> int:
         """Flows that a network can have."""
         return self.tables.num_rows
 
-    def grow(self, num_rows: int, num_places: int = 1) -> None:
-        """Makes room for more flows and destinations in each network; what is there stays."""
+    def grow(self, num_rows: int, num_places: int = 1, num_changes: int = 0) -> None:
+        """Makes room for more flows, destinations and changes of links in each network; what is there stays."""
         tables = self.tables
-        if num_rows <= tables.num_rows and num_places <= tables.num_places:
+        most_changes = 0 if tables.choosing is None else tables.choosing.most_changes
+        if num_rows <= tables.num_rows and num_places <= tables.num_places and num_changes <= most_changes:
             return
         everything = self.take(np.arange(self.num_networks))
-        self._make_room(max(num_rows, tables.num_rows), max(num_places, tables.num_places))
+        self._make_room(
+            max(num_rows, tables.num_rows), max(num_places, tables.num_places), max(num_changes, most_changes)
+        )
         put(self.tables, np.arange(self.num_networks), everything)
 
     def take(self, numbers: npt.NDArray[np.int64]) -> Snapshot:
@@ -95,7 +116,7 @@ class BatchSimulation:
 
     def put(self, numbers: npt.NDArray[np.int64], snapshot: Snapshot) -> None:
         """Sets networks, (count,), to what a snapshot holds."""
-        self.grow(snapshot.flows.shape[1], snapshot.destinations.shape[1])
+        self.grow(snapshot.num_rows, snapshot.num_places, snapshot.num_changes)
         put(self.tables, numbers, snapshot)
 
     def load(self, number: int, workload: Workload) -> None:
@@ -103,14 +124,18 @@ class BatchSimulation:
 
         Raises:
             WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
-            ConfigError: The discipline's parameters do not fit the flows.
+            ConfigError: Links change, and there is no routing.
         """
         self._discipline.check_flows(workload.num_flows)
         path = self._path(workload)
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
         self.topology.check_times(path, volume, workload.arrival_time)
-        self.grow(workload.num_flows, len(np.unique(workload.destination)) if self._num_tokens is not None else 1)
+        self.grow(
+            workload.num_flows,
+            len(np.unique(workload.destination)) if self._num_tokens is not None else 1,
+            0 if workload.link_changes is None else len(workload.link_changes.time),
+        )
         assert workload.deadline_span is not None
         in_order = load_one(
             self.tables,
@@ -124,6 +149,7 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
+        self._open_paths(number, workload)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
         """Lets the requests of a network arrive in the order of their times."""
@@ -170,7 +196,7 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.
         """
-        return self._act(number, GRANT, slot)
+        return self._act(number, Deed.GRANT, slot)
 
     def postpone(self, number: int, slot: int) -> int:
         """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
@@ -178,7 +204,7 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.
         """
-        return self._act(number, POSTPONE, slot)
+        return self._act(number, Deed.POSTPONE, slot)
 
     def wait(self, number: int) -> None:
         """Lets the asking destination wait for its next request or token.
@@ -186,7 +212,53 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks.
         """
-        self._act(number, HOLD, 0)
+        self._act(number, Deed.HOLD, 0)
+
+    def question(self, number: int) -> OrderQuestion | PathQuestion | None:
+        """Returns what an agent has to decide in a network beside tokens, if anything; rows count from its first."""
+        tables, choosing = self.tables, self.tables.choosing
+        if choosing is None or tables.networks["asking"][number] == NOBODY:
+            return None
+        first_row = number * tables.num_rows
+        choices = choosing.choices[number]
+        first, count = int(choices["first_asked"]), int(choices["num_asked"])
+        if self._asks is Asks.ORDER:
+            return OrderQuestion(choosing.asked[first : first + count].astype(np.int64) - first_row)
+        row = int(choosing.asked[first])
+        return PathQuestion(row - first_row, int(choosing.routes.first[row]), int(choosing.routes.last[row]))
+
+    def serve_first(self, number: int, place: int) -> int:
+        """Puts the flow in a place of the ``OrderQuestion`` before all others; returns its row in its network.
+
+        Raises:
+            SimulationError: No order is asked for, or there is no such place.
+        """
+        question = self.question(number)
+        if not isinstance(question, OrderQuestion):
+            raise SimulationError("no order waits for a decision")
+        if not 0 <= place < len(question.rows):
+            raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
+        return self._do(number, Deed.PUT_FIRST, place)
+
+    def take_path(self, number: int, choice: int) -> int:
+        """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row in its network.
+
+        Raises:
+            SimulationError: No path is asked for, there is no such path, or one of its links has failed.
+        """
+        question = self.question(number)
+        if not isinstance(question, PathQuestion):
+            raise SimulationError("no path waits for a decision")
+        if not 0 <= choice < question.last - question.first:
+            raise SimulationError(
+                f"choice is {choice}: the flow has the paths 0 to {question.last - question.first - 1}"
+            )
+        num_links = self.topology.num_links
+        capacity = self.tables.capacity[number * num_links : (number + 1) * num_links]
+        network = self.topology.network
+        if not path_is_live(question.first + choice, capacity, network.path_start, network.path_links):
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+        return self._do(number, Deed.TAKE_PATH, choice)
 
     def delivered(self, number: int) -> list[int]:
         """Returns the rows of the flows whose last byte has arrived, in that order."""
@@ -236,7 +308,7 @@ class BatchSimulation:
             ),
         )
 
-    def _make_room(self, num_rows: int, num_places: int) -> None:
+    def _make_room(self, num_rows: int, num_places: int, num_changes: int) -> None:
         """Makes empty tables."""
         self.tables = new_tables(
             num_networks=self.num_networks,
@@ -248,15 +320,58 @@ class BatchSimulation:
             num_tokens=self._num_tokens,
             log_length=self._log_length,
             flow_fields=self._flow_fields,
+            links_change=self._routing is not None,
         )
+        if self._routing is None and self._asks is Asks.NOTHING:
+            return
+        choosing = new_choosing(
+            num_networks=self.num_networks,
+            num_rows=num_rows,
+            num_active=self.tables.num_active,
+            num_links=self.topology.num_links,
+            most_changes=num_changes,
+            routing=self._routing,
+            asks=self._asks,
+        )
+        self.tables = self.tables._replace(choosing=choosing)
+
+    def _open_paths(self, number: int, workload: Workload) -> None:
+        """Lets the flows of a network choose paths, and puts down the changes of its links."""
+        tables, choosing, topology = self.tables, self.tables.choosing, self.topology
+        changes = workload.link_changes
+        if choosing is None or not choosing.moves:
+            if changes is not None:
+                raise ConfigError("links change in this workload: a routing is needed for flows whose paths fail")
+            return
+        first, last = topology.candidates(workload.source, workload.destination)
+        hashes = topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=self._seed)
+        rows = np.s_[number * tables.num_rows : number * tables.num_rows + workload.num_flows]
+        for column, values in zip(choosing.routes, (first, last, hashes, workload.destination), strict=False):
+            column[rows] = values
+        choosing.routes.quiet_since[rows] = np.inf
+        links = np.s_[number * topology.num_links : (number + 1) * topology.num_links]
+        tables.capacity[links] = topology.capacity
+        tables.data_capacity[links] = topology.capacity * tables.data_share
+        num_changes = 0
+        if changes is not None:
+            topology.check_link_changes(changes.link, changes.up, first, last)
+            num_changes = len(changes.time)
+            places = np.s_[number * choosing.most_changes : number * choosing.most_changes + num_changes]
+            for name in ("time", "link", "up"):
+                choosing.changes[name][places] = getattr(changes, name)
+        choosing.choices[number] = (0, num_changes, 0, 0)
 
     def _path(self, workload: Workload) -> npt.NDArray[np.int64]:
         """Finds the paths of flows."""
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
 
-    def _act(self, number: int, what: int, slot: int) -> int:
+    def _act(self, number: int, what: Deed, slot: int) -> int:
         """Decides for the destination that asks."""
         waiting = self.num_waiting(number)
         if not 0 <= slot < waiting:
             raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
-        return int(act_one(self.tables, number, what, slot)) - number * self.num_rows
+        return self._do(number, what, slot)
+
+    def _do(self, number: int, what: Deed, place: int) -> int:
+        """Lets compiled code decide."""
+        return int(act_one(self.tables, number, int(what), place)) - number * self.num_rows

@@ -1,13 +1,14 @@
 """Takes networks out of the tables, and puts them back: there, elsewhere, or into larger tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.tables import ROW, Tables
+from flowsched_gym.batch.choice_tables import ROW
+from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import KEPT
 
 __all__ = ["Snapshot", "put", "take"]
@@ -15,58 +16,66 @@ __all__ = ["Snapshot", "put", "take"]
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
 
+BLOCKS: Final = (
+    "networks",
+    "destinations",
+    "timers",
+    "flows",
+    "windows",
+    "order",
+    "requests",
+    "active",
+    "live",
+    "delivered",
+    "log",
+)
+"""Tables that belong to networks."""
+CHOICES: Final = ("choices", "asked", "changes")
+"""What belongs to networks of that which choices are made from, beside the routes."""
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+ONE_EACH: Final = ("networks", "own.held", "own.front", "choosing.choices")
+"""What has one entry for each network; all else has several."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """Holds networks with their flows; rows and places count from the first of each network.
 
     Attributes:
-        networks: (count,) NETWORK.
-        destinations: (count, num_places) DESTINATION.
-        timers: (count, num_active) TIMER.
-        flows: (count, num_rows), as in ``Tables``.
-        windows: (count, num_rows) WINDOW, or (count, 0) without windows.
-        order: (count, num_rows).
-        requests: (count, 2 * num_rows), or (count, 0) without tokens.
-        active: (count, num_active), or (count, 0) without tokens.
-        live: (count, num_active).
-        delivered: (count, num_rows).
-        log: (count, log_length) LOG_ENTRY.
-        own: What the discipline keeps, by the names of ``KEPT``: (count, num_rows, ...) or (count, 1), or (count, 0)
-            where it does not need it; empty for processor sharing.
+        blocks: Parts of ``Tables``, of what the discipline keeps (``own.first``), and of what choices are made from
+            (``choosing.asked``, ``routes.hash``) by name, with a leading axis over the networks.
     """
 
-    networks: Array
-    destinations: Array
-    timers: Array
-    flows: Array
-    windows: Array
-    order: Array
-    requests: Array
-    active: Array
-    live: Array
-    delivered: Array
-    log: Array
-    own: Mapping[str, Array]
+    blocks: Mapping[str, Array]
 
     def __post_init__(self) -> None:
         """Locks the arrays."""
-        for array in (*(getattr(self, name) for name in BLOCKS), *self.own.values()):
-            array.setflags(write=False)
+        for block in self.blocks.values():
+            block.setflags(write=False)
 
     def __len__(self) -> int:
         """Number of networks."""
-        return len(self.networks)
+        return len(self.blocks["networks"])
+
+    @property
+    def num_rows(self) -> int:
+        """Flows that a network can have."""
+        return int(self.blocks["flows"].shape[1])
+
+    @property
+    def num_places(self) -> int:
+        """Destinations that a network can have, 0 without tokens."""
+        return int(self.blocks["destinations"].shape[1])
+
+    @property
+    def num_changes(self) -> int:
+        """Changes of links that a network can have."""
+        changes = self.blocks.get("choosing.changes")
+        return 0 if changes is None else changes.shape[1]
 
     def pick(self, numbers: IntArray) -> Self:
         """Returns some of the networks, each as often as it is named."""
-        return type(self)(
-            **{name: getattr(self, name)[numbers] for name in BLOCKS},
-            own={name: array[numbers] for name, array in self.own.items()},
-        )
-
-
-BLOCKS: Final = tuple(field.name for field in fields(Snapshot) if field.name != "own")
+        return type(self)({name: block[numbers] for name, block in self.blocks.items()})
 
 
 def take(tables: Tables, numbers: IntArray) -> Snapshot:
@@ -78,7 +87,7 @@ def take(tables: Tables, numbers: IntArray) -> Snapshot:
     """
     blocks = {name: block[numbers] for name, block in _blocks(tables).items()}
     _shift(tables, blocks, numbers, -1)
-    return Snapshot(**blocks, own={name: block[numbers] for name, block in _own_blocks(tables).items()})
+    return Snapshot(blocks)
 
 
 def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
@@ -89,10 +98,9 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    blocks = {name: getattr(snapshot, name).copy() for name in BLOCKS}
+    blocks = {name: block.copy() for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)
-    blocks |= snapshot.own
-    for name, block in (_blocks(tables) | _own_blocks(tables)).items():
+    for name, block in _blocks(tables).items():
         given = blocks[name]
         if given.ndim == 1:
             block[numbers] = given
@@ -102,22 +110,20 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
 
 def _blocks(tables: Tables) -> dict[str, Array]:
     """Views what belongs to networks with a leading axis over these."""
-    return {
-        name: tables.networks if name == "networks" else _by_network(tables, getattr(tables, name)) for name in BLOCKS
-    }
-
-
-def _own_blocks(tables: Tables) -> dict[str, Array]:
-    """Views what the discipline keeps in the same way."""
-    if tables.own is None:
-        return {}
-    return {name: _by_network(tables, getattr(tables.own, name)) for name in KEPT}
-
-
-def _by_network(tables: Tables, array: Array) -> Array:
-    """Splits the first axis of an array into networks and what belongs to each."""
     count = len(tables.networks)
-    return array.reshape(count, len(array) // count, *array.shape[1:])
+    arrays = {name: getattr(tables, name) for name in BLOCKS}
+    own, choosing = tables.own, tables.choosing
+    if own is not None:
+        arrays |= {f"own.{name}": array for name in KEPT if len(array := getattr(own, name))}
+    if choosing is not None:
+        arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
+        if choosing.moves:
+            arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
+        arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
+    return {
+        name: array if name in ONE_EACH else array.reshape(count, len(array) // count, *array.shape[1:])
+        for name, array in arrays.items()
+    }
 
 
 def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
@@ -133,3 +139,6 @@ def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: in
     destinations["active"] += places[:, np.newaxis]
     for name in ("queue", "head", "tail", "queue_end"):
         destinations[name] += 2 * rows
+    if "choosing.asked" in blocks:
+        blocks["choosing.asked"] += rows.astype(ROW)
+        blocks["choosing.choices"]["first_asked"] += rows[:, 0]

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch.choice_tables import ROW, Choosing
 from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
@@ -25,8 +26,6 @@ Rows = npt.NDArray[Any]
 Row = Any
 """One row of a structured array, which compiled code changes in place."""
 
-ROW: Final = np.uint32
-"""Type of rows, paths and links: an unsigned index needs no look at whether it counts from the end."""
 NOBODY: Final = -1
 """Stands for no destination."""
 
@@ -91,16 +90,14 @@ WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 
 LINK: Final = np.dtype(
     [
-        ("capacity", "f8"),
-        ("data_capacity", "f8"),  # what the discipline leaves of it for data
-        ("residual", "f8"),  # this and the next three are scratch of link sharing
+        ("residual", "f8"),
         ("load", "f8"),
         ("open_flows", "i8"),
         ("links", ROW),
     ],
     align=True,
 )
-"""A link."""
+"""Scratch of link sharing for a link."""
 
 PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
 """One-way delay and round-trip time of a path in s."""
@@ -146,7 +143,11 @@ class Tables(NamedTuple):
         timers: Pending timers, (num_networks * num_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
-        links: Links, the same for all networks, (num_links,) LINK.
+        links: (num_links,) LINK.
+        nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
+        capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
+            (num_networks * num_links,).
+        data_capacity: What the discipline leaves of them for data, likewise.
         paths: Paths, (num_paths,) PATH.
         path_start: Where each path begins in ``path_links``, (num_paths + 1,).
         path_links: Links of all paths, one path after the other.
@@ -159,8 +160,11 @@ class Tables(NamedTuple):
         host_place: Scratch, (num_hosts or 1,).
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps; ``None`` for processor sharing, which keeps nothing.
+        choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
+        data_share: Share of a link's capacity that carries data.
+        link_stride: Places from one network's capacities to the next one's; 0 where all have the same.
         num_rows: Rows of a network.
         num_places: Destinations that a network can have.
         num_active: Flows of a network that can be between grant and delivery at once.
@@ -173,6 +177,9 @@ class Tables(NamedTuple):
     flows: Rows
     windows: Rows
     links: Rows
+    nominal_capacity: FloatArray
+    capacity: FloatArray
+    data_capacity: FloatArray
     paths: Rows
     path_start: IntArray
     path_links: IntArray
@@ -185,8 +192,11 @@ class Tables(NamedTuple):
     host_place: IntArray
     log: Rows
     own: DisciplineArrays | None
+    choosing: Choosing | None
     sending: Sending
     num_tokens: int
+    data_share: float
+    link_stride: int
     num_rows: int
     num_places: int
     num_active: int
@@ -199,7 +209,7 @@ class View(NamedTuple):
     Attributes:
         state: The flows.
         controls: Their controls.
-        network: Links and paths.
+        network: Links that are up, and paths.
     """
 
     networks: Rows
@@ -208,6 +218,7 @@ class View(NamedTuple):
     state: FlowState
     controls: Controls
     network: Network
+    capacity: FloatArray
     data_capacity: FloatArray
     residual: FloatArray
     load: FloatArray
@@ -230,8 +241,11 @@ class View(NamedTuple):
     host_place: IntArray
     log: Rows
     own: DisciplineArrays | None
+    choosing: Choosing | None
     sending: Sending
     num_tokens: int
+    data_share: float
+    link_stride: int
     num_rows: int
     num_places: int
     num_active: int
@@ -263,8 +277,9 @@ def view(t: Tables) -> View:
             flows["path"],
             flows["review_at"],
         ),
-        Network(links["capacity"], t.path_start, t.path_links),
-        links["data_capacity"],
+        Network(t.nominal_capacity, t.path_start, t.path_links),
+        t.capacity,
+        t.data_capacity,
         links["residual"],
         links["load"],
         links["open_flows"],
@@ -286,8 +301,11 @@ def view(t: Tables) -> View:
         t.host_place,
         t.log,
         t.own,
+        t.choosing,
         t.sending,
         t.num_tokens,
+        t.data_share,
+        t.link_stride,
         t.num_rows,
         t.num_places,
         t.num_active,
@@ -306,6 +324,7 @@ def new_tables(
     num_tokens: int | None,
     log_length: int,
     flow_fields: tuple[tuple[str, str], ...] = (),
+    links_change: bool = False,
 ) -> Tables:
     """Makes room for networks without flows.
 
@@ -319,6 +338,7 @@ def new_tables(
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         log_length: Events of each network to keep.
         flow_fields: What a system keeps of a flow besides, as names and types.
+        links_change: Whether links fail and come up again.
     """
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
@@ -327,9 +347,7 @@ def new_tables(
     flows["admitted"] = True
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
-    links = np.zeros(topology.num_links, dtype=LINK)
-    links["capacity"] = topology.capacity
-    links["data_capacity"] = topology.capacity * discipline.data_share
+    data_capacity = topology.capacity * discipline.data_share
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
@@ -339,7 +357,10 @@ def new_tables(
         timers=np.zeros(num_networks * num_active, dtype=TIMER),
         flows=flows,
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
-        links=links,
+        links=np.zeros(topology.num_links, dtype=LINK),
+        nominal_capacity=topology.capacity.copy(),
+        capacity=np.tile(topology.capacity, num_networks if links_change else 1),
+        data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
         paths=paths,
         path_start=topology.path_start.astype(ROW),
         path_links=topology.path_links.astype(ROW),
@@ -352,6 +373,7 @@ def new_tables(
         host_place=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
+        choosing=None,
         sending=Sending(
             handshake=transport.handshake_round_trips,
             initial_window=transport.initial_window,
@@ -362,16 +384,21 @@ def new_tables(
             header=transport.header,
         ),
         num_tokens=num_tokens or 0,
+        data_share=discipline.data_share,
+        link_stride=topology.num_links if links_change else 0,
         num_rows=num_rows,
         num_places=num_places,
         num_active=num_active,
         log_length=log_length,
     )
-    if discipline.kind is DisciplineKind.PS:
-        return tables
+    return _begin(tables, discipline)
+
+
+def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
+    """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
     columns = view.py_func(tables)  # type: ignore[attr-defined]  # the plain function behind the compiled one
-    discipline.make_room(columns.state, columns.controls, columns.network, num_networks)
-    return tables._replace(own=discipline.arrays())
+    discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
+    return tables._replace(own=None if discipline.kind is DisciplineKind.PS else discipline.arrays())
 
 
 def _aligned_zeros(count: int, dtype: np.dtype[Any]) -> Rows:

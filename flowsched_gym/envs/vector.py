@@ -223,7 +223,7 @@ class FlowSchedVectorEnv(VectorInfos):
             raise ConfigError("state was taken without a render_mode: its episodes cannot be drawn")
         targets = self._current[chosen]
         self._keep_ended(targets)
-        self._make_room(state.networks.flows.shape[1], state.networks.destinations.shape[1])
+        self._make_room(state.networks.num_rows, state.networks.num_places)
         self.simulation.put(targets, state.networks)
         self._put_own(targets, state.own)
         for name, values in state.columns.items():

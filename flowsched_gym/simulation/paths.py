@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import WorkloadError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live

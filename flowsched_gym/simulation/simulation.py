@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 from simpy import Event
 
+from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
 from flowsched_gym.model.records import Records, complete_records
-from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.routes import Routes, new_routes
 from flowsched_gym.model.rules.progress import latest_completion
 from flowsched_gym.model.rules.transport import wire_volume
 from flowsched_gym.model.state import Network, new_flow_state
@@ -56,6 +57,7 @@ class Simulation:
         clock: SimPy's environment.
         state: The flows as arrays.
         controls: Their controls.
+        network: Links and paths as they are now; a link that has failed has capacity 0.
         links: Link sharing.
         destinations: Receiving hosts by host number; empty without tokens.
         asking: Destination that waits for a decision, if any.
@@ -65,7 +67,8 @@ class Simulation:
 
     Raises:
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
-        ConfigError: There are tokens, and paths or an order are chosen.
+        ConfigError: There are tokens, and paths are chosen or links change, or an order is asked for, and the
+            discipline is not ``Ranked``.
     """
 
     def __init__(
@@ -103,10 +106,12 @@ class Simulation:
         )
         self.controls = new_controls(path)
         self.clock = Clock()
+        if asks is Asks.ORDER and not isinstance(discipline, Ranked):
+            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._discipline = discipline
         self._asks = asks
         self.question: OrderQuestion | PathQuestion | None = None
-        network = self._open_paths(routing, seed, has_tokens=num_tokens is not None)
+        self.network = network = self._open_paths(routing, seed, has_tokens=num_tokens is not None)
         self._contest = Contest(self.state, self.controls, network) if asks is Asks.ORDER else None
         self.links = LinkSharing(
             self.clock,
@@ -183,6 +188,16 @@ class Simulation:
         return self.asking is not None or self.question is not None
 
     @property
+    def routes(self) -> Routes | None:
+        """Between which paths each flow may choose; ``None`` where paths stay."""
+        return None if self._paths is None else self._paths.routes
+
+    @property
+    def completion_time(self) -> npt.NDArray[np.float64]:
+        """Absolute times in s at which last bytes have arrived, (num_flows,), NaN where they have not; not a copy."""
+        return self._completion_time
+
+    @property
     def num_delivered(self) -> int:
         """Flows delivered so far."""
         return len(self.delivered)
@@ -246,7 +261,8 @@ class Simulation:
         row = int(question.rows[place])
         self.question = None
         self._note(EventKind.DECISION, [row])
-        self._discipline.serve_first(row)  # type: ignore[attr-defined]
+        assert isinstance(self._discipline, Ranked)
+        self._discipline.serve_first(row)
         return row
 
     def take_path(self, choice: int) -> int:
@@ -297,12 +313,11 @@ class Simulation:
             raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
         network = topology.network._replace(capacity=topology.capacity.copy())
         first, last = topology.candidates(workload.source, workload.destination)
-        routes = Routes(
+        routes = new_routes(
             first=first,
             last=last,
             hash=topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=seed),
             destination=workload.destination,
-            quiet_since=np.full(workload.num_flows, np.inf),
         )
         self._paths = Paths(routing or ECMP, routes, self.state, self.controls, network, on_moved=self._on_moved)
         if changes is not None:
@@ -324,7 +339,7 @@ class Simulation:
         assert self._paths is not None
         now, links = self.clock._now, self.links
         while self._next_change < len(self._changes) and self._changes[self._next_change][0] == now:
-            _, link, up = self._changes[self._next_change]
+            _time, link, up = self._changes[self._next_change]
             links.set_capacity(link, float(self.topology.capacity[link]) if up else 0.0)
             self._note(EventKind.LINK_CHANGE, [link])
             self._next_change += 1

@@ -171,7 +171,7 @@ def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
         twins.decide(generator)
     taken = twins.batch.take(np.array([1, 1, 1]))
     with pytest.raises(ValueError, match="read-only"):
-        taken.flows["size"][0] = 1.0
+        taken.blocks["flows"]["size"][0] = 1.0
     snapshot = pickle.loads(pickle.dumps(taken))
     other = BatchSimulation(
         3, 1, twins.batch.topology, Ps(), transport=twins.batch.transport, num_tokens=2, log_length=LOG_LENGTH

@@ -130,7 +130,17 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
 def test_the_order_of_kinds_is_the_documented_one() -> None:
     names = [kind.name for kind in sorted(EventKind)]
 
-    assert names == ["COMPLETION", "DEMOTION", "TOKEN_RETURN", "ARRIVAL", "START", "EXPIRY", "DECISION", "SHARING"]
+    assert names == [
+        "COMPLETION",
+        "DEMOTION",
+        "TOKEN_RETURN",
+        "LINK_CHANGE",
+        "ARRIVAL",
+        "START",
+        "EXPIRY",
+        "DECISION",
+        "SHARING",
+    ]
 
 
 def test_destinations_that_can_decide_at_one_instant_are_asked_in_the_order_of_hosts() -> None:

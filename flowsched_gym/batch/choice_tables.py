@@ -1,0 +1,90 @@
+"""Lays out what networks need besides, in which paths are chosen, an order is asked for, or links fail."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.routes import Routes, RoutingKind, new_routes
+from flowsched_gym.routing import Routing
+
+__all__ = ["CHOICES", "LINK_CHANGE", "ROW", "Choosing", "new_choosing"]
+
+IntArray = npt.NDArray[np.int64]
+Rows = npt.NDArray[Any]
+
+ROW: Final = np.uint32
+"""Type of rows, paths and links: an unsigned index needs no look at whether it counts from the end."""
+
+CHOICES: Final = np.dtype(
+    [
+        ("next_change", "i8"),  # place of the next change of a link among those of the network
+        ("num_changes", "i8"),
+        ("first_asked", "i8"),  # place of the first flow that is asked about
+        ("num_asked", "i8"),  # flows that are asked about: which goes first, or, one after the other, by which path
+    ],
+    align=True,
+)
+"""What a network keeps of its choices."""
+
+LINK_CHANGE: Final = np.dtype([("time", "f8"), ("link", "i8"), ("up", "?")], align=True)
+"""A link fails or comes up again."""
+
+
+class Choosing(NamedTuple):
+    """Holds what choices are made from.
+
+    Attributes:
+        choices: (num_networks,) CHOICES.
+        asked: Rows that are asked about, (num_networks * num_rows,).
+        changes: Changes of links, (num_networks * most_changes,) LINK_CHANGE.
+        routes: Between which paths flows may choose, (num_networks * num_rows,) each; (0,) where paths stay.
+        touched: Scratch, (num_links,), all 0 before and after.
+        moved: Scratch, (num_active,).
+        most_changes: Changes that a network can have.
+        kind: How paths are chosen, a ``RoutingKind``.
+        flowlet_gap: Pause in s after which a flow chooses anew, under CONGA.
+        asks: About what an agent is asked, an ``Asks``.
+        moves: Whether paths change.
+    """
+
+    choices: Rows
+    asked: IntArray
+    changes: Rows
+    routes: Routes
+    touched: IntArray
+    moved: IntArray
+    most_changes: int
+    kind: int
+    flowlet_gap: float
+    asks: int
+    moves: bool
+
+
+def new_choosing(
+    *,
+    num_networks: int,
+    num_rows: int,
+    num_active: int,
+    num_links: int,
+    most_changes: int,
+    routing: Routing | None,
+    asks: Asks,
+) -> Choosing:
+    """Makes room for networks without flows; see ``Choosing``. Without a routing, paths stay."""
+    moves = routing is not None
+    nowhere = np.zeros(num_networks * num_rows if moves else 0, dtype=np.int64)
+    return Choosing(
+        choices=np.zeros(num_networks, dtype=CHOICES),
+        asked=np.zeros(num_networks * num_rows, dtype=ROW),
+        changes=np.zeros(num_networks * most_changes, dtype=LINK_CHANGE),
+        routes=new_routes(first=nowhere, last=nowhere.copy(), hash=nowhere.copy(), destination=nowhere.copy()),
+        touched=np.zeros(num_links, dtype=np.int64),
+        moved=np.zeros(num_active, dtype=np.int64),
+        most_changes=most_changes,
+        kind=int(RoutingKind.ECMP if routing is None else routing.kind),
+        flowlet_gap=0.0 if routing is None else routing.flowlet_gap,
+        asks=int(asks),
+        moves=moves,
+    )

@@ -1,0 +1,204 @@
+"""Chooses paths, changes links, and finds out what an agent has to decide beside tokens.
+
+Each function takes ``t.choosing`` besides, so that for networks without choices nothing of it is even compiled.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.batch.choice_tables import Choosing
+from flowsched_gym.batch.control import moved
+from flowsched_gym.batch.log import note
+from flowsched_gym.batch.tables import View
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.routes import RoutingKind
+from flowsched_gym.model.rules.competing import find_competing, touch_links
+from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
+from flowsched_gym.model.rules.progress import insert_sorted
+from flowsched_gym.model.rules.routing import choose_path, review_paths
+from flowsched_gym.model.state import Network
+
+__all__ = [
+    "change_links",
+    "choose",
+    "find_question",
+    "next_change_time",
+    "review",
+    "set_path",
+    "take_note_of_quiet",
+    "touch",
+    "waits_for_path",
+]
+
+ORDER: Final = int(Asks.ORDER)
+PATH: Final = int(Asks.PATH)
+CONGA: Final = int(RoutingKind.CONGA)
+START: Final = int(EventKind.START)
+LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
+
+
+@inlined_rule
+def next_change_time(n: int, choosing: Choosing | None) -> float:
+    """Returns when the next link of a network fails or comes up, an absolute time in s; inf for never."""
+    if choosing is None:
+        return np.inf
+    choices = choosing.choices[n]
+    if choices.next_change == choices.num_changes:
+        return np.inf
+    time: float = choosing.changes[n * choosing.most_changes + choices.next_change].time
+    return time
+
+
+@inlined_rule
+def change_links(t: View, n: int, choosing: Choosing | None) -> None:
+    """Changes the links that change now, and gives flows whose paths have failed others."""
+    if choosing is None:
+        return
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    while next_change_time(n, choosing) == net.now:
+        change = choosing.changes[n * choosing.most_changes + choices.next_change]
+        capacity = t.network.capacity[change.link] if change.up else 0.0
+        t.capacity[n * t.link_stride + change.link] = capacity
+        t.data_capacity[n * t.link_stride + change.link] = capacity * t.data_share
+        note(t, n, LINK_CHANGE, n * t.num_rows + change.link)
+        choices.next_change += 1
+    net.sharing_due = True
+    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
+    path_start, path_links = t.network.path_start, t.network.path_links
+    path = t.controls.path
+    stuck = 0
+    for place in range(n * t.num_active, n * t.num_active + net.live):
+        row = t.live[place]
+        if not path_is_live(path[row], capacity, path_start, path_links):
+            stuck = insert_sorted(choosing.moved, stuck, row)
+    for place in range(net.timer_head, net.timer_tail):
+        timer = t.timers[place]
+        if timer.kind == START:
+            row = timer.row
+            if not path_is_live(path[row], capacity, path_start, path_links):
+                stuck = insert_sorted(choosing.moved, stuck, row)
+    for place in range(stuck):
+        choose(t, n, choosing.moved[place], choosing)
+
+
+@inlined_rule
+def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool:
+    """Chooses the path of a flow that arrives, or notes that it is asked for; returns whether it is."""
+    if choosing is None:
+        return False
+    if not choosing.moves:
+        return False
+    if choosing.asks == PATH:
+        capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
+        first, last = choosing.routes.first[row], choosing.routes.last[row]
+        if count_live_paths(first, last, capacity, t.network.path_start, t.network.path_links) > 1:
+            choices = choosing.choices[n]
+            if choices.num_asked == 0:
+                choices.first_asked = n * t.num_rows
+            choosing.asked[choices.first_asked + choices.num_asked] = row
+            choices.num_asked += 1
+            t.networks[n].decision_due = True
+            return True
+    choose(t, n, row, choosing)
+    return False
+
+
+@inlined_rule
+def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
+    """Chooses the path of a flow by the routing."""
+    net = t.networks[n]
+    live = t.live[n * t.num_active : (n + 1) * t.num_active]
+    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
+    path = choose_path(
+        choosing.kind,
+        net.now,
+        row,
+        live,
+        net.live,
+        t.state,
+        t.controls,
+        Network(capacity, t.network.path_start, t.network.path_links),
+        choosing.routes,
+    )
+    set_path(t, row, path)
+
+
+@inlined_rule
+def set_path(t: View, row: int, path: int) -> None:
+    """Sends a flow along a path."""
+    if t.controls.path[row] != path:
+        t.controls.path[row] = path
+        moved(row, t.own)
+
+
+@inlined_rule
+def review(t: View, n: int, choosing: Choosing | None) -> None:
+    """Lets flows that have been quiet choose anew, before links are shared."""
+    if choosing is None:
+        return
+    if choosing.moves and choosing.kind == CONGA:
+        net = t.networks[n]
+        capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
+        num_moved = review_paths(
+            choosing.kind,
+            net.now,
+            choosing.flowlet_gap,
+            t.live[n * t.num_active : (n + 1) * t.num_active],
+            net.live,
+            t.state,
+            t.controls,
+            Network(capacity, t.network.path_start, t.network.path_links),
+            choosing.routes,
+            choosing.moved,
+        )
+        for place in range(num_moved):
+            moved(choosing.moved[place], t.own)
+
+
+@inlined_rule
+def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
+    """Notes who has no rate, after links have been shared."""
+    if choosing is None:
+        return
+    if choosing.moves and choosing.kind == CONGA:
+        net = t.networks[n]
+        live = t.live[n * t.num_active : (n + 1) * t.num_active]
+        note_quiet(net.now, live, net.live, t.state.rate, choosing.routes.quiet_since)
+
+
+@inlined_rule
+def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
+    """Notes that a flow has begun to send, or has sent its last byte."""
+    if choosing is None:
+        return
+    if choosing.asks == ORDER:
+        touch_links(t.controls.path[row], t.network.path_start, t.network.path_links, choosing.touched)
+        t.networks[n].decision_due = True
+
+
+@inlined_rule
+def find_question(t: View, n: int, choosing: Choosing | None) -> None:
+    """Finds what an agent has to decide beside tokens."""
+    if choosing is None:
+        return
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    if choosing.asks == ORDER:
+        first = n * t.num_rows
+        choices.first_asked = first
+        choices.num_asked = find_competing(
+            t.live[n * t.num_active : (n + 1) * t.num_active],
+            net.live,
+            t.state.arrival_time,
+            t.controls.path,
+            t.network.path_start,
+            t.network.path_links,
+            choosing.touched,
+            choosing.asked[first : first + t.num_rows],
+        )
+    if choices.num_asked > 0:
+        net.asking = 0

@@ -1,0 +1,67 @@
+"""Lets flows send: what happens between the permission and the first byte, and the windows of those that have one."""
+
+from typing import Final
+
+from flowsched_gym.batch.choosing import touch
+from flowsched_gym.batch.tables import NOBODY, View
+from flowsched_gym.batch.timers import set_timer
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.transport import next_window
+
+__all__ = ["ask", "begin", "next_round", "open_window", "permit", "send"]
+
+START: Final = int(EventKind.START)
+
+
+@inlined_rule
+def begin(t: View, n: int, row: int) -> None:
+    """Lets a flow begin now, or after its handshake."""
+    if t.sending.handshake > 0.0:
+        permit(t, n, row, 0.0)
+    else:
+        send(t, n, row)
+
+
+@inlined_rule
+def send(t: View, n: int, row: int) -> None:
+    """Lets a flow send from now on, for the first time."""
+    net = t.networks[n]
+    if t.sending.initial_window > 0.0:
+        open_window(t, n, row, t.sending.initial_window)
+    t.live[n * t.num_active + net.live] = row
+    net.live += 1
+    net.sharing_due = True
+    touch(t, n, row, t.choosing)
+
+
+@inlined_rule
+def permit(t: View, n: int, row: int, delay: float) -> None:
+    """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
+    if t.sending.handshake > 0.0:
+        delay += t.sending.handshake * t.round_trip[t.controls.path[row]]
+    set_timer(t, n, t.networks[n].now + delay, START, row)
+
+
+@inlined_rule
+def next_round(t: View, n: int, row: int) -> None:
+    """Grows the window and opens it."""
+    sending = t.sending
+    window = next_window(t.window[row], sending.exit_window, sending.slow_start_growth, sending.later_growth)
+    open_window(t, n, row, window)
+
+
+@inlined_rule
+def open_window(t: View, n: int, row: int, window: float) -> None:
+    """Opens a window of so many segments from now on."""
+    t.window[row] = window
+    t.round_end[row] = t.networks[n].now + t.round_trip[t.controls.path[row]]
+    t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
+
+
+@inlined_rule
+def ask(t: View, n: int) -> None:
+    """Asks again at the end of this instant."""
+    net = t.networks[n]
+    net.asking = NOBODY
+    net.decision_due = True
