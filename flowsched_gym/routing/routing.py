@@ -44,7 +44,9 @@ class Routing:
     def __post_init__(self) -> None:
         """Checks the values."""
         if not isinstance(self.kind, RoutingKind):
-            raise ConfigError(f"routing kind is {self.kind!r}: it must be one of {', '.join(map(str, RoutingKind))}")
+            raise ConfigError(
+                f"routing kind is {self.kind!r}: it must be one of {', '.join(kind.name for kind in RoutingKind)}"
+            )
         gap: object = self.flowlet_gap
         is_number = isinstance(gap, (int, float, np.integer, np.floating)) and not isinstance(gap, bool)
         if not is_number or not 0 < self.flowlet_gap < math.inf:

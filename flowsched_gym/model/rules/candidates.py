@@ -33,16 +33,17 @@ def shared_ends(first: int, last: int, network: Network) -> tuple[int, int]:
     links, path_start = network.path_links, network.path_start
     some = nth_candidate(0, first, last, network)
     begin, end = path_start[some], path_start[some + 1]
-    head = tail = end - begin
+    head = tail = shortest = end - begin
     for path in range(first, last):
         if not is_candidate(path, network):
             continue
         start, stop = path_start[path], path_start[path + 1]
+        shortest = min(shortest, stop - start)
         same = 0
-        while same < min(head, stop - start) and links[start + same] == links[begin + same]:
+        while same < min(head, shortest) and links[start + same] == links[begin + same]:
             same += 1
         head, same = same, 0
-        while same < min(tail, stop - start - head) and links[stop - 1 - same] == links[end - 1 - same]:
+        while same < min(tail, shortest) and links[stop - 1 - same] == links[end - 1 - same]:
             same += 1
         tail = same
-    return head, tail
+    return head, min(tail, shortest - head)
