@@ -28,7 +28,7 @@ from flowsched_gym.baselines.hydra_schemas import (
     TrainConfig,
 )
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.registration import SYSTEMS, load_target, system_of
 from flowsched_gym.systems.spec import EnvironmentSpec
 
 __all__ = ["environment_arguments", "environment_schema", "read_config", "register_schemas", "schema_name"]
@@ -68,8 +68,15 @@ def register_schemas() -> None:
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
-    """Returns the name of an environment's schema: ``artemis_schema`` for ``flowsched/Artemis-v0``."""
-    return environment.id.rpartition("/")[2].rpartition("-v")[0].lower() + "_schema"
+    """Returns the name of an environment's schema.
+
+    It is ``artemis_schema`` for ``flowsched/Artemis-v0``, and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``, with
+    an underscore after the name of the system.
+    """
+    name = environment.id.rpartition("/")[2].rpartition("-v")[0].lower()
+    system = system_of(environment.id)[0].name
+    own = name.removeprefix(system)
+    return f"{system}_{own}_schema" if own and own != name else f"{name}_schema"
 
 
 def environment_schema(environment: EnvironmentSpec) -> type:

@@ -10,6 +10,7 @@ from flowsched_gym.policies.slots import (
     RandomSlot,
     SlotPolicy,
     SmallestRatio,
+    SmallestRemaining,
     SmallestSize,
 )
 
@@ -23,6 +24,7 @@ __all__ = [
     "RandomSlot",
     "SlotPolicy",
     "SmallestRatio",
+    "SmallestRemaining",
     "SmallestSize",
     "is_pure",
 ]

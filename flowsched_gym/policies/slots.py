@@ -20,6 +20,7 @@ __all__ = [
     "RandomSlot",
     "SlotPolicy",
     "SmallestRatio",
+    "SmallestRemaining",
     "SmallestSize",
 ]
 
@@ -28,16 +29,21 @@ Observations = npt.NDArray[np.float32]
 
 
 class SlotPolicy:
-    """Serves one of the slots in which a request waits; these have a size above 0 and stand first.
+    """Serves one of the slots that are occupied: a column of theirs is above 0. Those of requests stand first.
 
     Args:
         layout: Columns of the observations.
         seed: Seed of policies that draw.
 
+    Attributes:
+        occupied: Name of that column.
+        needs: Names of the columns that the policy compares.
+
     Raises:
         ConfigError: The layout lacks a column that the policy needs.
     """
 
+    occupied: ClassVar[str] = "size"
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
@@ -45,7 +51,7 @@ class SlotPolicy:
         self.layout = layout
         self.rng = np.random.default_rng(seed)
         self.stride = layout.num_slot_features
-        self.size_at: int = layout.slot_slice("size").start
+        self.size_at: int = layout.slot_slice(self.occupied).start
         self.needed_at: list[int] = [layout.slot_slice(name).start for name in self.needs]
 
     @classmethod
@@ -138,6 +144,13 @@ class SmallestSize(_SmallestColumn):
 
     pure: ClassVar[bool] = True
     needs = ("size",)
+
+
+class SmallestRemaining(_SmallestColumn):
+    """Shortest remaining processing time first (SRPT): the fewest bytes left."""
+
+    pure: ClassVar[bool] = True
+    needs = ("remaining",)
 
 
 class LeastSlack(_SmallestColumn):

@@ -48,12 +48,14 @@ def test_gymnasiums_checker_finds_nothing_and_warns_of_nothing(spec: Environment
 
 
 @each_environment
-@pytest.mark.parametrize("observation", ["full", "paper"])
-def test_stable_baselines_checker_finds_nothing_and_warns_of_nothing(spec: EnvironmentSpec, observation: str) -> None:
+def test_stable_baselines_checker_finds_nothing_and_warns_of_nothing(spec: EnvironmentSpec) -> None:
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    views = {arguments.get("observation") for arguments in combinations(spec)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        checker.check_env(make(spec, observation=observation).unwrapped, warn=True)
+        for observation in views:
+            arguments = {} if observation is None else {"observation": observation}
+            checker.check_env(make(spec, **arguments).unwrapped, warn=True)
 
 
 @each_environment
@@ -156,11 +158,15 @@ def test_an_episode_ends_when_every_flow_has_finished(spec: EnvironmentSpec, arg
 
 
 @pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
-def test_the_reward_is_the_sum_of_its_named_terms(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+def test_the_reward_is_the_term_that_is_asked_for_or_the_sum_of_all(
+    spec: EnvironmentSpec, arguments: dict[str, Any]
+) -> None:
     steps = play(make(spec, **arguments), seed=5)
 
-    assert all(step.info["reward_terms"] for step in steps[1:])
-    assert all(step.reward == pytest.approx(sum(step.info["reward_terms"].values())) for step in steps[1:])
+    for step in steps[1:]:
+        terms = step.info["reward_terms"]
+        assert terms
+        assert step.reward == pytest.approx(terms.get(arguments.get("reward"), sum(terms.values())))
 
 
 @pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
@@ -294,7 +300,8 @@ def test_metrics_come_at_the_end_and_agree_with_the_records(spec: EnvironmentSpe
     assert not any("episode_metrics" in step.info for step in steps[:-1])
     assert metrics["num_flows"] == metrics["num_finished"] == records.num_flows
     assert metrics["mean_fct"] == pytest.approx(float(records.fct.mean()))
-    assert metrics["deadline_hit_ratio"] == pytest.approx(float(records.deadline_met.mean()))
+    ratio = records.deadline_met.mean() if np.isfinite(records.deadline_span).all() else np.nan
+    assert metrics["deadline_hit_ratio"] == pytest.approx(float(ratio), nan_ok=True)
 
 
 @each_environment

@@ -1,6 +1,7 @@
 """Plays the frozen episodes of every registered environment again: nothing may differ, not in the last bit."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
 def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do(env_id: str, key: str) -> None:
     episode = frozen(env_id)[0]
     changed = json.loads(json.dumps(episode))
-    changed["steps"][7][key] += 2.0**-52
+    changed["steps"][7][key] = math.nextafter(changed["steps"][7][key], math.inf)
 
     with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
         assert_unchanged(env_id, episode, changed)

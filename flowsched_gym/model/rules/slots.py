@@ -7,9 +7,16 @@ ratios and sums have to be decoded. An empty slot has size 0 and is never chosen
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import allocating_rule, rule
 
-__all__ = ["feasible_slot", "occupied_slots", "smallest_ratio_slot", "smallest_slot", "unsquash"]
+__all__ = [
+    "feasible_slot",
+    "occupied_slots",
+    "smallest_ratio_slot",
+    "smallest_slot",
+    "unsquash",
+    "virtual_deadline_slot",
+]
 
 Observations = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -127,3 +134,59 @@ def feasible_slot(
                 better = time_left < best if hopeless == best_is_hopeless else best_is_hopeless
                 if better:
                     best, best_is_hopeless, action[row] = time_left, hopeless, slot
+
+
+@allocating_rule
+def virtual_deadline_slot(
+    observation: Observations,
+    size_at: int,
+    remaining_at: int,
+    so_far_at: int,
+    stride: int,
+    size_scale: float,
+    remaining_scale: float,
+    so_far_scale: float,
+    action: IntArray,
+) -> None:
+    """Chooses the occupied slot that goes first by virtual deadlines (MERP, Algorithm 2), as ``rules.expansion`` does.
+
+    Of the flows that are left, the one whose slowdown would be the smallest if it were served last goes last. Among
+    equals it is the one with the larger ``remaining * size``, then the later slot.
+
+    Args:
+        observation: Encoded observations, (batch, size).
+        size_at: Column of the first slot's size.
+        remaining_at: Column of the first slot's bytes left.
+        so_far_at: Column of the first slot's slowdown so far.
+        stride: Columns of a slot.
+        size_scale: Scale of the size.
+        remaining_scale: Scale of the bytes left.
+        so_far_scale: Scale of the slowdown so far.
+        action: Receives the slots, (batch,).
+    """
+    most = len(range(size_at, observation.shape[1], stride))
+    slots = np.empty(most, dtype=np.int64)
+    size, remaining, so_far = np.empty(most), np.empty(most), np.empty(most)
+    for row in range(len(observation)):
+        left, total = 0, 0.0
+        for slot, column in enumerate(range(size_at, observation.shape[1], stride)):
+            if observation[row, column] > 0.0:
+                size[slot] = unsquash(observation[row, column], size_scale)
+                remaining[slot] = unsquash(observation[row, column - size_at + remaining_at], remaining_scale)
+                so_far[slot] = unsquash(observation[row, column - size_at + so_far_at], so_far_scale)
+                total += remaining[slot]
+                slots[left] = slot
+                left += 1
+        while left > 1:
+            last, least = 0, np.inf
+            for place in range(left):
+                slot, chosen = slots[place], slots[last]
+                ratio = so_far[slot] + total / size[slot]
+                work, chosen_work = remaining[slot] * size[slot], remaining[chosen] * size[chosen]
+                if ratio < least or (ratio == least and work >= chosen_work):
+                    last, least = place, ratio
+            left -= 1
+            total -= remaining[slots[last]]
+            for place in range(last, left):
+                slots[place] = slots[place + 1]
+        action[row] = slots[0] if left > 0 else 0

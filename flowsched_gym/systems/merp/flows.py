@@ -1,0 +1,45 @@
+"""Finds where the environments of MERP draw their flows from."""
+
+from dataclasses import replace
+from os import PathLike
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource, find_source, is_workload_name
+
+__all__ = ["flow_source"]
+
+
+def flow_source(
+    workload: str | PathLike[str] | Workload | WorkloadSource,
+    *,
+    load: float | None,
+    flows: int | None,
+    capacity: float,
+) -> WorkloadSource:
+    """Finds where an environment draws its flows from.
+
+    A load, given here or with the name of a workload, is one of links with the environment's capacity.
+
+    Args:
+        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.
+        flows: Flows of an episode, >= 1; ``None`` for the workload's own.
+        capacity: Capacity of each link in B/s.
+
+    Raises:
+        ConfigError: There is no such workload, or an argument changes one that cannot be changed.
+        FlowFileError: The flow file has a fault.
+    """
+    source = find_source(workload)
+    if not isinstance(source, PoissonWorkload):
+        if load is not None or flows is not None:
+            raise ConfigError(f"load and flows change Poisson arrivals: workload {workload!r} has none")
+        return source
+    changes: dict[str, object] = {}
+    if load is not None:
+        changes |= {"load": load, "rate": None}
+    if load is not None or (is_workload_name(workload) and source.load is not None):
+        changes |= {"capacity": capacity}
+    if flows is not None:
+        changes |= {"num_flows": flows, "duration": None}
+    return replace(source, **changes) if changes else source  # type: ignore[arg-type]  # the class checks each field

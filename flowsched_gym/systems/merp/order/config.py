@@ -1,0 +1,88 @@
+"""Holds the arguments of the MERP ordering environment, checked."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload.checks import check_integer, check_number
+
+__all__ = ["DEFAULT_WORKLOADS", "MERPOrderConfig", "OrderReward", "OrderTopology"]
+
+
+class OrderTopology(StrEnum):
+    """Says on which network flows compete."""
+
+    ONE_LINK = "one-link"
+    """One link that all flows share."""
+    TREE9 = "tree9"
+    """Three racks of three hosts under one core switch (MERP, section 6.1)."""
+
+
+class OrderReward(StrEnum):
+    """Says which of the named terms is paid."""
+
+    LEXICOGRAPHIC = "lexicographic"
+    """The paper's objective: the largest slowdown first, then the next, each with half the weight of the one before."""
+    MAX_SLOWDOWN = "max_slowdown"
+    """The largest slowdown alone."""
+    SLOWDOWN = "slowdown"
+    """The sum of slowdowns."""
+    FCT = "fct"
+    """The sum of flow completion times."""
+
+
+DEFAULT_WORKLOADS: Final = {OrderTopology.ONE_LINK: "poisson-pareto", OrderTopology.TREE9: "poisson-tree"}
+"""What is drawn where no workload is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MERPOrderConfig:
+    """Holds the arguments of the MERP ordering environment.
+
+    Attributes:
+        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``);
+            ``None`` for MERP's sizes on the topology: ``poisson-pareto`` or ``poisson-tree``.
+        topology: Network on which flows compete, ``one-link`` or ``tree9``.
+        load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.
+        flows: Flows of an episode, >= 1; ``None`` for the workload's own.
+        f: Flows that the agent sees (slots), >= 1.
+        reward: Term that is paid, ``lexicographic``, ``max_slowdown``, ``slowdown`` or ``fct``.
+        link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.1: 1).
+        link_delay_us: Propagation delay of each link in us, >= 0.
+        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
+
+    Raises:
+        ConfigError: An argument has another type or is out of its range.
+    """
+
+    workload: str | None = None
+    topology: OrderTopology = OrderTopology.ONE_LINK
+    load: float | None = None
+    flows: int | None = None
+    f: int = 16
+    reward: OrderReward = OrderReward.LEXICOGRAPHIC
+    link_gbps: float = 1.0
+    link_delay_us: float = 0.0
+    max_decisions: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the arguments, and turns names into members and numbers into Python's own."""
+        for name, members in (("topology", OrderTopology), ("reward", OrderReward)):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, members(value))
+            except ValueError:
+                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
+        for name in ("f", "flows", "max_decisions"):
+            value = getattr(self, name)
+            if value is not None or name == "f":
+                check_integer(name, value, at_least=1)
+                object.__setattr__(self, name, int(value))
+        if self.load is not None:
+            check_number("load", self.load, above=0)
+            object.__setattr__(self, "load", float(self.load))
+        check_number("link_gbps", self.link_gbps, above=0)
+        check_number("link_delay_us", self.link_delay_us, at_least=0)
+        for name in ("link_gbps", "link_delay_us"):
+            object.__setattr__(self, name, float(getattr(self, name)))

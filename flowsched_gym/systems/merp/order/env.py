@@ -1,0 +1,248 @@
+"""The MERP ordering environment: which of the flows that compete goes first."""
+
+import os
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.disciplines import Ranked
+from flowsched_gym.encoders import read_choice
+from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.questions import Asks, OrderQuestion
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.systems.merp.flows import flow_source
+from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
+from flowsched_gym.systems.merp.order.observation import OrderObservation, order_layout
+from flowsched_gym.systems.merp.order.rendering import draw_frame, write_frame
+from flowsched_gym.systems.merp.order.reward import OrderPayments
+from flowsched_gym.topology import isolated_fct, make_topology
+from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.workload import Workload, WorkloadSource
+
+__all__ = ["MERPOrderEnv"]
+
+
+class MERPOrderEnv(FlowSchedEnv[int]):
+    """Lets an agent decide which of the flows that compete goes first.
+
+    ## Description
+    Flows of very different sizes arrive at a link, or at the hosts of a nine-server tree. A flow's slowdown (MERP:
+    expansion ratio) is its completion time over what it would take alone. The aim is a small largest slowdown, then a
+    small next one: to serve the shortest flow first starves long ones, to share equally makes short ones wait. The
+    agent is asked whenever a flow begins to send or sends its last byte and two or more flows then compete: they share
+    a link with another, on which that happened. The chosen flow goes before all others; the others keep their order,
+    in which an earlier choice stands before a later arrival. In this order each flow sends at what is left on its
+    path. On one link the chosen flow alone sends, until the next event.
+
+    ## Action Space
+    ``Discrete(f)``: the slot whose flow goes first; slot 0 is the flow that has waited longest. An empty slot is legal,
+    stands for slot 0, and is counted in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and
+    ``action_masks()`` tell beforehand. Where nothing is asked, after the end of an episode, the mask shows slot 0
+    alone. An action outside the space raises ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32: 5 columns of the contest, then 7 for each slot, (5 + 7 f,). Empty slots are 0. Squashed means
+    ``x / (x + scale)``; ``layout`` decodes it, to six digits.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
+    | live | flows that have not sent their last byte; f become one half | flows | squashed | f |
+    | backlog | bytes left on the most loaded link of the competing flows | B | squashed | 1500000 |
+    | max_slowdown | largest slowdown of the flows that have been paid for, 0 before the first | 1 | squashed | 5 |
+    | max_slowdown_so_far | largest slowdown so far among live flows | 1 | squashed | 5 |
+    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
+    | size | bytes to deliver | B | squashed | 1500000 |
+    | remaining | bytes left to send | B | squashed | 1500000 |
+    | waiting | time since arrival | s | squashed | 0.02 |
+    | ideal_fct | flow completion time alone on the empty network | s | squashed | 0.02 |
+    | slowdown_so_far | time since arrival over the ideal flow completion time | 1 | squashed | 5 |
+    | slowdown_if_last | slowdown if served last on its most loaded link, delays left out | 1 | squashed | 5 |
+
+    ## Rewards
+    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern the flows
+    that finished since the last action; the first action is paid for those before it too.
+    ``lexicographic``: minus the rise of s_1 + s_2 / 2 + ... + s_8 / 128 over the largest slowdowns of all flows that
+    have finished, so that the return of an episode is minus that sum at its end: the paper's objective, where the
+    largest counts first and then the next. ``max_slowdown``: minus the rise of s_1 alone. ``slowdown``: minus the
+    sum of the flows' slowdowns. ``fct``: minus the sum of their completion times, in units of 20 ms.
+
+    ## Starting State
+    The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
+    first contest. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
+    with the same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every flow has finished; the last action is paid for all of them. Where no two flows ever
+    compete, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
+    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
+    without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
+    ``draw(seed)``, by default MERP's sizes on the topology; the others are those of ``MERPOrderConfig``:
+    ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+
+    ```python
+    gym.make("flowsched/MERPOrder-v0", topology="tree9", load=0.8)
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
+    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
+    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
+    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    S. Zhang, Z. Qian, H. Wu, S. Lu, Efficient Data Center Flow Scheduling Without Starvation Using Expansion Ratio,
+    IEEE TPDS 28(11), 2017, sections 4 and 6.1. We deviate: the network is a fluid, not packets, so nothing is lost and
+    no rate is spent on detecting who is first; an agent that sees all flows stands in the place of switches that agree
+    on virtual deadlines; it is asked at completions too; where a flow that goes first cannot fill a link, the next ones
+    do; the shape of the Pareto sizes, which the paper does not print, is 1.5.
+    """
+
+    config: MERPOrderConfig
+    _MOVING = (*FlowSchedEnv._MOVING, "_payments", "_empty_slot_choices", "_see")
+
+    def __init__(
+        self,
+        workload: str | PathLike[str] | Workload | WorkloadSource | None = None,
+        *,
+        topology: str = "one-link",
+        load: float | None = None,
+        flows: int | None = None,
+        f: int = 16,
+        reward: str = "lexicographic",
+        link_gbps: float = 1.0,
+        link_delay_us: float = 0.0,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
+                topology.
+            FlowFileError: The flow file has a fault.
+        """
+        if isinstance(workload, (str, PathLike)):
+            workload = os.fspath(workload)
+        config = MERPOrderConfig(
+            workload=workload if isinstance(workload, str | None) else type(workload).__name__,
+            topology=topology,  # type: ignore[arg-type]
+            load=load,
+            flows=flows,
+            f=f,
+            reward=reward,  # type: ignore[arg-type]
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
+        )
+        capacity = gbps_to_capacity(config.link_gbps)
+        source = flow_source(
+            DEFAULT_WORKLOADS[config.topology] if workload is None else workload,
+            load=config.load,
+            flows=config.flows,
+            capacity=capacity,
+        )
+        super().__init__(
+            source=source,
+            layout=order_layout(config.f),
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+        )
+        self.config = config
+        self.action_space = spaces.Discrete(config.f)  # type: ignore[assignment]  # takes a plain integer too
+        self._f = config.f
+        self._paid = str(config.reward)
+        self._topology = make_topology(
+            config.topology,
+            num_hosts=source.num_hosts,
+            capacity=capacity,
+            delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+        )
+        # The mask of n flows that compete is the part that begins n places before the first zero.
+        self._slot_masks: npt.NDArray[np.bool_] = np.arange(2 * config.f) < config.f
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions."""
+        return self._f
+
+    @property
+    def line_rate(self) -> float:
+        """Capacity of a link in B/s."""
+        return gbps_to_capacity(self.config.link_gbps)
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Returns which actions do what they say, (f,) bool."""
+        first = max(self._f - self._num_competing(), 0)
+        return self._slot_masks[first : first + self._f].copy()
+
+    def _begin(self, workload: Workload) -> Simulation:
+        """Builds the simulation of an episode, in which flows are served by ranks."""
+        if workload.link_changes is not None:
+            raise ConfigError("the episode drawn has link changes: the links of this environment stay up")
+        simulation = Simulation(workload, self._topology, Ranked(), asks=Asks.ORDER)
+        ideal_fct = isolated_fct(
+            self._topology,
+            simulation.controls.path,
+            simulation.state.volume,
+            simulation.transport,
+            needs_token=False,
+        )
+        self._payments = OrderPayments(workload.arrival_time, ideal_fct)
+        self._empty_slot_choices = 0
+        self._see = OrderObservation(self.layout, simulation, ideal_fct)
+        return simulation
+
+    def _act(self, action: int) -> None:
+        """Puts a flow first."""
+        choice = read_choice(action, self._f)
+        if choice >= self._num_competing():
+            self._empty_slot_choices += 1
+            choice = 0
+        if self._simulation.question is not None:
+            self._simulation.serve_first(choice)
+
+    def _observe(self) -> npt.NDArray[np.float32]:
+        """Returns what the agent sees; empty slots where nothing is asked."""
+        return self._see(self._question(), self._payments.largest)
+
+    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
+        """Pays for flows that have finished."""
+        terms = self._payments.pay(finished, self._simulation.completion_time)
+        return terms[self._paid], terms
+
+    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
+        """Adds what is particular to choices of slots."""
+        info = super()._info(finished, terms)
+        info["empty_slot_choices"] = self._empty_slot_choices
+        return info
+
+    def _question(self) -> OrderQuestion | None:
+        """Returns what is asked, if anything."""
+        question = self._simulation.question
+        assert not isinstance(question, tuple) or isinstance(question, OrderQuestion)
+        return question
+
+    def _num_competing(self) -> int:
+        """Returns how many slots do what they say; 1 where nothing is asked."""
+        question = self._question()
+        return 1 if question is None else len(question.rows)
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+        return draw_frame(self)
+
+    def _render_text(self) -> str:
+        """Writes a frame as text."""
+        return write_frame(self)

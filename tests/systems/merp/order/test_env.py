@@ -1,0 +1,237 @@
+"""Holds the ordering environment to hand-worked episodes, and what it shows to the simulation behind it.
+
+In the hand-worked episodes links carry 1 B/s and, but for one, take no time. Seconds are far from the scale of the
+observations, which then tell four digits.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.model.questions import OrderQuestion
+from flowsched_gym.systems.merp.order.env import MERPOrderEnv
+from flowsched_gym.workload import Workload
+from tests.envs.episodes import play
+from tests.flows import make_flows
+
+ONE_BYTE_PER_SECOND = 8e-9
+"""Gbps."""
+FOUR_DIGITS = 1e-4
+
+
+def by_hand(workload: Workload, **arguments: Any) -> MERPOrderEnv:
+    """Makes an environment for hand-worked flows, and begins its episode."""
+    env = MERPOrderEnv(workload, link_gbps=ONE_BYTE_PER_SECOND, **arguments)
+    env.reset(seed=0)
+    return env
+
+
+def three_flows() -> Workload:
+    """Returns MERP's motivating example: A arrives at 0 with 3 B, B at 3 with 3 B, C at 0 with 4 B."""
+    return make_flows([0.0, 3.0, 0.0], [3.0, 3.0, 4.0])
+
+
+def slots(env: MERPOrderEnv, *names: str) -> list[list[float]]:
+    """Returns columns of the slots in which a flow competes, decoded."""
+    observation = env._observe()
+    present = env.layout.slot_column(observation, "present") == 1.0
+    return [env.layout.slot_column(observation, name)[present].tolist() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("actions", "finish"),
+    [
+        pytest.param([0, 1, 0], [3.0, 6.0, 10.0], id="A, B, C: SRPT"),
+        pytest.param([0, 0], [3.0, 10.0, 7.0], id="A, C, B: MERP"),
+        pytest.param([1, 1, 0], [7.0, 10.0, 4.0], id="C, A, B"),
+    ],
+)
+def test_the_motivating_example_goes_as_the_agent_decides(actions: list[int], finish: list[float]) -> None:
+    env = by_hand(three_flows(), f=3)
+    for action in actions:
+        terminated, truncated = env.step(action)[2:4]
+        if terminated or truncated:
+            break
+
+    assert env.simulation.finished
+    assert env.records().completion_time.tolist() == pytest.approx(finish)
+
+
+def test_a_decision_is_asked_when_a_flow_arrives_and_when_one_has_finished_and_two_are_left() -> None:
+    env = by_hand(make_flows([0.0, 1.0, 2.0], [4.0, 4.0, 4.0]))
+    times = [env.simulation.now]
+    for _ in range(3):
+        times.append(env.step(0)[4]["time"])
+
+    # The second flow arrives at 1, the third at 2, the first finishes at 4; then the last two send one after the other.
+    assert times == [1.0, 2.0, 4.0, 12.0]
+
+
+def test_terms_of_the_reward_are_paid_when_flows_finish() -> None:
+    env = by_hand(make_flows([0.0, 0.0, 0.0], [1.0, 2.0, 4.0]))
+    steps = [env.step(action) for action in (0, 0)]
+
+    # At 1 s the first has finished with a slowdown of 1; the others at 3 and 7 s, with 3 / 2 and 7 / 4.
+    assert [step[4]["finished"] for step in steps] == [(0,), (1, 2)]
+    assert steps[0][4]["reward_terms"] == pytest.approx(
+        {"lexicographic": -1.0, "max_slowdown": -1.0, "slowdown": -1.0, "fct": -1.0 / 0.02}
+    )
+    assert steps[1][4]["reward_terms"] == pytest.approx(
+        {
+            "lexicographic": -(7 / 4 + 3 / 4 + 1 / 4 - 1.0),
+            "max_slowdown": -3 / 4,
+            "slowdown": -(3 / 2 + 7 / 4),
+            "fct": -10.0 / 0.02,
+        }
+    )
+
+
+@pytest.mark.parametrize("reward", ["lexicographic", "max_slowdown", "slowdown", "fct"])
+def test_the_return_of_an_episode_is_what_the_flows_suffered(reward: str) -> None:
+    env = MERPOrderEnv(flows=120, f=4, reward=reward)
+    steps = play(env, seed=3)
+    slowdown = np.sort(env.records().slowdown)[::-1]
+
+    expected = {
+        "lexicographic": (slowdown[:8] * 0.5 ** np.arange(8)).sum(),
+        "max_slowdown": slowdown[0],
+        "slowdown": slowdown.sum(),
+        "fct": env.records().fct.sum() / 0.02,
+    }
+    assert sum(step.reward for step in steps) == pytest.approx(-expected[reward], rel=1e-12)
+    for term, value in expected.items():
+        total = sum(step.info["reward_terms"].get(term, 0.0) for step in steps)
+        assert total == pytest.approx(-value, rel=1e-12)
+
+
+def test_what_finished_before_the_first_decision_is_paid_to_the_first_action() -> None:
+    env = by_hand(make_flows([0.0, 5.0, 5.0], [2.0, 1.0, 1.0]), reward="slowdown")
+    _, info = env.reset(seed=0)
+    assert (info["time"], info["finished"], info["reward_terms"]) == (5.0, (), {})
+    _, reward, terminated, _, info = env.step(0)
+
+    assert terminated
+    assert info["finished"] == (0, 1, 2)
+    assert reward == pytest.approx(-(1.0 + 1.0 + 2.0))
+
+
+@pytest.mark.parametrize(("action", "replaced"), [(0, 0), (3, 1)])
+def test_where_no_two_flows_compete_any_action_ends_the_episode(action: int, replaced: int) -> None:
+    env = by_hand(make_flows([0.0, 5.0], [1.0, 1.0]), f=4)
+    observation, info = env.reset(seed=0)
+    assert info["action_mask"].tolist() == [True, False, False, False]
+    assert env.layout.context_column(observation, "competing") == 0.0
+    _, reward, terminated, truncated, info = env.step(action)
+
+    assert (terminated, truncated) == (True, False)
+    assert info["finished"] == (0, 1)
+    assert info["empty_slot_choices"] == replaced
+    assert reward == pytest.approx(-1.5)
+
+
+def test_an_empty_slot_serves_the_oldest_and_is_counted() -> None:
+    env, oldest = (by_hand(make_flows([0.0, 0.0, 1.0], [4.0, 2.0, 1.0]), f=8) for _ in range(2))
+    for place, action in enumerate((7, 5, 3)):
+        found, expected = env.step(action), oldest.step(0)
+
+        assert found[0].tolist() == expected[0].tolist()
+        assert found[4]["empty_slot_choices"] == place + 1
+        assert expected[4]["empty_slot_choices"] == 0
+
+
+def test_columns_say_what_the_flows_are() -> None:
+    env = by_hand(three_flows(), f=4)
+    assert slots(env, "size", "remaining", "waiting", "ideal_fct") == [
+        pytest.approx(column, rel=FOUR_DIGITS) for column in ([3.0, 4.0], [3.0, 4.0], [0.0, 0.0], [3.0, 4.0])
+    ]
+    env.step(1)
+    # At 3 s flow 2 has 1 of 4 B left, flow 0 all of its 3 B; flow 1 arrives with 3 B: 7 B are left in all.
+    columns = slots(env, "size", "remaining", "waiting", "slowdown_so_far", "slowdown_if_last")
+
+    assert columns == [
+        pytest.approx(column, rel=FOUR_DIGITS)
+        for column in (
+            [3.0, 4.0, 3.0],
+            [3.0, 1.0, 3.0],
+            [3.0, 3.0, 0.0],
+            [1.0, 0.75, 0.0],
+            [10 / 3, 10 / 4, 7 / 3],
+        )
+    ]
+    observation, layout = env._observe(), env.layout
+    context = {column.name: float(layout.context_column(observation, column.name)) for column in layout.context}
+    assert context == pytest.approx(
+        {"competing": 3.0, "live": 3.0, "backlog": 7.0, "max_slowdown": 0.0, "max_slowdown_so_far": 1.0},
+        rel=FOUR_DIGITS,
+    )
+    assert env.step(1)[4]["time"] == pytest.approx(4.0)
+    assert float(layout.context_column(env._observe(), "max_slowdown")) == pytest.approx(1.0)
+
+
+def tree_flows(*routes: Sequence[int], size: float = 1.0) -> Workload:
+    """Returns flows of one instant between hosts of the tree."""
+    source, destination = zip(*routes, strict=True)
+    count = len(routes)
+    return make_flows([0.0] * count, [size] * count, source=source, destination=destination)
+
+
+def test_on_the_tree_flows_compete_that_share_a_link() -> None:
+    # Hosts 0 to 2 are one rack: the first three share its uplink, the fourth stays inside rack 1, alone.
+    env = by_hand(tree_flows((0, 3), (1, 6), (2, 7), (4, 5)), topology="tree9")
+    question = env.simulation.question
+    assert isinstance(question, OrderQuestion)
+
+    assert question.rows.tolist() == [0, 1, 2]
+    assert slots(env, "slowdown_if_last") == [pytest.approx([3.0, 3.0, 3.0])]
+    observation = env._observe()
+    assert float(env.layout.context_column(observation, "live")) == pytest.approx(4.0)
+    assert float(env.layout.context_column(observation, "backlog")) == pytest.approx(3.0)
+
+
+def test_on_the_tree_the_flow_that_goes_first_takes_its_whole_path_and_others_what_is_left() -> None:
+    env = by_hand(tree_flows((0, 3), (1, 3), (0, 1)), topology="tree9")
+    env.step(2)
+
+    # From 0 to 1 goes first and takes the uplink of host 0: from 0 to 3 has to wait, from 1 to 3 has not.
+    assert env.records().completion_time.tolist() == pytest.approx([2.0, 1.0, 1.0])
+
+
+def test_a_choice_holds_against_later_arrivals_until_the_next_choice() -> None:
+    # Flow 0 is put first; flow 2 arrives on another link of its path and is chosen nowhere.
+    env = by_hand(make_flows([0.0, 0.0], [3.0, 1.0], source=[0, 1], destination=[3, 4]), topology="tree9")
+    env.step(0)
+
+    assert env.records().completion_time.tolist() == pytest.approx([3.0, 4.0])
+
+
+def test_slowdowns_count_delays_and_what_they_are_if_last_does_not() -> None:
+    env = by_hand(make_flows([0.0, 0.0], [1.0, 1.0]), link_delay_us=2e6)
+    assert slots(env, "ideal_fct", "slowdown_if_last") == [
+        pytest.approx([3.0, 3.0], rel=FOUR_DIGITS),
+        pytest.approx([2.0, 2.0], rel=FOUR_DIGITS),
+    ]
+    env.step(0)
+
+    assert env.records().completion_time.tolist() == pytest.approx([3.0, 4.0])
+    assert env.records().slowdown.tolist() == pytest.approx([1.0, 4.0 / 3.0])
+
+
+def test_more_flows_may_compete_than_the_agent_sees() -> None:
+    env = by_hand(make_flows([0.0] * 6, [1.0] * 6), f=2)
+    observation = env._observe()
+
+    assert observation.shape == (5 + 7 * 2,)
+    assert env.action_masks().tolist() == [True, True]
+    assert float(env.layout.context_column(observation, "competing")) == pytest.approx(6.0)
+
+
+def test_a_decision_that_exceeds_the_limit_truncates() -> None:
+    env = gym.make("flowsched/MERPOrder-v0", flows=200, max_decisions=7)
+    steps = play(env, seed=1)
+
+    assert len(steps) == 8
+    assert steps[-1].truncated
+    assert steps[-1].info["episode_metrics"]["num_finished"] < 200
