@@ -70,8 +70,8 @@ def register_schemas() -> None:
 def schema_name(environment: EnvironmentSpec) -> str:
     """Returns the name of an environment's schema.
 
-    It is ``artemis_schema`` for ``flowsched/Artemis-v0``, and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``, with
-    an underscore after the name of the system.
+    It is ``artemis_schema`` for ``flowsched/Artemis-v0`` and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``: an
+    underscore follows the name of the system.
     """
     name = environment.id.rpartition("/")[2].rpartition("-v")[0].lower()
     system = system_of(environment.id)[0].name
