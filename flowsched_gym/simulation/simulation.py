@@ -1,6 +1,5 @@
 """Puts the parts of the reference engine together: arrivals, destinations, senders, links, records."""
 
-from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy.typing as npt
 from simpy import Event
 
 from flowsched_gym.disciplines import Ranked
-from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
@@ -22,7 +21,9 @@ from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation.clock import Clock, RowSchedule
 from flowsched_gym.simulation.contest import Contest
+from flowsched_gym.simulation.decisions import Decisions
 from flowsched_gym.simulation.destination import Destination
+from flowsched_gym.simulation.link_failures import LinkFailures
 from flowsched_gym.simulation.link_sharing import LinkSharing
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.senders import Senders
@@ -35,7 +36,7 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 ECMP: Final = Routing(RoutingKind.ECMP)
 
 
-class Simulation:
+class Simulation(Decisions):
     """Simulates one episode: the flows of a workload on a topology.
 
     Without tokens, a flow sends from its arrival on. With tokens, its request travels to the destination, waits there
@@ -132,6 +133,17 @@ class Simulation:
             self.links,
             on_started=None if self._contest is None else self._contend,
         )
+        if workload.link_changes is not None:
+            assert self._paths is not None
+            LinkFailures(
+                workload.link_changes,
+                topology.capacity,
+                self.clock,
+                self.links,
+                self.senders,
+                self._paths,
+                on_changed=self._on_links_changed,
+            )
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
         self.delivered: list[int] = []
         self.asking: Destination | None = None
@@ -167,7 +179,7 @@ class Simulation:
         workload, topology = self.workload, self.topology
         return (
             workload,
-            *(part for field in fields(workload) if (part := getattr(workload, field.name)) is not None),
+            *workload.arrays,
             topology,
             *topology.network,
             self.transport,
@@ -181,11 +193,6 @@ class Simulation:
             self._arrival_times,
             *(() if self._paths is not None else (self._delay, self._round_trip_of)),
         )
-
-    @property
-    def awaits_decision(self) -> bool:
-        """Whether time stands still until an agent decides."""
-        return self.asking is not None or self.question is not None
 
     @property
     def routes(self) -> Routes | None:
@@ -217,79 +224,6 @@ class Simulation:
         """Tells whether a delivered flow met its deadline; one without a deadline did."""
         return bool(self._completion_time[row] <= self._latest[row])
 
-    def grant(self, slot: int) -> int:
-        """Gives a token of the asking destination to the request in a slot; returns the flow's row.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        destination = self._take_asking(slot)
-        row = destination.grant(slot)
-        self._grant_time[row] = self.clock._now
-        self._note(EventKind.DECISION, [row])
-        self.senders.permit(row, self._delay[row])
-        self._ask()
-        return row
-
-    def postpone(self, slot: int) -> int:
-        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        row = self._take_asking(slot).postpone(slot)
-        self._ask()
-        return row
-
-    def wait(self) -> None:
-        """Lets the asking destination wait for its next request or token."""
-        destination = self._take_asking()
-        destination.held = True
-        self._ask()
-
-    def serve_first(self, place: int) -> int:
-        """Puts the flow in a place of the ``OrderQuestion`` before all others; returns its row.
-
-        Raises:
-            SimulationError: No order is asked for, or there is no such place.
-        """
-        question = self.question
-        if not isinstance(question, OrderQuestion):
-            raise SimulationError("no order waits for a decision")
-        if not 0 <= place < len(question.rows):
-            raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
-        row = int(question.rows[place])
-        self.question = None
-        self._note(EventKind.DECISION, [row])
-        assert isinstance(self._discipline, Ranked)
-        self._discipline.serve_first(row)
-        return row
-
-    def take_path(self, choice: int) -> int:
-        """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row.
-
-        Raises:
-            SimulationError: No path is asked for, there is no such path, or one of its links has failed.
-        """
-        question = self.question
-        if not isinstance(question, PathQuestion):
-            raise SimulationError("no path waits for a decision")
-        row, first, last = question
-        if not 0 <= choice < last - first:
-            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        assert self._paths is not None
-        before = int(self.controls.path[row])
-        self._paths.set(row, first + choice)
-        if not self._paths.is_live(row):
-            self._paths.set(row, before)
-            raise SimulationError(f"choice is {choice}: a link of that path has failed")
-        self.question = None
-        self._unrouted.pop(0)
-        self._note(EventKind.DECISION, [row])
-        self.senders.begin([row])
-        self._ask()
-        return row
-
     def records(self) -> Records:
         """Returns what has become of every flow so far."""
         return complete_records(
@@ -302,7 +236,7 @@ class Simulation:
         )
 
     def _open_paths(self, routing: Routing | None, seed: int, *, has_tokens: bool) -> Network:
-        """Lets flows choose paths where they can, and schedules the changes of links; returns the running network."""
+        """Lets flows choose paths where they can; returns the running network."""
         workload, topology = self.workload, self.topology
         changes = workload.link_changes
         self._unrouted: list[int] = []
@@ -322,31 +256,7 @@ class Simulation:
         self._paths = Paths(routing or ECMP, routes, self.state, self.controls, network, on_moved=self._on_moved)
         if changes is not None:
             topology.check_link_changes(changes.link, changes.up, first, last)
-            self._changes: list[tuple[float, int, bool]] = list(
-                zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
-            )
-            self._next_change = 0
-            self._schedule_link_change()
         return network
-
-    def _schedule_link_change(self) -> None:
-        """Puts the next change of a link on the clock."""
-        if self._next_change < len(self._changes):
-            self.clock.at(self._changes[self._next_change][0], EventKind.LINK_CHANGE, self._on_link_change)
-
-    def _on_link_change(self, _: Event) -> None:
-        """Changes the links that change now, and gives flows whose paths have failed others."""
-        assert self._paths is not None
-        now, links = self.clock._now, self.links
-        while self._next_change < len(self._changes) and self._changes[self._next_change][0] == now:
-            _time, link, up = self._changes[self._next_change]
-            links.set_capacity(link, float(self.topology.capacity[link]) if up else 0.0)
-            self._note(EventKind.LINK_CHANGE, [link])
-            self._next_change += 1
-        self._schedule_link_change()
-        for row in sorted((*links.live[: links.count].tolist(), *self.senders.waiting())):
-            if not self._paths.is_live(row):
-                self._paths.choose(now, row, links.live, links.count)
 
     def _on_moved(self, row: int) -> None:
         """Notes that a flow has taken another path."""
@@ -357,21 +267,9 @@ class Simulation:
         )
         self._discipline.moved(row)
 
-    def _find_path(self, row: int) -> None:
-        """Lets a flow that arrives begin on a path, or asks for one."""
-        assert self._paths is not None
-        if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
-            self._unrouted.append(row)
-            self._request_decision()
-        else:
-            self._paths.choose(self.clock._now, row, self.links.live, self.links.count)
-            self.senders.begin([row])
-
-    def _contend(self, rows: list[int]) -> None:
-        """Looks at the end of this instant who competes with flows that begin or have ended."""
-        assert self._contest is not None
-        self._contest.touch(rows)
-        self._request_decision()
+    def _on_links_changed(self, links: list[int]) -> None:
+        """Tells the log about links that have failed or come up."""
+        self._note(EventKind.LINK_CHANGE, links)
 
     def _schedule_arrivals(self, times: npt.NDArray[np.float64]) -> None:
         """Puts the first arrivals on the clock; each arrival schedules the next."""
@@ -435,50 +333,3 @@ class Simulation:
             for row in rows:
                 self.destinations[self._destination_of[row]].take_back(row)
             self._request_decision()
-
-    def _request_decision(self) -> None:
-        """Looks at the end of this instant whether a destination can decide."""
-        if not self._decision_due:
-            self._decision_due = True
-            self.clock.at(self.clock._now, EventKind.DECISION, self._on_decision)
-
-    def _on_decision(self, _: Event) -> None:
-        """Asks, now that everything else of this instant has happened."""
-        self._decision_due = False
-        self._find_asking()
-
-    def _find_asking(self) -> None:
-        """Finds what an agent has to decide: of destinations, the first by host number."""
-        if self._contest is not None:
-            self.question = self._contest.question(self.links.live, self.links.count)
-        elif self._unrouted:
-            assert self._paths is not None
-            row, routes = self._unrouted[0], self._paths.routes
-            self.question = PathQuestion(row, int(routes.first[row]), int(routes.last[row]))
-        for destination in self.destinations.values():
-            if destination.asks:
-                self.asking = destination
-                return
-
-    def _ask(self) -> None:
-        """Asks again within this instant: at once where nothing else happens in it, else after that."""
-        if self.clock.peek() > self.clock._now:
-            self._find_asking()
-        else:
-            self._request_decision()
-
-    def _take_asking(self, slot: int = 0) -> Destination:
-        """Takes the destination that waits for a decision on the request in a slot."""
-        destination = self.asking
-        if destination is None:
-            raise SimulationError("no destination waits for a decision")
-        waiting = destination.tail - destination.head
-        if not 0 <= slot < waiting:
-            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
-        self.asking = None
-        return destination
-
-    def _note(self, kind: EventKind, rows: list[int]) -> None:
-        """Adds events of this instant to the log, where there is one."""
-        if self.log is not None:
-            self.log.extend((self.clock._now, kind, row) for row in rows)
