@@ -3,19 +3,23 @@
 from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.records import Records
+from flowsched_gym.routing import Routing
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 __all__ = ["run_compiled"]
 
 
-def run_compiled(workload: Workload, topology: Topology, discipline: Discipline, *, seed: int = 0) -> Records:
+def run_compiled(
+    workload: Workload, topology: Topology, discipline: Discipline, *, routing: Routing | None = None, seed: int = 0
+) -> Records:
     """Runs all flows to their end.
 
     Args:
         workload: The flows.
         topology: The network.
         discipline: Fills the controls.
+        routing: How flows choose among their paths; ``None``: by a hash alone.
         seed: Seed of the hash by which flows are spread over equal paths.
 
     Returns:
@@ -25,7 +29,7 @@ def run_compiled(workload: Workload, topology: Topology, discipline: Discipline,
         ConfigError: The compiled engine does not know the discipline.
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
     """
-    simulation = BatchSimulation(1, max(workload.num_flows, 1), topology, discipline, seed=seed)
+    simulation = BatchSimulation(1, max(workload.num_flows, 1), topology, discipline, routing=routing, seed=seed)
     simulation.load(0, workload)
     simulation.run(0)
     return simulation.records(0, workload)

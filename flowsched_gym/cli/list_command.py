@@ -7,6 +7,7 @@ from typing import Final
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS
+from flowsched_gym.routing.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
 
@@ -51,6 +52,7 @@ def inventory() -> dict[str, list[dict[str, str]]]:
         ],
         "workloads": [{"name": named.name, "description": named.description} for named in WORKLOADS.values()],
         "topologies": [{"name": name, "description": description} for name, description in TOPOLOGIES.items()],
+        "routings": [{"name": name, "description": DESCRIPTIONS[name]} for name in ROUTINGS],
     }
 
 

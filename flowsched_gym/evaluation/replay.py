@@ -1,6 +1,7 @@
 """Runs a discipline on given flows, without an environment: references and bounds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Final
 
@@ -11,9 +12,10 @@ from flowsched_gym.batch import run_compiled
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import Records
+from flowsched_gym.routing import Routing, make_routing
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
-from flowsched_gym.workload import Workload, read_flows, workload_from_columns
+from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
 
 __all__ = ["replay"]
 
@@ -45,8 +47,10 @@ def replay(
         topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
             hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
-        parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``), and ``delay``,
-            the propagation delay of every link in s (0).
+        parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
+            propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
+            ``flowsched list``) with its ``flowlet_gap``; ``link_changes``, rows (time in s, link, whether it comes up),
+            in place of those of the workload.
         seed: Seed of the hash by which flows are spread over the equal paths of ``leaf-spine`` and ``fat-tree``.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
@@ -68,8 +72,9 @@ def replay(
         raise ConfigError(f"parameters is {parameters!r}: it must be a mapping of names to values")
     options = dict(parameters or {})
     delay = options.pop("delay", 0.0)
+    workload = _with_link_changes(_workload(flows), options.pop("link_changes", None))
+    routing = _routing(options, needed=workload.link_changes is not None)
     rule = make_discipline(discipline, options)
-    workload = _workload(flows)
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
         topology = make_topology(
@@ -81,11 +86,11 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule, seed=seed)
+        records = run_compiled(workload, topology, rule, routing=routing, seed=seed)
         if progress is not None:
             progress(records.num_flows, records.num_flows)
         return records
-    simulation = Simulation(workload, topology, rule, seed=seed)
+    simulation = Simulation(workload, topology, rule, routing=routing, seed=seed)
     if progress is None:
         simulation.run()
     else:
@@ -102,6 +107,26 @@ def _workload(flows: object) -> Workload:
     if isinstance(flows, Mapping):
         return workload_from_columns(flows)
     raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")
+
+
+def _with_link_changes(workload: Workload, rows: object) -> Workload:
+    """Gives a workload changes of links, if there are any."""
+    if rows is None:
+        return workload
+    if not isinstance(rows, Iterable):
+        raise ConfigError(f"link_changes is {rows!r}: it must be rows of (time in s, link, whether it comes up)")
+    return replace(workload, link_changes=LinkChanges.of(rows))
+
+
+def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
+    """Takes the routing out of the options; none where a hash alone decides."""
+    gap = {name: options.pop(name) for name in ("flowlet_gap",) if name in options}
+    name = options.pop("routing", None)
+    if name is None and gap:
+        raise ConfigError("flowlet_gap is given without a routing: it belongs to routing 'conga'")
+    if name is None and not needed:
+        return None
+    return make_routing("ecmp" if name is None else name, **gap)  # type: ignore[arg-type]  # checked there
 
 
 def _number(name: str, value: object) -> float:

@@ -11,7 +11,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
-__all__ = ["DEFAULT_FLOWLET_GAP", "ROUTINGS", "Routing", "make_routing"]
+__all__ = ["DEFAULT_FLOWLET_GAP", "DESCRIPTIONS", "ROUTINGS", "Routing", "make_routing"]
 
 DEFAULT_FLOWLET_GAP: Final = 500 * SECONDS_PER_MICROSECOND
 """Pause in s after which a flow may change its path (Alizadeh et al., SIGCOMM 2014, section 3.4)."""
@@ -24,6 +24,15 @@ ROUTINGS: Final[Mapping[str, RoutingKind]] = {
     "memr-hop-by-hop": RoutingKind.MEMR_HOP_BY_HOP,
 }
 """Ways to choose a path by name."""
+
+DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "ecmp": "a hash of the flow over the live paths (equal-cost multi-path)",
+    "least-loaded": "fewest bytes left on the most loaded link",
+    "conga": "least utilised links, anew after each pause of a flow (CONGA, as a model of flows)",
+    "memr": "largest expansion ratio and smallest tail rate over the whole path (MERP, Algorithms 4 to 6)",
+    "memr-hop-by-hop": "the same, decided switch by switch",
+}
+"""What each of them does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
     assert outcome.status == 0
     assert outcome.err == ""
     headings = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert headings == ["environments:", "disciplines:", "policies:", "workloads:", "topologies:"]
+    assert headings == ["environments:", "disciplines:", "policies:", "workloads:", "topologies:", "routings:"]
     for name in (*WORKLOADS, *DISCIPLINES, *TOPOLOGIES):
         lines = [line for line in outcome.out.splitlines() if line.split()[0] == name]
         assert lines
@@ -35,7 +35,7 @@ def test_as_json_it_is_one_document_with_the_same_content(flowsched) -> None:
     outcome = flowsched("list", "--json")
 
     lists = json.loads(outcome.out)
-    assert list(lists) == ["environments", "disciplines", "policies", "workloads", "topologies"]
+    assert list(lists) == ["environments", "disciplines", "policies", "workloads", "topologies", "routings"]
     assert [entry["name"] for entry in lists["workloads"]] == list(WORKLOADS)
     assert [entry["name"] for entry in lists["disciplines"]] == list(DISCIPLINES)
     assert all(entry["description"] for entries in lists.values() for entry in entries)

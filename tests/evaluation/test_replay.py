@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.workload import read_flows
+from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.workload import make_workload, read_flows
+from tests.flows import make_flows
 
 FLOWS = {
     "flow_id": [3, 5, 9],
@@ -70,3 +71,40 @@ def test_numbers_of_numpy_are_numbers(name: str, number: np.integer) -> None:
 def test_arguments_that_are_not_allowed_are_refused(topology: str, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": topology, **arguments})
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_flows_choose_paths_as_asked_and_wait_while_links_are_down(engine: str) -> None:
+    workload = make_workload("poisson-fat-tree", num_flows=200).draw(0)
+    by_hash, same, other = (
+        flowsched_gym.replay(workload, discipline="srpt", topology="fat-tree", parameters=parameters, engine=engine)
+        for parameters in ({}, {"routing": "ecmp"}, {"routing": "memr"})
+    )
+    down = [(0.0, link, False) for link in range(64, 80)]
+    up = [(0.5, link, True) for link in range(64, 80)]
+    late = flowsched_gym.replay(
+        workload, discipline="srpt", topology="fat-tree", parameters={"link_changes": [*down, *up]}, engine=engine
+    )
+
+    assert by_hash.completion_time.tobytes() == same.completion_time.tobytes() != other.completion_time.tobytes()
+    pods_differ = workload.source // 4 != workload.destination // 4
+    early = workload.arrival_time < 0.4
+    assert (late.completion_time[pods_differ & early] > 0.5).all()
+    assert (late.completion_time[~pods_differ & early] < 0.5).any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"routing": "best"}, "routing is 'best': it must be one of ecmp, least-loaded"),
+        ({"flowlet_gap": 1.0}, "flowlet_gap is given without a routing"),
+        ({"routing": "ecmp", "flowlet_gap": 1.0}, "routing ecmp has no parameter 'flowlet_gap'"),
+        ({"link_changes": 3}, "link_changes is 3: it must be rows"),
+        ({"link_changes": [(1.0, 2)]}, "link changes have the row"),
+    ],
+)
+def test_routings_and_changes_of_links_that_do_not_exist_are_refused(
+    parameters: dict[str, object], message: str
+) -> None:
+    with pytest.raises(FlowSchedError, match=message):
+        flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="ps", topology="fat-tree", parameters=parameters)
