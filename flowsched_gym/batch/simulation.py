@@ -301,7 +301,7 @@ class BatchSimulation:
             completion_time=completion_time,
             ideal_fct=isolated_fct(
                 self.topology,
-                self._path(workload),
+                self.topology.ideal_path(workload.source, workload.destination),
                 volume,
                 self.transport,
                 needs_token=self._num_tokens is not None,

@@ -231,7 +231,11 @@ class Simulation(Decisions):
             grant_time=self._grant_time.copy(),
             completion_time=self._completion_time.copy(),
             ideal_fct=isolated_fct(
-                self.topology, self._path, self._volume, self.transport, needs_token=self._has_tokens
+                self.topology,
+                self.topology.ideal_path(self.workload.source, self.workload.destination),
+                self._volume,
+                self.transport,
+                needs_token=self._has_tokens,
             ),
         )
 

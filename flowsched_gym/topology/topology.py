@@ -108,6 +108,30 @@ class Topology:
             return pair, pair + 1
         return self.pair_start[pair], self.pair_start[pair + 1]
 
+    def ideal_path(self, source: IntArray, destination: IntArray) -> IntArray:
+        """Finds the path that is best on the empty network: largest capacity, then least delay, then the first.
+
+        Args:
+            source: Sending hosts, (num_flows,).
+            destination: Receiving hosts, (num_flows,).
+
+        Returns:
+            Rows of the path table, (num_flows,) int64.
+
+        Raises:
+            WorkloadError: A host does not exist.
+        """
+        first, last = self.candidates(source, destination)
+        alike = (self.capacity == self.capacity[0]).all() and (self.delay == self.delay[0]).all()
+        if alike or not len(first):
+            return first
+        count = last - first
+        flow = np.repeat(np.arange(len(first)), count)
+        path = np.arange(len(flow)) + np.repeat(last - np.cumsum(count), count)
+        order = np.lexsort((path, self.path_delay(path), -self.path_capacity(path), flow))
+        best: IntArray = path[order][np.cumsum(count) - count]
+        return best
+
     def ecmp(self, source: IntArray, destination: IntArray, flow_id: IntArray, *, seed: int) -> IntArray:
         """Spreads flows over the paths of their pairs by a hash (equal-cost multi-path, RFC 2992).
 

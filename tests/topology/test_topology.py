@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from flowsched_gym import replay
 from flowsched_gym.errors import ConfigError, WorkloadError
-from flowsched_gym.topology import TOPOLOGIES, Topology, big_switch, make_topology, one_link
+from flowsched_gym.topology import TOPOLOGIES, Topology, big_switch, leaf_spine, make_topology, one_link
+from tests.flows import make_flows
 
 
 def links_between(topology: Topology, source: int, destination: int) -> list[str]:
@@ -92,3 +94,32 @@ def test_a_host_outside_the_topology_is_refused() -> None:
 def test_a_number_of_hosts_is_a_whole_number_above_0_for_every_topology(name: str, num_hosts: object) -> None:
     with pytest.raises(ConfigError, match=f"topology {name}: num_hosts is .*: it must be an integer"):
         make_topology(name, num_hosts=num_hosts)
+
+
+def test_the_ideal_path_is_the_widest_then_the_shortest_then_the_first() -> None:
+    def fabric(capacity: list[float], delay: list[float]) -> Topology:
+        """Builds two leaves of one host each and three spines; these are the values of the links up to the spines."""
+        rest = [9.0] * 4, [1.0] * 4
+        return leaf_spine(
+            num_leaves=2,
+            num_spines=3,
+            hosts_per_leaf=1,
+            capacity=np.array([*rest[0], *capacity, *[9.0] * 9]),
+            delay=np.array([*rest[1], *delay, *[1.0] * 9]),
+        )
+
+    there, back = np.array([0, 0, 1]), np.array([1, 1, 0])
+    first = fabric([9.0] * 3, [1.0] * 3).ideal_path(there, back)
+    for best, (capacity, delay) in enumerate(
+        [([9.0, 5.0, 9.0], [1.0, 1.0, 1.0]), ([5.0, 9.0, 9.0], [1.0, 1.0, 2.0]), ([5.0, 5.0, 9.0], [1.0, 1.0, 9.0])]
+    ):
+        assert (fabric(capacity, delay).ideal_path(there, back) - first).tolist() == [best, best, 0]
+
+
+def test_slowdowns_are_measured_against_the_ideal_path_on_both_engines() -> None:
+    wide_spine = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=1, capacity=np.array([4.0] * 4 + [1.0, 4.0] * 4))
+    flows = make_flows(np.arange(20) * 100.0, [8.0] * 20, source=[0] * 20, destination=[1] * 20)
+    for engine in ("simpy", "compiled"):
+        slowdown = replay(flows, discipline="ps", topology=wide_spine, engine=engine).slowdown
+
+        assert set(slowdown.tolist()) == {1.0, 4.0}
