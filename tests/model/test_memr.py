@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from flowsched_gym.model import Network
 from flowsched_gym.model.routes import RoutingKind
-from flowsched_gym.model.rules.memr import expansion_ratio, least_expected_rate, pick_hop_by_hop, pick_whole_path
-from tests.model.crossroads import Flow, crossroads
+from flowsched_gym.model.rules.memr import (
+    expansion_ratio,
+    expect_on_links,
+    least_expected_rate,
+    pick_hop_by_hop,
+    pick_whole_path,
+)
+from tests.model.crossroads import Flow, crossroads, random_crossroads
 
 MEMR, HOP_BY_HOP = RoutingKind.MEMR, RoutingKind.MEMR_HOP_BY_HOP
 EXACT: Final = Path(__file__).resolve().parent.parent / "data" / "exact" / "memr.json"
@@ -101,15 +107,43 @@ def test_only_larger_flows_to_the_same_host_warn(size: float, destination: int, 
     assert crossroads(FAR, [*flows, new], failed=[4]).choose(MEMR) == chosen
 
 
-def test_a_larger_flow_to_the_same_host_warns_of_a_queue_behind_the_link() -> None:
+@pytest.mark.parametrize("far", [(1, 4), (4, 1)])
+def test_a_larger_flow_to_the_same_host_warns_of_a_queue_on_its_path(far: tuple[int, int]) -> None:
     """Without link 4 the flow on link 1 would expect more than the new one gets from link 2."""
-    now = 100.0
+    now, paths = 100.0, (*FAR[:2], far, (4,))
     flows = [Flow(path=path, size=100.0, left=1.0, arrival=now, destination=path % 2) for path in (2, 1)]
     queue = [Flow(path=3, size=9.0, destination=1, arrival=now) for _ in range(30)]
     new = Flow(choices=(0, 2), arrival=now)
 
-    assert crossroads((*FAR, (4,)), [*flows, new]).choose(MEMR, now=now) == 0
-    assert crossroads((*FAR, (4,)), [*flows, *queue, new]).choose(MEMR, now=now) == 1
+    assert crossroads(paths, [*flows, new]).choose(MEMR, now=now) == 0
+    assert crossroads(paths, [*flows, *queue, new]).choose(MEMR, now=now) == 1
+
+
+def test_nothing_is_expected_on_a_failed_link() -> None:
+    scene = crossroads(FAR, [Flow(path=1, size=4.0), Flow(choices=(0, 2))], failed=[1])
+    ratio, rate = np.zeros(5), np.zeros(5)
+
+    expect_on_links(0.0, 1, scene.live, 1, *scene[:4], ratio, rate)
+
+    assert ratio.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
+    assert rate.tolist() == [0.8, 0.0, 0.8, 0.8, 0.0]
+
+
+@pytest.mark.parametrize("kind", [MEMR, HOP_BY_HOP])
+def test_the_order_of_the_live_flows_rounds_nothing(kind: RoutingKind) -> None:
+    for seed in range(10):
+        scene = random_crossroads(seed)
+        for values in (scene.state.size, scene.state.remaining):
+            np.divide(values, 3.0, out=values)
+        backwards = scene._replace(live=scene.live[::-1].copy())
+
+        for row in range(len(scene.live)):
+            ratio, rate = np.zeros((2, 2, len(scene.network.capacity)))
+            for one, other, each in zip(ratio, rate, (scene, backwards), strict=True):
+                expect_on_links(0.125, row, each.live, len(each.live), *each[:4], one, other)
+            assert ratio[0].tolist() == ratio[1].tolist()
+            assert rate[0].tolist() == rate[1].tolist()
+            assert scene.choose(kind, row, now=0.125) == backwards.choose(kind, row, now=0.125)
 
 
 def gpe(now: int, capacity: int, size: int, table: list[tuple[int, int, int]]) -> Fraction:
@@ -147,6 +181,14 @@ def test_the_larger_work_goes_last_among_equal_ratios(rows: list[int]) -> None:
     arrival, size, left = np.array([8.0, 8.0, 2.0]), np.array([2.0, 3.0, 6.0]), np.array([2.0, 3.0, 1.0])
 
     assert expansion_ratio(8.0, 1.0, 0, np.array(rows), size, arrival, left) == pytest.approx(1.5)
+
+
+def test_equal_ratios_stay_equal_in_floating_point() -> None:
+    """Behind a larger flow the ratio is 1 for whatever sizes; a rounding would let it pass for another."""
+    for size in np.arange(1, 100) / 1000.0:
+        sizes, arrival = np.array([size, 10.0, 20.0]), np.zeros(3)
+
+        assert expansion_ratio(0.0, 1.0, 0, np.array([1, 2]), sizes, arrival, np.array([size, 0.7, 1.1])) == 1.0
 
 
 def test_a_flow_whose_path_has_failed_brings_its_waiting_time() -> None:

@@ -12,6 +12,8 @@ its waiting time and what is left. The expected rate of a flow is its size over 
 of its virtual deadlines, found anew from the flows as they are, and 0 where a link of its path has failed.
 """
 
+from typing import Final, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,6 +37,10 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+NO_ENTRY: Final = -1
+UNKNOWN: Final = -1.0
+"""Stands for an expected rate that has not been needed yet."""
+
 
 @rule
 def expansion_ratio(
@@ -49,16 +55,17 @@ def expansion_ratio(
         now: Time in s.
         capacity: Capacity of the link in B/s.
         row: Row of the flow.
-        rows: Rows of the other flows on the link; reordered.
+        rows: Rows of the other flows on the link; written over.
         size: Original sizes in B.
         arrival: Absolute arrival times in s.
         remaining: Bytes left.
     """
-    total = remaining[row]
-    for place in range(len(rows)):
-        total += remaining[rows[place]]
     left = len(rows)
     while True:
+        # Added up anew, as taking away would leave roundings by which equal ratios differ.
+        total = remaining[row]
+        for place in range(left):
+            total += remaining[rows[place]]
         least = ((now - arrival[row]) * capacity + total) / size[row]
         last = -1
         for place in range(left):
@@ -71,8 +78,8 @@ def expansion_ratio(
         if last < 0:
             return float(least)
         left -= 1
-        total -= remaining[rows[last]]
-        rows[last] = rows[left]
+        for place in range(last, left):
+            rows[place] = rows[place + 1]
 
 
 @rule
@@ -221,6 +228,8 @@ def expect_on_links(
 ) -> None:
     """Finds what a flow may expect on each link of its paths.
 
+    After one look at all live flows, only those are weighed that are on these links, or on the links of its rivals.
+
     Args:
         now: Time in s.
         row: Row of the flow; it may be among the live ones.
@@ -235,93 +244,113 @@ def expect_on_links(
     """
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
     size, arrival, remaining, destination = state.size, state.arrival_time, state.remaining, routes.destination
-    first, last = routes.first[row], routes.last[row]
-    num_links = len(capacity)
-
-    is_asked = np.zeros(num_links, dtype=np.bool_)
-    for path in range(first, last):
-        for step in range(path_start[path], path_start[path + 1]):
-            is_asked[path_links[step]] = True
-    num_rivals = 0
-    for place in range(count):
-        if _is_rival(live[place], row, size, destination):
-            num_rivals += 1
-            path = controls.path[live[place]]
-            for step in range(path_start[path], path_start[path + 1]):
-                is_asked[path_links[step]] = True
-
-    begin = np.zeros(num_links + 1, dtype=np.int64)
+    num_entries = 0
     for place in range(count):
         path = controls.path[live[place]]
-        if live[place] != row:
-            for step in range(path_start[path], path_start[path + 1]):
-                begin[path_links[step] + 1] += is_asked[path_links[step]]
-    for link in range(num_links):
-        begin[link + 1] += begin[link]
-    table = np.empty(begin[num_links], dtype=np.int64)
-    end = begin[:num_links].copy()
-    for place in range(count):
-        path = controls.path[live[place]]
-        if live[place] != row:
-            for step in range(path_start[path], path_start[path + 1]):
-                if is_asked[path_links[step]]:
-                    table[end[path_links[step]]] = live[place]
-                    end[path_links[step]] += 1
-
-    expected_rate = np.empty(len(size) if num_rivals > 0 else 0)
-    if num_rivals > 0:
-        deadline = np.empty(len(size))
-        _find_expected_rates(now, row, begin, table, state, network, destination, deadline, expected_rate)
-    for path in range(first, last):
+        num_entries += path_start[path + 1] - path_start[path]
+    tables = _Tables(
+        newest=np.full(len(capacity), NO_ENTRY),
+        older=np.empty(num_entries, dtype=np.int64),
+        row=np.empty(num_entries, dtype=np.int64),
+    )
+    expected_rate, deadline = np.empty(len(size)), np.empty(len(size))
+    rows, rivals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    _enter_flows(row, live, count, controls.path, network, tables, expected_rate)
+    for path in range(routes.first[row], routes.last[row]):
         for step in range(path_start[path], path_start[path + 1]):
             link = path_links[step]
-            if ratio[link] == 0.0 and capacity[link] > 0.0:
-                rows = table[begin[link] : begin[link + 1]]
-                rate[link] = least_expected_rate(
-                    now, capacity[link], row, rows, size, arrival, remaining, destination, expected_rate
-                )
-                ratio[link] = expansion_ratio(now, capacity[link], row, rows, size, arrival, remaining)
+            if ratio[link] > 0.0 or capacity[link] == 0.0:
+                continue
+            found = _find_flows(link, tables, rows)
+            for place in range(found):
+                other = rows[place]
+                if expected_rate[other] == UNKNOWN and _is_rival(other, row, size, destination):
+                    expected_rate[other] = _expected_rate(
+                        now, other, state, controls.path[other], network, tables, rivals, deadline
+                    )
+            rate[link] = least_expected_rate(
+                now, capacity[link], row, rows[:found], size, arrival, remaining, destination, expected_rate
+            )
+            ratio[link] = expansion_ratio(now, capacity[link], row, rows[:found], size, arrival, remaining)
+
+
+class _Tables(NamedTuple):
+    """Lists the flows on every link.
+
+    Attributes:
+        newest: Last entry of each link, ``NO_ENTRY`` where there is none, (num_links,).
+        older: Entry of the same link before each, (num_entries,).
+        row: Row of the flow of each entry, (num_entries,).
+    """
+
+    newest: IntArray
+    older: IntArray
+    row: IntArray
 
 
 @rule
-def _find_expected_rates(
-    now: float,
-    row: int,
-    begin: IntArray,
-    table: IntArray,
-    state: FlowState,
+def _enter_flows(
+    left_out: int,
+    live: IntArray,
+    count: int,
+    path_of: IntArray,
     network: Network,
-    destination: IntArray,
-    deadline: FloatArray,
+    tables: _Tables,
     expected_rate: FloatArray,
 ) -> None:
-    """Finds the expected rates of the rivals of a flow: the least over the links of their paths.
-
-    Args:
-        now: Time in s.
-        row: Row of the flow.
-        begin: Where the rows of each link begin in ``table``, (num_links + 1,).
-        table: Rows of the other flows on all links; reordered.
-        state: The flows.
-        network: Links and paths.
-        destination: Receiving hosts.
-        deadline: Scratch, (num_flows,).
-        expected_rate: Receives the rates in B/s of the rivals.
-    """
-    size, arrival = state.size, state.arrival_time
-    for place in range(len(table)):
-        expected_rate[table[place]] = np.inf
-    for link in range(len(network.capacity)):
-        rows = table[begin[link] : begin[link + 1]]
-        has_rival = False
-        for place in range(len(rows)):
-            has_rival = has_rival or _is_rival(rows[place], row, size, destination)
-        if not has_rival:
+    """Enters all live flows but one with the links that they cross; their expected rates become ``UNKNOWN``."""
+    entry = 0
+    for place in range(count):
+        row = live[place]
+        if row == left_out:
             continue
+        expected_rate[row] = UNKNOWN
+        for step in range(network.path_start[path_of[row]], network.path_start[path_of[row] + 1]):
+            link = network.path_links[step]
+            tables.row[entry] = row
+            tables.older[entry] = tables.newest[link]
+            tables.newest[link] = entry
+            entry += 1
+
+
+@rule
+def _find_flows(link: int, tables: _Tables, rows: IntArray) -> int:
+    """Writes the rows of the flows on a link in their order, and returns how many there are."""
+    found = 0
+    entry = tables.newest[link]
+    while entry != NO_ENTRY:
+        hole = found
+        while hole > 0 and rows[hole - 1] > tables.row[entry]:
+            rows[hole] = rows[hole - 1]
+            hole -= 1
+        rows[hole] = tables.row[entry]
+        found += 1
+        entry = tables.older[entry]
+    return found
+
+
+@rule
+def _expected_rate(
+    now: float,
+    row: int,
+    state: FlowState,
+    path: int,
+    network: Network,
+    tables: _Tables,
+    rows: IntArray,
+    deadline: FloatArray,
+) -> float:
+    """Returns the expected rate in B/s of a flow on a path, the least over its links.
+
+    ``rows``, (count,), and ``deadline``, (num_flows,), are scratch.
+    """
+    least = np.inf
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        link = network.path_links[step]
         capacity = network.capacity[link]
-        if capacity > 0.0:
-            virtual_deadlines(now, capacity, rows, size, arrival, state.remaining, deadline)
-        for place in range(len(rows)):
-            other = rows[place]
-            rate = size[other] / (deadline[other] - arrival[other]) if capacity > 0.0 else 0.0
-            expected_rate[other] = min(expected_rate[other], rate)
+        if capacity == 0.0:
+            return 0.0
+        found = _find_flows(link, tables, rows)
+        virtual_deadlines(now, capacity, rows[:found], state.size, state.arrival_time, state.remaining, deadline)
+        least = min(least, state.size[row] / (deadline[row] - state.arrival_time[row]))
+    return least
