@@ -1,8 +1,10 @@
 """Tells when rules are compiled, where their machine code is kept, and that a rule without it gives the same bits."""
 
+import ast
 import json
 import logging
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import rule, source_folders
 from tests.envs.episodes import run_python
 
 PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
@@ -134,6 +136,29 @@ def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_t
 
         assert run_python(program, **variables) == f"{10 * number}"
     assert any("outer" in name for name in files_of(tmp_path / "cache"))
+
+
+def compiled_modules() -> list[str]:
+    """Returns the modules of the package that hold compiled functions."""
+    return [
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if re.search(r"^@(\w+_)?rule$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("module", compiled_modules())
+def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of(module: str) -> None:
+    allowed = tuple(f"flowsched_gym.{folder.replace('/', '.')}" for folder in source_folders(module))
+    path = PACKAGE.parent / (module.replace(".", "/") + ".py")
+    imported = [
+        node.module
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym")
+    ]
+
+    assert module.startswith(allowed)
+    assert [name for name in imported if not name.startswith(allowed)] == []
 
 
 def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:

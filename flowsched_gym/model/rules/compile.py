@@ -2,7 +2,7 @@
 
 Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
 into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
-of every cached function is a digest of the sources of all rules and of the compiled engine.
+of every cached function is a digest of the sources that its folder may import, itself included.
 
 Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
 are called event by event are patient: where no machine code is on disk yet, they run as the plain functions that they
@@ -12,6 +12,7 @@ are, to the same bits, and each is compiled when it has taken ``PATIENCE`` that 
 import hashlib
 import logging
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, TypeVar, cast
@@ -20,7 +21,7 @@ import numpy as np
 from numba import njit, typeof
 from numba.core.caching import FunctionCache
 
-__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule"]
+__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule", "source_folders"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -36,19 +37,34 @@ PATIENT: Final = frozenset(
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
 LONGEST_PATIENT: Final = 10_000
 """Elements of an array that is too long for patience: one plain call could take as long as compiling."""
-COMPILED_FOLDERS: Final = ("model", "batch", "disciplines", "systems", "workload")
+BASE: Final = ("model",)
+ABOVE: Final = {"batch": ("disciplines", "routing", "topology", "workload", "batch")}
+"""Folders that compiled code of a folder may use besides ``BASE`` and itself; a system may use all that these may."""
 
 
-def _digest() -> str:
-    """Digests the sources that compiled code depends on."""
+@cache
+def _digest(folder: str) -> str:
+    """Digests the sources in a folder of the package."""
     digest = hashlib.sha256()
-    for folder in COMPILED_FOLDERS:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-STAMP: Final = _digest()
+def source_folders(module: str) -> tuple[str, ...]:
+    """Returns the folders of the package whose sources compiled code of a module may depend on."""
+    package, *folders = module.split(".")
+    if package != PACKAGE.name:
+        return BASE
+    if folders[0] == "systems":
+        return (*BASE, *ABOVE["batch"], "/".join(folders[:2]))
+    return (*BASE, *ABOVE.get(folders[0], folders[:1]))
+
+
+@cache
+def _stamp(module: str) -> str:
+    """Digests the sources that compiled code of a module depends on."""
+    return " ".join(_digest(folder) for folder in source_folders(module))
 
 
 def rule(function: Function) -> Function:
@@ -110,8 +126,10 @@ class _Cache(FunctionCache):
         """Looks for a folder to write to."""
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba has no types
         # The version is compared before the rest of a file is read, which may name classes that are gone.
-        self._cache_file._version = f"{self._cache_file._version} {STAMP}"
-        self._cache_file._source_stamp = STAMP
+        stamp = _stamp(function.__module__)
+        self._cache_file._version = f"{self._cache_file._version} {stamp}"
+        if function.__module__.startswith(PACKAGE.name):  # of files elsewhere Numba looks at the time of the last change
+            self._cache_file._source_stamp = stamp
 
     def save_overload(self, signature: object, data: object) -> None:
         """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
