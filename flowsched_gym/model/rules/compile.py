@@ -128,7 +128,7 @@ class _Cache(FunctionCache):
         # The version is compared before the rest of a file is read, which may name classes that are gone.
         stamp = _stamp(function.__module__)
         self._cache_file._version = f"{self._cache_file._version} {stamp}"
-        if function.__module__.startswith(PACKAGE.name):  # of files elsewhere Numba looks at the time of the last change
+        if function.__module__.startswith(PACKAGE.name):  # elsewhere Numba looks at the time of the change
             self._cache_file._source_stamp = stamp
 
     def save_overload(self, signature: object, data: object) -> None:
