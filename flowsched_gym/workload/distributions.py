@@ -1,12 +1,14 @@
 """Draws flow sizes and deadlines from probability distributions.
 
 Every distribution here draws finite values above 0 (a size of 0 B or an allowed time of 0 s means nothing), knows its
-mean exactly, and consumes its generator value by value: the first n of n + m drawn values are the n values that a
-shorter draw gives. Distributions given by measured points live in ``empirical.py``.
+mean, its cumulative distribution and its quantiles exactly, and consumes its generator value by value: the first n of
+n + m drawn values are the n values that a shorter draw gives. Distributions given by measured points live in
+``empirical.py``.
 """
 
 import math
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,6 +25,7 @@ __all__ = [
     "LogNormal",
     "Pareto",
     "Uniform",
+    "as_probabilities",
     "cumulative_weights",
 ]
 
@@ -66,6 +69,14 @@ class Constant:
         """The value."""
         return float(self.value)
 
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        return np.where(np.asarray(value) >= self.value, 1.0, 0.0)[()]
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value, of the shape of the probabilities."""
+        return np.full_like(as_probabilities(probability), self.value)[()]
+
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Repeats the value, (count,) float64; draws nothing."""
         return np.full(count, self.value, dtype=np.float64)
@@ -106,6 +117,23 @@ class Discrete:
         """Sum of values times probabilities."""
         return math.fsum(v * p for v, p in zip(self.values, self.probabilities, strict=True))
 
+    @property
+    def steps(self) -> tuple[FloatArray, FloatArray]:
+        """The values in rising order and their cumulative probabilities, each (num_values,) float64."""
+        order = np.argsort(self.values, kind="stable")
+        ordered = tuple(self.probabilities[index] for index in order)
+        return np.asarray(self.values, dtype=np.float64)[order], cumulative_weights(ordered)
+
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        values, cumulative = self.steps
+        return np.concatenate([[0.0], cumulative])[np.searchsorted(values, value, side="right")]
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the smallest value with at least this cumulative probability, of the shape of the probabilities."""
+        values, cumulative = self.steps
+        return values[np.searchsorted(cumulative, as_probabilities(probability))]
+
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
         values = np.asarray(self.values, dtype=np.float64)
@@ -134,9 +162,17 @@ class Uniform:
         """Middle of the interval."""
         return 0.5 * (self.low + self.high)
 
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        return np.clip((np.asarray(value, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value that has this cumulative probability, of the shape of the probabilities."""
+        return self.low + (self.high - self.low) * as_probabilities(probability)
+
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
-        return self.low + (self.high - self.low) * rng.random(count)
+        return self.quantile(rng.random(count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +188,15 @@ class Exponential:
     def __post_init__(self) -> None:
         """Checks the field."""
         check_number("mean", self.mean, above=0)
+
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        return -np.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
+        with np.errstate(divide="ignore"):
+            return -self.mean * np.log1p(-as_probabilities(probability))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
@@ -175,10 +220,26 @@ class LogNormal:
         check_number("mean", self.mean, above=0)
         check_number("sigma", self.sigma, above=0)
 
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        with np.errstate(divide="ignore"):
+            logarithm = np.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
+        probability: FloatArray = _normal_cdf((logarithm - self._location) / self.sigma)[()]
+        return probability
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
+        deviation: FloatArray = _normal_quantile(as_probabilities(probability))
+        return np.exp(self._location + self.sigma * deviation)
+
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64: ``exp(ln(mean) - sigma**2 / 2 + sigma * standard normal)``."""
-        location = math.log(self.mean) - 0.5 * self.sigma**2
-        return np.exp(location + self.sigma * rng.standard_normal(count))
+        return np.exp(self._location + self.sigma * rng.standard_normal(count))
+
+    @property
+    def _location(self) -> float:
+        """Mean of the logarithm."""
+        return math.log(self.mean) - 0.5 * self.sigma**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,14 +280,41 @@ class Pareto:
         """Smallest value."""
         return self._scale
 
+    @property
+    def inside(self) -> float:
+        """Share of the distribution without a maximum that is not above the maximum; 1 if there is none."""
+        return 1.0 if self.maximum is None else -math.expm1(self.shape * math.log(self._scale / self.maximum))
+
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        ratio = np.maximum(np.asarray(value, dtype=np.float64) / self._scale, 1.0)
+        return np.minimum(-np.expm1(-self.shape * np.log(ratio)) / self.inside, 1.0)
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value that has this cumulative probability, of the shape of the probabilities.
+
+        Without a maximum it is inf for 1.
+        """
+        with np.errstate(divide="ignore"):
+            values = self._scale * (1.0 - as_probabilities(probability) * self.inside) ** (-1.0 / self.shape)
+        return values if self.maximum is None else np.minimum(values, self.maximum)
+
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        uniform = rng.random(count)
-        if self.maximum is None:
-            return self._scale * (1.0 - uniform) ** (-1.0 / self.shape)
-        inside = -math.expm1(self.shape * math.log(self._scale / self.maximum))
-        values = self._scale * (1.0 - uniform * inside) ** (-1.0 / self.shape)
-        return np.minimum(values, self.maximum)
+        return self.quantile(rng.random(count))
+
+
+def as_probabilities(probability: npt.ArrayLike) -> FloatArray:
+    """Makes float64 of probabilities.
+
+    Raises:
+        ConfigError: One is not a number from 0 to 1.
+    """
+    probabilities = np.asarray(probability, dtype=np.float64)
+    allowed = (probabilities >= 0) & (probabilities <= 1)
+    if not allowed.all():
+        raise ConfigError(f"probability is {probabilities[~allowed][0]!r}: it must be from 0 to 1")
+    return probabilities
 
 
 def cumulative_weights(weights: tuple[float, ...]) -> FloatArray:
@@ -261,3 +349,14 @@ def _truncated_pareto_scale(shape: float, mean: float, maximum: float) -> float:
         else:
             high = middle
     return high
+
+
+def _standard_normal_quantile(probability: float) -> float:
+    """Gives the value of the standard normal distribution that has a cumulative probability; infinite at the ends."""
+    if probability in (0.0, 1.0):
+        return math.copysign(math.inf, probability - 0.5)
+    return NormalDist().inv_cdf(probability)
+
+
+_normal_cdf = np.vectorize(NormalDist().cdf, otypes=[np.float64])
+_normal_quantile = np.vectorize(_standard_normal_quantile, otypes=[np.float64])

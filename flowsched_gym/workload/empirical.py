@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.workload.checks import as_tuple, check_number
+from flowsched_gym.workload.distributions import as_probabilities
 
 __all__ = ["CDF_NAMES", "CdfPoint", "Empirical", "load_cdf", "read_cdf"]
 
@@ -99,21 +100,25 @@ class Empirical:
         object.__setattr__(self, "_probabilities", np.ascontiguousarray(probabilities))
         object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
 
-    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        values = np.interp(rng.random(count), self._probabilities, self._values)
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Gives the probability of a value at most this large, of the shape of the values asked for.
+
+        The raising to the minimum is included.
+        """
+        values = np.asarray(value, dtype=np.float64)
+        return np.where(values < self.minimum, 0.0, np.interp(values, self._values, self._probabilities, left=0.0))[()]
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Gives the value that has this cumulative probability, of the shape of the probabilities.
+
+        The raising to the minimum is included.
+        """
+        values = np.interp(as_probabilities(probability), self._probabilities, self._values)
         return np.maximum(values, self.minimum)
 
-    def cdf(self, value: float) -> float:
-        """Gives the probability of a value at most this large, the raising to the minimum included."""
-        if value < max(self.minimum, self._values[0]):
-            return 0.0
-        right = int(np.searchsorted(self._values, value, side="right"))
-        if right == len(self._values):
-            return 1.0
-        low, high = self._values[right - 1], self._values[right]
-        below, above = self._probabilities[right - 1], self._probabilities[right]
-        return float(below + (above - below) * (value - low) / (high - low))
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        return self.quantile(rng.random(count))
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:

@@ -101,6 +101,70 @@ def test_samples_follow_the_textbook_distribution(distribution: Distribution, th
     assert result.pvalue > LEAST_P_VALUE
 
 
+PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
+
+
+@each_kind
+def test_the_cdf_is_the_share_of_samples_at_most_as_large(distribution: Distribution) -> None:
+    sample = distribution.sample(rng(), NUM_SAMPLES)
+
+    for value in np.quantile(sample, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0], method="inverted_cdf"):
+        # Four standard errors of a share.
+        assert (sample <= value).mean() == pytest.approx(distribution.cdf(value), abs=2 / math.sqrt(NUM_SAMPLES))
+
+
+@each_kind
+def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distribution: Distribution) -> None:
+    values = distribution.quantile(PROBABILITIES)
+
+    assert values.shape == PROBABILITIES.shape
+    assert (distribution.cdf(values * (1 + 1e-12)) >= PROBABILITIES - 1e-9).all()
+    assert (distribution.cdf(values * (1 - 1e-12)) <= PROBABILITIES + 1e-9).all()
+
+
+@each_kind
+def test_cdf_and_quantile_take_arrays_of_any_shape_and_single_numbers(distribution: Distribution) -> None:
+    grid = np.array([[0.5, 2.0, 3.0], [4.0, 9.0, 1e9]])
+
+    assert [distribution.cdf(value) for value in grid.ravel()] == distribution.cdf(grid).ravel().tolist()
+    assert distribution.quantile(np.array([])).shape == (0,)
+    assert distribution.quantile(0.5) == distribution.quantile([0.5])[0]
+
+
+@each_kind
+def test_the_ends_of_a_distribution(distribution: Distribution) -> None:
+    bounded = distribution.sample(rng(), 1000).max() <= distribution.quantile(1.0) < math.inf
+
+    assert bounded or distribution.quantile(1.0) == math.inf
+    assert distribution.cdf(0.0) == 0.0
+    assert distribution.cdf(math.inf) == 1.0
+    assert distribution.quantile(0.0) >= 0.0
+
+
+@each_kind
+@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
+def test_a_quantile_of_no_probability_is_refused(distribution: Distribution, probability: float) -> None:
+    with pytest.raises(ConfigError, match=r"probability is .*: it must be from 0 to 1"):
+        distribution.quantile([0.5, probability])
+
+
+@pytest.mark.parametrize(
+    ("distribution", "theory"),
+    [
+        (Uniform(low=2.0, high=6.0), stats.uniform(2, 4)),
+        (Exponential(mean=3.0), stats.expon(scale=3)),
+        (LogNormal(mean=3.0, sigma=0.7), stats.lognorm(0.7, scale=3 * math.exp(-0.245))),
+        (Pareto(shape=1.5, mean=3.0), stats.pareto(1.5, scale=1.0)),
+    ],
+    ids=["uniform", "exponential", "lognormal", "pareto"],
+)
+def test_cdf_and_quantile_are_the_textbooks(distribution: Distribution, theory: stats.rv_continuous) -> None:
+    values = np.array([-1.0, 0.0, 0.5, 2.0, 4.0, 50.0])
+
+    np.testing.assert_allclose(distribution.cdf(values), theory.cdf(values), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(distribution.quantile(PROBABILITIES), theory.ppf(PROBABILITIES), rtol=1e-9)
+
+
 def test_the_pareto_scale_without_a_maximum_is_a_third_of_the_mean_for_shape_one_and_a_half() -> None:
     assert Pareto(shape=1.5, mean=3.0).scale == pytest.approx(1.0)
 
