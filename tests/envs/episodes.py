@@ -36,12 +36,14 @@ ENVIRONMENTS: Final = tuple(environment for system in SYSTEMS for environment in
 SHORT: Final[dict[str, dict[str, Any]]] = {
     "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},
     "flowsched/MERPOrder-v0": {"load": 0.95, "flows": 60, "f": 3},
+    "flowsched/MERPRoute-v0": {"flows": 60},
 }
 """Arguments by id that make an episode short, and its decisions matter."""
 
 EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "flowsched/Artemis-v0": {"destinations": (1, 3)},
     "flowsched/MERPOrder-v0": {"link_delay_us": (0.0, 250.0)},
+    "flowsched/MERPRoute-v0": {"failures": (0, 2)},
 }
 """Values by id and argument that belong to all combinations besides the members of enums."""
 

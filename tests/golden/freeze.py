@@ -48,6 +48,12 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         {"workload": "poisson-web-search", "flows": 70, "f": 4, "reward": "slowdown", "link_gbps": 10.0},
         {"topology": "tree9", "workload": "poisson-tree-small", "flows": 70, "f": 2, "reward": "fct"},
     ],
+    "flowsched/MERPRoute-v0": [
+        {"flows": 110, "load": 0.7},
+        {"workload": "poisson-fat-tree-failures", "flows": 80, "rerouting": "memr", "link_delay_us": 10.0},
+        {"flows": 60, "failures": 2, "discipline": "ps", "rerouting": "conga", "reward": "slowdown"},
+        {"flows": 60, "arity": 6, "failures": 8, "discipline": "srpt", "reward": "fct", "link_gbps": 10.0},
+    ],
 }
 """Arguments of the episodes of each id."""
 

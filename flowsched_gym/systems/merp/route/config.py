@@ -1,0 +1,164 @@
+"""Holds the arguments of MERP's routing environment, checked."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from os import PathLike
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.routing import ROUTINGS
+from flowsched_gym.systems.merp.flows import flow_source
+from flowsched_gym.units import gbps_to_capacity
+from flowsched_gym.workload import PoissonWorkload, RandomFailures, Workload, WorkloadSource, is_workload_name
+from flowsched_gym.workload.checks import check_choice, check_integer, check_number
+
+__all__ = ["MERPRouteConfig", "RouteDiscipline", "RouteReward", "core_cables", "route_source"]
+
+SMALLEST_ARITY = 4
+"""Below it, two hosts have a single path."""
+
+
+class RouteDiscipline(StrEnum):
+    """Says how flows share the links; ``flowsched_gym.disciplines`` holds what each of them does."""
+
+    MERP = "merp"
+    """By MERP's virtual deadlines: the paper's rate control, also under ECMP."""
+    SRPT = "srpt"
+    """Shortest remaining flow first."""
+    PS = "ps"
+    """Max-min fairness."""
+    FIFO = "fifo"
+    """In the order of arrival."""
+
+
+class RouteReward(StrEnum):
+    """Says what is paid for flows that finish."""
+
+    BOTH = "both"
+    """Completion times and slowdowns."""
+    FCT = "fct"
+    """Completion times alone."""
+    SLOWDOWN = "slowdown"
+    """Slowdowns alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MERPRouteConfig:
+    """Holds the arguments of MERP's routing environment.
+
+    Attributes:
+        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
+        flows: Flows in an episode, >= 1; ``None`` for the workload's own.
+        arity: Ports of a switch of the fat-tree (k), even, >= 4; 4 gives 16 hosts and 20 switches (MERP, section 6.2).
+        discipline: How flows share links: ``merp``, ``srpt``, ``ps`` or ``fifo``.
+        rerouting: How a flow finds another path when its own fails: ``ecmp``, ``least-loaded``, ``conga``, ``memr`` or
+            ``memr-hop-by-hop``. With ``conga``, flows that have paused choose anew as well.
+        failures: Cables between aggregation and core switches that are down from the start, from 0 to
+            (arity / 2) ** 2 - 1, so that each pair of hosts keeps a path; ``None`` for the workload's own.
+        reward: What is paid for flows that finish: ``both``, ``fct`` or ``slowdown``.
+        link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.2: 1).
+        link_delay_us: Propagation delay of each link in us, >= 0 (MERP, section 6.2: 10).
+        max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
+
+    Raises:
+        ConfigError: An argument has another type or is out of its range.
+    """
+
+    workload: str = "poisson-fat-tree"
+    load: float | None = None
+    flows: int | None = None
+    arity: int = 4
+    discipline: RouteDiscipline = RouteDiscipline.MERP
+    rerouting: str = "ecmp"
+    failures: int | None = None
+    reward: RouteReward = RouteReward.BOTH
+    link_gbps: float = 1.0
+    link_delay_us: float = 0.0
+    max_decisions: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the arguments, and turns names into members and numbers into Python's own."""
+        for name, members in (("discipline", RouteDiscipline), ("reward", RouteReward)):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, members(value))
+            except ValueError:
+                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
+        check_choice("rerouting", self.rerouting, tuple(ROUTINGS))
+        check_integer("arity", self.arity, at_least=SMALLEST_ARITY)
+        if self.arity % 2:
+            raise ConfigError(f"arity is {self.arity!r}: it must be even")
+        object.__setattr__(self, "arity", int(self.arity))
+        for name in ("flows", "max_decisions"):
+            value = getattr(self, name)
+            if value is not None:
+                check_integer(name, value, at_least=1)
+                object.__setattr__(self, name, int(value))
+        if self.failures is not None:
+            check_integer("failures", self.failures, at_least=0)
+            if self.failures >= self.num_paths:
+                raise ConfigError(
+                    f"failures is {self.failures!r}: it must be from 0 to {self.num_paths - 1}, "
+                    "so that each pair of hosts keeps a path"
+                )
+            object.__setattr__(self, "failures", int(self.failures))
+        if self.load is not None:
+            check_number("load", self.load, above=0)
+            object.__setattr__(self, "load", float(self.load))
+        check_number("link_gbps", self.link_gbps, above=0)
+        check_number("link_delay_us", self.link_delay_us, at_least=0)
+        for name in ("link_gbps", "link_delay_us"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+
+    @property
+    def num_hosts(self) -> int:
+        """Hosts of the fat-tree."""
+        return int(self.arity**3 // 4)
+
+    @property
+    def num_paths(self) -> int:
+        """Most paths between two hosts."""
+        return int((self.arity // 2) ** 2)
+
+    @property
+    def capacity(self) -> float:
+        """Capacity of each link in B/s."""
+        return gbps_to_capacity(self.link_gbps)
+
+
+def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
+    """Returns the links, up and down, of the cables between aggregation and core switches of a fat-tree."""
+    return tuple((4 * num_hosts + cable, 5 * num_hosts + cable) for cable in range(num_hosts))
+
+
+def route_source(config: MERPRouteConfig, workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
+    """Finds where an environment draws its flows from.
+
+    A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
+
+    Args:
+        config: The arguments of the environment.
+        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+
+    Raises:
+        ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that
+            cannot be changed.
+        FlowFileError: The flow file has a fault.
+    """
+    source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
+    cables = core_cables(config.num_hosts)
+    if isinstance(source, PoissonWorkload):
+        if is_workload_name(workload) and source.pattern == "all-to-all" and source.busiest_share is None:
+            moved = None if source.failures is None else replace(source.failures, cables=cables)
+            source = replace(source, num_hosts=config.num_hosts, failures=moved)
+        if config.failures is not None:
+            failures = RandomFailures(cables=cables, count=config.failures) if config.failures else None
+            source = replace(source, failures=failures)
+    elif config.failures is not None:
+        raise ConfigError(f"failures changes Poisson arrivals: workload {workload!r} has none")
+    if source.num_hosts > config.num_hosts:
+        raise ConfigError(
+            f"workload {workload!r} has {source.num_hosts} hosts: a fat-tree of arity {config.arity} has "
+            f"{config.num_hosts}"
+        )
+    return source

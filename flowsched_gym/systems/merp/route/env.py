@@ -1,0 +1,264 @@
+"""MERP's routing environment: a flow that arrives in a fat-tree takes one of its paths."""
+
+import functools
+import os
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.encoders import read_choice
+from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.model.questions import Asks, PathQuestion
+from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
+from flowsched_gym.routing import make_routing
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
+from flowsched_gym.systems.merp.route.observation import path_scales, route_layout
+from flowsched_gym.systems.merp.route.rendering import draw_frame, write_frame
+from flowsched_gym.systems.merp.route.reward import RoutePayments
+from flowsched_gym.topology import Topology, fat_tree
+from flowsched_gym.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.workload import Workload, WorkloadSource
+
+__all__ = ["MERPRouteEnv"]
+
+
+class MERPRouteEnv(FlowSchedEnv[int]):
+    """Lets an agent decide which path a new flow takes through a fat-tree.
+
+    ## Description
+    Flows arrive at the hosts of a k-ary fat-tree and go to other hosts. Between hosts of different pods there are
+    ``(k / 2) ** 2`` equal paths, one over each core switch; inside a pod ``k / 2``, one over each aggregation switch;
+    under one edge switch a single one. The agent is asked when a flow arrives of whose paths two or more are live, and
+    chooses one; other flows begin by themselves. Flows share the links by the ``discipline``, and keep their paths
+    until they finish. Cables may fail: a flow whose path fails chooses another by the rule ``rerouting``, without the
+    agent, and waits where none is left. The aim is that flows finish soon, and none of them much later than alone.
+
+    ## Action Space
+    ``Discrete((arity / 2) ** 2)``: the path, by its core switch; inside a pod by its aggregation switch, so that the
+    last actions have no path. A path that does not exist or is down is legal, takes the first live path, and is counted
+    in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and ``action_masks()`` tell beforehand. Where nothing is
+    asked, after the end of an episode, the mask shows slot 0 alone. An action outside the space raises
+    ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32: 4 columns of the flow, then 23 for each path, (4 + 23 (arity / 2) ** 2,). Paths that do not
+    exist are 0, so are the core links of paths inside a pod, and everything where nothing is asked. Squashed
+    means ``x / (x + scale)``; ``layout`` decodes it. ``bytes_left``, ``num_flows`` and ``utilisation`` leave out the
+    links that all live paths share. A path that is down has the utilisation 1 and an infinite expansion ratio.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | size | bytes to deliver | B | squashed | 1500000 |
+    | ideal_fct | completion time alone on the empty network | s | squashed | 0.012 |
+    | live_flows | flows that send in the whole network | flows | squashed | 32 |
+    | same_pod | 1 if source and destination are in one pod | 1 | fraction | 1 |
+    | present | 1 if the path exists | 1 | fraction | 1 |
+    | live | 1 if all of its links are up | 1 | fraction | 1 |
+    | bytes_left | bytes left of the flows on its most loaded link | B | squashed | 1500000 |
+    | num_flows | flows on that link | flows | squashed | 4 |
+    | utilisation | largest share of a link's capacity that is in use | 1 | fraction | 1 |
+    | expansion_ratio | largest expansion ratio that MERP's order would give the flow (GPE) | 1 | squashed | 4 |
+    | expected_rate | least rate to expect over the capacity of a link (GMER) | 1 | fraction | 1 |
+    | edge_up_flows | flows on the link from edge to aggregation | flows | squashed | 4 |
+    | edge_up_bytes | bytes that they have left | B | squashed | 1500000 |
+    | edge_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
+    | edge_up_live | 1 if the link is up | 1 | fraction | 1 |
+    | core_up_flows | flows on the link from aggregation to core | flows | squashed | 4 |
+    | core_up_bytes | bytes that they have left | B | squashed | 1500000 |
+    | core_up_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
+    | core_up_live | 1 if the link is up | 1 | fraction | 1 |
+    | core_down_flows | flows on the link from core to aggregation | flows | squashed | 4 |
+    | core_down_bytes | bytes that they have left | B | squashed | 1500000 |
+    | core_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
+    | core_down_live | 1 if the link is up | 1 | fraction | 1 |
+    | edge_down_flows | flows on the link from aggregation to edge | flows | squashed | 4 |
+    | edge_down_bytes | bytes that they have left | B | squashed | 1500000 |
+    | edge_down_rate | least rate to expect there over its capacity | 1 | fraction | 1 |
+    | edge_down_live | 1 if the link is up | 1 | fraction | 1 |
+
+    ## Rewards
+    Paid to the action after which flows finish; those before the first decision to the first action. ``fct``: minus the
+    sum of their completion times, in units of 12 ms, which 1500 KB take alone at 1 Gbps. ``slowdown``: minus the sum of
+    their slowdowns (completion time over that alone on the empty network, the paper's expansion ratio).
+    ``reward="both"`` (default) pays the sum of the two, which are about equally large: completion times alone are ruled
+    by the few largest flows, slowdowns alone by the many small ones, and the paper judges by the means of both (figure
+    10). ``reward="fct"`` and ``reward="slowdown"`` pay one of them.
+
+    ## Starting State
+    The flows of the episode, and which cables fail, are drawn from the workload by one integer of the environment's
+    generator; time runs to the first flow with a choice. An episode without one ends with its first step, whatever the
+    action. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one with the
+    same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every flow has finished; the last action is paid for all that finish after it. ``truncated``
+    after ``max_decisions``, if given; flows that have not finished are then never paid for.
+    ``info["episode_metrics"]`` holds the metrics of both. (Gymnasium's ``max_episode_steps`` truncates from outside,
+    without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
+    ``draw(seed)``; a workload of a name between all hosts is one between all hosts of this fat-tree. The others are
+    those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``, ``rerouting``, ``failures``,
+    ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have a delay of 10 us.
+
+    ```python
+    gym.make("flowsched/MERPRoute-v0", load=0.6, failures=3, link_delay_us=10.0)
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    S. Zhang, Z. Qian, H. Wu, S. Lu, Efficient Data Center Flow Scheduling Without Starvation Using Expansion Ratio,
+    IEEE TPDS 28(11), 2017, sections 5 and 6.2. We deviate: the network is a fluid, not packets; the agent sees the
+    whole network as it is, where MEMR's switches know their own links and hear of others; it chooses a whole path, not
+    hop by hop; sizes have the Pareto shape 1.5, which the paper does not print; which cables fail is drawn by chance.
+    """
+
+    config: MERPRouteConfig
+    _MOVING = (*FlowSchedEnv._MOVING, "_empty_slot_choices")
+
+    def __init__(
+        self,
+        workload: str | PathLike[str] | Workload | WorkloadSource = "poisson-fat-tree",
+        *,
+        load: float | None = None,
+        flows: int | None = None,
+        arity: int = 4,
+        discipline: str = "merp",
+        rerouting: str = "ecmp",
+        failures: int | None = None,
+        reward: str = "both",
+        link_gbps: float = 1.0,
+        link_delay_us: float = 0.0,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range.
+            FlowFileError: The flow file has a fault.
+        """
+        config = MERPRouteConfig(
+            workload=os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__,
+            load=load,
+            flows=flows,
+            arity=arity,
+            discipline=discipline,  # type: ignore[arg-type]
+            rerouting=rerouting,
+            failures=failures,
+            reward=reward,  # type: ignore[arg-type]
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
+        )
+        super().__init__(
+            source=route_source(config, workload),
+            layout=route_layout(config.num_paths),
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+        )
+        self.config = config
+        self.action_space = spaces.Discrete(config.num_paths)  # type: ignore[assignment]  # takes a plain integer too
+        self._num_actions = config.num_paths
+        self._scales = path_scales(config.capacity)
+        self._topology = _fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND)
+
+    @property
+    def num_actions(self) -> int:
+        """Number of actions."""
+        return self._num_actions
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Returns which actions do what they say, (num_actions,) bool."""
+        mask = np.zeros(self._num_actions, dtype=np.bool_)
+        question = self.simulation.question
+        if isinstance(question, PathQuestion):
+            fill_live(question.first, question.last, self.simulation.network, mask)
+        else:
+            mask[0] = True
+        return mask
+
+    def _begin(self, workload: Workload) -> Simulation:
+        """Builds the simulation of an episode."""
+        simulation = Simulation(
+            workload,
+            self._topology,
+            make_discipline(self.config.discipline),
+            routing=make_routing(self.config.rerouting),
+            asks=Asks.PATH,
+        )
+        self._ideal_fct = simulation.records().ideal_fct
+        self._payments = RoutePayments(self.config.reward, workload.arrival_time, self._ideal_fct)
+        self._empty_slot_choices = 0
+        return simulation
+
+    def _act(self, action: int) -> None:
+        """Sends the flow along the path, or along the first live one."""
+        simulation = self._simulation
+        choice = read_choice(action, self._num_actions)
+        question = simulation.question
+        is_there = bool(self.action_masks()[choice])
+        if not is_there:
+            self._empty_slot_choices += 1
+        if isinstance(question, PathQuestion):
+            live = first_live(question.first, question.last, simulation.network) - question.first
+            simulation.take_path(choice if is_there else live)
+
+    def _observe(self) -> npt.NDArray[np.float32]:
+        """Returns what is on the paths of the flow that waits for one; zeros at the end."""
+        simulation = self._simulation
+        observation = np.zeros(self.layout.size, dtype=np.float32)
+        question, routes = simulation.question, simulation.routes
+        if isinstance(question, PathQuestion):
+            assert routes is not None
+            fill_paths(
+                observation,
+                self._num_actions,
+                simulation.clock._now,
+                question.row,
+                self._ideal_fct[question.row],
+                simulation.links.live,
+                simulation.links.count,
+                simulation.state,
+                simulation.controls,
+                simulation.network,
+                routes,
+                self._scales,
+            )
+        return observation
+
+    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
+        """Pays for flows that finish."""
+        terms = self._payments.pay(finished, self._simulation.completion_time)
+        return sum(terms.values()), terms
+
+    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
+        """Adds how often a path was chosen that was not there."""
+        info = super()._info(finished, terms)
+        info["empty_slot_choices"] = self._empty_slot_choices
+        return info
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+        return draw_frame(self)
+
+    def _render_text(self) -> str:
+        """Writes a frame as text."""
+        return write_frame(self)
+
+
+@functools.lru_cache(maxsize=8)
+def _fabric(arity: int, capacity: float, delay: float) -> Topology:
+    """Builds a fat-tree once for all environments that it serves."""
+    return fat_tree(arity=arity, capacity=capacity, delay=delay)
