@@ -156,7 +156,8 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         workload = self._source.draw(seed)
         if not workload.num_flows:
             raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
-        self._make_room(workload.num_flows, len(np.unique(workload.destination)))
+        has_tokens = self.simulation.tables.num_tokens > 0
+        self._make_room(workload.num_flows, len(np.unique(workload.destination)) if has_tokens else 1)
         self.simulation.load(network, workload)
         self._prepare(network, workload)
         ids = workload.flow_id

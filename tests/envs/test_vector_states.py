@@ -98,7 +98,7 @@ def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(sp
     play(envs, 0, 5)
     small = envs.get_state()
     expected = play(envs, 5, 200)
-    assert envs.simulation.num_rows > small.networks.flows.shape[1]
+    assert envs.simulation.num_rows > small.networks.num_rows
     large = envs.get_state()
     beyond = play(envs, 200, 230)
 

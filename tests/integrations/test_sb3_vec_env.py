@@ -33,10 +33,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
 }
 """Arguments by id besides those that make an episode short; episodes of some of them are truncated."""
 
+OTHERWISE: list[dict[str, Any]] = [{}, {"max_decisions": 7}]
+"""Those of all other ids."""
+
 CASES = [
     pytest.param(spec.id, arguments, id=f"{spec.id} {arguments or 'as it is'}")
     for spec in ENVIRONMENTS
-    for arguments in ARGUMENTS[spec.id]
+    for arguments in ARGUMENTS.get(spec.id, OTHERWISE)
 ]
 
 

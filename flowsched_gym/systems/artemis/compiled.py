@@ -8,6 +8,19 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.loop import grant, hold, postpone, run
 from flowsched_gym.batch.prefetch import prefetch
+from flowsched_gym.batch.stepping import (
+    EMPTY_SLOT_CHOICES,
+    EPISODE_FIELDS,
+    OWN_AMOUNTS,
+    OWN_COUNTS,
+    REWARD,
+    TIME,
+    Columns,
+    begin_step,
+    end_step,
+    find_wrong_action,
+    first_to_tell,
+)
 from flowsched_gym.batch.tables import CACHE_LINE, NOBODY, Rows, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.observation import (
@@ -21,16 +34,11 @@ from flowsched_gym.model.rules.progress import latest_completion
 
 __all__ = [
     "DESTINATION",
-    "EMPTY_SLOT_CHOICES",
     "EPISODE",
     "FLOW_FIELDS",
-    "NUM_FINISHED",
-    "REWARD",
-    "TERMINATED",
-    "TIME",
-    "TRUNCATED",
+    "NUM_AMOUNTS",
+    "NUM_COUNTS",
     "UNPAID",
-    "Columns",
     "DeferCode",
     "Episodes",
     "observe",
@@ -46,10 +54,9 @@ FLOW_FIELDS: Final = (("send_time", "f8"), ("seen_at", "f8"))
 
 EPISODE: Final = np.dtype(
     [
+        *EPISODE_FIELDS,
         ("asked", "i8"),  # place of the destination that was asked last
-        ("empty_slot_choices", "i8"),
         ("paid", "i8"),  # delivered flows that an action was paid for
-        ("num_decisions", "i8"),
     ],
     align=True,
 )
@@ -101,29 +108,10 @@ class Episodes(NamedTuple):
     time_scale: float
 
 
-class Columns(NamedTuple):
-    """Receives what environments return, in few arrays.
-
-    Attributes:
-        observation: Observations, (num_envs * size,).
-        mask: Which actions do what they say, (num_envs * num_actions,).
-        amounts: Rewards, times in s, and met deadlines that are still to be paid, (3, num_envs).
-        counts: Hosts that ask (-1 for none), choices of empty slots, and flows that finished, (3, num_envs).
-        flags: Whether all flows have finished, and whether the limit of decisions is reached, (2, num_envs).
-        finished: Flows that finished, environment by environment, counted from the first row of each.
-    """
-
-    observation: npt.NDArray[np.float32]
-    mask: BoolArray
-    amounts: FloatArray
-    counts: IntArray
-    flags: BoolArray
-    finished: IntArray
-
-
-REWARD, TIME, UNPAID = range(3)
-DESTINATION, EMPTY_SLOT_CHOICES, NUM_FINISHED = range(3)
-TERMINATED, TRUNCATED = range(2)
+UNPAID, NUM_AMOUNTS = range(OWN_AMOUNTS, OWN_AMOUNTS + 2)
+"""Met deadlines that are still to be paid."""
+DESTINATION, NUM_COUNTS = range(OWN_COUNTS, OWN_COUNTS + 2)
+"""Host that asks, -1 for none."""
 
 
 @rule
@@ -136,9 +124,9 @@ def step(
         Number of flows that finished, or, negated and less 1, the number of the first environment whose action is
         outside the space: nothing is changed then. And the number of environments that are over now.
     """
-    for e in range(len(current)):
-        if not over[e] and not 0 <= actions[e] < own.num_actions:
-            return -1 - e, 0
+    wrong = find_wrong_action(over, actions, own.num_actions)
+    if wrong != NOBODY:
+        return -1 - wrong, 0
     t = view(tables)
     flows = tables.flows
     send_time, seen_at = flows["send_time"], flows["seen_at"]
@@ -146,32 +134,17 @@ def step(
     num_over = 0
     for e in range(len(current)):
         _look_ahead(t, flows, own, current, e)
-        out.counts[NUM_FINISHED, e] = 0
-        out.amounts[REWARD, e] = 0.0
-        out.flags[TERMINATED, e] = False
-        out.flags[TRUNCATED, e] = False
-        if over[e]:
-            num_over += 1
-            continue
-        n = current[e]
-        net = t.networks[n]
-        before = net.delivered
-        _act(t, own, n, actions[e])
-        run(t, n)
-        episode = own.episodes[n]
-        episode.num_decisions += 1
-        ended = net.asking == NOBODY
-        cut = not ended and episode.num_decisions >= own.max_decisions
-        over[e] = ended or cut
+        begin_step(e, out)
+        if not over[e]:
+            n = current[e]
+            episode = own.episodes[n]
+            told = first_to_tell(t.networks[n], episode)
+            _act(t, own, n, actions[e])
+            run(t, n)
+            finished = end_step(t, n, e, episode, told, own.max_decisions, over, finished, out)
+            out.amounts[REWARD, e] = _pay(t, own, n)
+            _show(t, own, send_time, seen_at, e, n, out)
         num_over += over[e]
-        out.flags[TERMINATED, e] = ended
-        out.flags[TRUNCATED, e] = cut
-        out.amounts[REWARD, e] = _pay(t, own, n)
-        out.counts[NUM_FINISHED, e] = net.delivered - before
-        for place in range(n * t.num_rows + before, n * t.num_rows + net.delivered):
-            out.finished[finished] = t.delivered[place] - n * t.num_rows
-            finished += 1
-        _show(t, own, send_time, seen_at, e, n, out)
     return finished, num_over
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.loading import load
+from flowsched_gym.batch.stepping import begin_episode
 from flowsched_gym.batch.tables import Tables, view
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.draws import DrawPlan, draw_episode
@@ -117,7 +118,6 @@ def prepare(tables: Tables, own: Episodes, n: int, size: FloatArray, deadline_sp
         own.seen,
     )
     episode = own.episodes[n]
+    begin_episode(episode)
     episode.asked = 0
-    episode.empty_slot_choices = 0
     episode.paid = 0
-    episode.num_decisions = 0

@@ -1,6 +1,5 @@
 """The native vector environment of Artemis."""
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -9,25 +8,19 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch.stepping import REWARD, Columns
 from flowsched_gym.disciplines import Ps
-from flowsched_gym.envs import FlowSchedVectorEnv
-from flowsched_gym.errors import InvalidAction
+from flowsched_gym.envs import CompiledVectorEnv
 from flowsched_gym.model import TRANSPORTS
-from flowsched_gym.model.rules.compile import compiled_for
 from flowsched_gym.model.rules.draws import SCRATCH_LENGTH
 from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS
 from flowsched_gym.systems.artemis.compiled import (
     DESTINATION,
-    EMPTY_SLOT_CHOICES,
     EPISODE,
     FLOW_FIELDS,
-    NUM_FINISHED,
-    REWARD,
-    TERMINATED,
-    TIME,
-    TRUNCATED,
+    NUM_AMOUNTS,
+    NUM_COUNTS,
     UNPAID,
-    Columns,
     DeferCode,
     Episodes,
     observe,
@@ -49,7 +42,7 @@ BoolArray = npt.NDArray[np.bool_]
 DEFER_CODES = {Defer.NONE: DeferCode.NONE, Defer.WAIT: DeferCode.WAIT, Defer.TO_BACK: DeferCode.TO_BACK}
 
 
-class ArtemisVectorEnv(FlowSchedVectorEnv):
+class ArtemisVectorEnv(CompiledVectorEnv):
     """Runs many ``ArtemisEnv`` in one compiled call per step; see there for spaces, rewards and arguments.
 
     Args:
@@ -66,6 +59,10 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
 
     config: ArtemisConfig
     _template: ArtemisEnv
+    _STEP = step
+    _OBSERVE = observe
+    _NUM_AMOUNTS = NUM_AMOUNTS
+    _NUM_COUNTS = NUM_COUNTS
 
     def __init__(
         self,
@@ -79,7 +76,6 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         """Makes room for two episodes of each environment."""
         check_integer("num_envs", num_envs, at_least=1)
         template = ArtemisEnv(workload, **arguments)
-        self._arguments = {"workload": workload, **arguments}
         config = template.config
         source = template._source
         simulation = BatchSimulation(
@@ -92,38 +88,23 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
             num_places=_most_destinations(source),
             flow_fields=FLOW_FIELDS,
         )
+        self._plan = draw_plan(source)
+        self._num_hosts = source.num_hosts
+        self._own: Episodes
+        self._drawn: Drawn
         super().__init__(
             template,
             simulation,
+            {"workload": workload, **arguments},
             num_envs=num_envs,
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
         )
-        self._plan = draw_plan(source)
-        self._size = template.layout.size
-        self._num_actions = template.num_actions
-        self._num_hosts = source.num_hosts
-        self._own: Episodes
-        self._drawn: Drawn
-        self._fit(simulation)
 
-    def _fit(self, simulation: BatchSimulation) -> None:
+    def _fit(self) -> None:
         """Makes room beside the tables, of their size."""
-        config, tables = self.config, simulation.tables
-        self._own = Episodes(
-            episodes=np.zeros(simulation.num_networks, dtype=EPISODE),
-            seen=np.zeros((len(tables.flows), NUM_SLOT_COLUMNS), dtype=np.float32),
-            num_slots=config.f,
-            num_actions=self._num_actions,
-            defer=int(DEFER_CODES[config.defer]),
-            lagged=config.reward is Reward.LAGGED,
-            full=config.observation is Observation.FULL,
-            max_decisions=np.inf if config.max_decisions is None else float(config.max_decisions),
-            line_rate=self._template.line_rate,
-            size_scale=SIZE_SCALE,
-            time_scale=TIME_SCALE,
-        )
-        rows = tables.num_rows
+        super()._fit()
+        rows = self.simulation.num_rows
         self._drawn = Drawn(
             arrival_time=np.zeros(rows),
             size=np.zeros(rows),
@@ -134,69 +115,34 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
             path=np.zeros(rows, dtype=np.int64),
             scratch=np.zeros(SCRATCH_LENGTH, dtype=np.int64),
         )
-        self._finished: IntArray = np.zeros(self.num_envs * tables.num_active, dtype=np.int64)
-        # Of these types for good: so the machine code is looked up once, and not in every step.
-        everyone = self._current
-        self._step = compiled_for(step, tables, self._own, everyone, self._over, everyone, self._new_outputs())
 
-    def _new_outputs(self) -> Columns:
-        """Makes room for what a step returns."""
-        num_envs = self.num_envs
-        return Columns(
-            observation=np.empty(num_envs * self._size, dtype=np.float32),
-            mask=np.empty(num_envs * self._num_actions, dtype=np.bool_),
-            amounts=np.empty((3, num_envs)),
-            counts=np.empty((3, num_envs), dtype=np.int64),
-            flags=np.empty((2, num_envs), dtype=np.bool_),
-            finished=self._finished,
+    def _new_own(self) -> Episodes:
+        """Makes what is kept beside the tables."""
+        config, simulation = self.config, self.simulation
+        return Episodes(
+            episodes=np.zeros(simulation.num_networks, dtype=EPISODE),
+            seen=np.zeros((len(simulation.tables.flows), NUM_SLOT_COLUMNS), dtype=np.float32),
+            num_slots=config.f,
+            num_actions=self._num_actions,
+            defer=int(DEFER_CODES[config.defer]),
+            lagged=config.reward is Reward.LAGGED,
+            full=config.observation is Observation.FULL,
+            max_decisions=np.inf if config.max_decisions is None else float(config.max_decisions),
+            line_rate=self._template.line_rate,
+            size_scale=SIZE_SCALE,
+            time_scale=TIME_SCALE,
         )
 
-    def _advance(self, actions: IntArray, outputs: Columns) -> tuple[IntArray, int]:
-        """Applies actions where no environment is over."""
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise InvalidAction(f"actions is {actions!r}: it must be {self.num_envs} integers")
-        num_finished, num_over = self._step(
-            self.simulation.tables,
-            self._own,
-            self._current,
-            self._over,
-            np.ascontiguousarray(chosen, dtype=np.int64),
-            outputs,
-        )
-        if num_finished < 0:
-            number = -1 - num_finished
-            raise InvalidAction(
-                f"action of environment {number} is {chosen[number]}: "
-                f"it must be an integer from 0 to {self._num_actions - 1}"
-            )
-        return self._finished[:num_finished].copy(), num_over
-
-    def _observe(self, numbers: IntArray, outputs: Columns) -> None:
-        """Writes what environments show now."""
-        outputs.counts[NUM_FINISHED, numbers] = 0
-        observe(self.simulation.tables, self._own, self._current, numbers, outputs)
-
-    def _observations(self, outputs: Columns) -> npt.NDArray[np.float32]:
-        """Returns the observations."""
-        return outputs.observation.reshape(self.num_envs, self._size)
-
-    def _results(self, outputs: Columns) -> tuple[npt.NDArray[np.float64], BoolArray, BoolArray]:
-        """Returns rewards, and who has terminated and been truncated."""
-        return outputs.amounts[REWARD], outputs.flags[TERMINATED], outputs.flags[TRUNCATED]
-
-    def _mask(self, outputs: Columns) -> BoolArray:
-        """Returns the action masks."""
-        return outputs.mask.reshape(self.num_envs, self._num_actions)
+    def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Views what is kept of networks."""
+        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
+        return {"episodes": self._own.episodes, "seen": seen}
 
     def _columns(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step."""
-        return {
-            "time": outputs.amounts[TIME],
-            "action_mask": outputs.mask.reshape(self.num_envs, self._num_actions).copy(),
-            "destination": outputs.counts[DESTINATION],
-            "empty_slot_choices": outputs.counts[EMPTY_SLOT_CHOICES],
-        }
+        columns = super()._columns(outputs)
+        columns["destination"] = outputs.counts[DESTINATION]
+        return columns
 
     def _columns_at_end(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos at the end of an episode."""
@@ -205,11 +151,6 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
     def _terms(self, outputs: Columns) -> dict[str, npt.NDArray[np.float64]]:
         """Returns the named terms of the rewards."""
         return {"deadline_met": outputs.amounts[REWARD]}
-
-    def _finished_counts(self, outputs: Columns) -> IntArray:
-        """Returns how many flows finished."""
-        counts: IntArray = outputs.counts[NUM_FINISHED]
-        return counts
 
     def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
         """Draws episodes into networks and runs them to their first decision."""
@@ -225,23 +166,6 @@ class ArtemisVectorEnv(FlowSchedVectorEnv):
         assert workload.deadline_span is not None
         prepare(self.simulation.tables, self._own, network, workload.size, workload.deadline_span)
         self.simulation.run(network)
-
-    def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Copies what is kept of networks."""
-        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
-        return {"episodes": self._own.episodes[networks], "seen": seen[networks]}
-
-    def _put_own(self, networks: IntArray, own: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Sets what is kept of networks."""
-        if len(self._own.seen) != len(self.simulation.tables.flows):
-            self._fit(self.simulation)
-        self._own.episodes[networks] = own["episodes"]
-        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
-        seen[networks, : own["seen"].shape[1]] = own["seen"]
-
-    def _single(self) -> ArtemisEnv:
-        """Makes a single environment with the arguments of these."""
-        return ArtemisEnv(**self._arguments)
 
 
 def _expected_flows(source: WorkloadSource) -> int:

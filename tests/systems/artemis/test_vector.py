@@ -44,9 +44,20 @@ def compare(num_steps: int, *, mode: AutoresetMode = AutoresetMode.NEXT_STEP, **
     return pair
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+FAILING = [name for name, named in WORKLOADS.items() if getattr(named.config, "failures", None) is not None]
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in FAILING])
 def test_every_workload_of_a_name_is_played_alike(name: str) -> None:
     compare(120, workload=name, k=3, f=4, max_decisions=50)
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_workload_whose_links_fail_is_refused(name: str) -> None:
+    pair = Pair(SPEC, 1, workload=name)
+    for envs in (pair.native, pair.single):
+        with pytest.raises(ConfigError, match="link"):
+            envs.reset(seed=1)
 
 
 @pytest.mark.parametrize(
