@@ -32,7 +32,11 @@ class Topology:
         path_start: Where each path begins in ``path_links``, (num_paths + 1,) int64.
         path_links: Links of all paths, one after the other, int64.
         pair_start: Where the paths of each pair begin in the path table, (num_hosts ** 2 + 1,) int64; the pair of a
-            source and a destination is ``source * num_hosts + destination``. Default: one path for each pair.
+            source and a destination is ``source * num_hosts + destination``. A pair may have no path: flows between
+            its hosts are refused. Default: one path for each pair.
+
+    Raises:
+        ConfigError: A capacity or delay is not allowed, or the tables do not fit each other.
     """
 
     name: str
@@ -46,14 +50,47 @@ class Topology:
 
     def __post_init__(self) -> None:
         """Checks and locks the arrays."""
-        if not (np.isfinite(self.capacity).all() and (self.capacity > 0).all()):
-            raise ConfigError(f"topology {self.name}: capacity is {self.capacity.min()}: it must be finite and > 0 B/s")
-        if not (np.isfinite(self.delay).all() and (self.delay >= 0).all()):
-            raise ConfigError(f"topology {self.name}: delay is {self.delay.min()}: it must be finite and >= 0 s")
+        for name, values, allowed, what in (
+            ("capacity", self.capacity, self.capacity > 0, "> 0 B/s"),
+            ("delay", self.delay, self.delay >= 0, ">= 0 s"),
+        ):
+            wrong = ~(np.isfinite(values) & allowed)
+            if wrong.any():
+                link = int(np.argmax(wrong))
+                raise ConfigError(
+                    f"topology {self.name}: {name} is {values[link]}: it must be finite and {what} (link {link})"
+                )
+        self._check_paths()
         for array in (self.capacity, self.delay, self.path_start, self.path_links):
             array.setflags(write=False)
         if self.pair_start is not None:
             self.pair_start.setflags(write=False)
+
+    def _check_paths(self) -> None:
+        """Refuses tables that do not fit each other."""
+        num_paths = len(self.path_start) - 1
+        for name, length in (("delay", len(self.delay)), ("link_names", len(self.link_names))):
+            if length != self.num_links:
+                raise ConfigError(
+                    f"topology {self.name}: {name} has {length} entries: there are {self.num_links} links"
+                )
+        starts: list[tuple[str, IntArray, int, int]] = [("path_start", self.path_start, len(self.path_links), 1)]
+        if self.pair_start is not None:
+            starts.append(("pair_start", self.pair_start, num_paths, 0))
+        for name, start, end, least in starts:
+            steps = np.diff(start)
+            if not len(steps) or start[0] != 0 or start[-1] != end or (steps < least).any():
+                raise ConfigError(
+                    f"topology {self.name}: {name} must rise from 0 to {end}, by at least {least} from entry to entry"
+                )
+        if self.path_links.min() < 0 or self.path_links.max() >= self.num_links:
+            raise ConfigError(f"topology {self.name}: path_links must name links from 0 to {self.num_links - 1}")
+        num_pairs = num_paths if self.pair_start is None else len(self.pair_start) - 1
+        if num_pairs != max(self.num_hosts**2, 1):
+            raise ConfigError(
+                f"topology {self.name}: paths of {num_pairs} pairs of hosts are listed: there are "
+                f"{max(self.num_hosts**2, 1)}"
+            )
 
     @property
     def num_links(self) -> int:
@@ -93,7 +130,7 @@ class Topology:
             Rows of the first path, and rows behind the last path, (num_flows,) int64 each.
 
         Raises:
-            WorkloadError: A host does not exist.
+            WorkloadError: A host does not exist, or no path joins the two.
         """
         if self.num_hosts == 0:
             return np.zeros(len(source), dtype=np.int64), np.ones(len(source), dtype=np.int64)
@@ -106,7 +143,14 @@ class Topology:
         pair = source * self.num_hosts + destination
         if self.pair_start is None:
             return pair, pair + 1
-        return self.pair_start[pair], self.pair_start[pair + 1]
+        first, last = self.pair_start[pair], self.pair_start[pair + 1]
+        if (first == last).any():
+            row = int(np.argmax(first == last))
+            raise WorkloadError(
+                f"the flow in row {row} goes from host {source[row]} to host {destination[row]}: topology {self.name} "
+                "has no path between them"
+            )
+        return first, last
 
     def ideal_path(self, source: IntArray, destination: IntArray) -> IntArray:
         """Finds the path that is best on the empty network: largest capacity, then least delay, then the first.

@@ -1,5 +1,7 @@
 """Holds topologies to their paths, delays and capacities."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,49 @@ def test_slowdowns_are_measured_against_the_ideal_path_on_both_engines() -> None
         slowdown = replay(flows, discipline="ps", topology=wide_spine, engine=engine).slowdown
 
         assert set(slowdown.tolist()) == {1.0, 4.0}
+
+
+def tables(**changes: object) -> dict[str, Any]:
+    """Returns the tables of two hosts with a link each way, and nothing from a host to itself."""
+    return {
+        "name": "mine",
+        "num_hosts": 2,
+        "capacity": np.array([1.0, 2.0]),
+        "delay": np.zeros(2),
+        "link_names": ("there", "back"),
+        "path_start": np.array([0, 1, 2]),
+        "path_links": np.array([0, 1]),
+        "pair_start": np.array([0, 0, 1, 2, 2]),
+    } | changes
+
+
+def test_a_topology_of_ones_own_carries_flows() -> None:
+    mine = Topology(**tables())
+    flows = make_flows([0.0, 0.0], [6.0, 6.0], source=[0, 1], destination=[1, 0])
+
+    assert replay(flows, discipline="ps", topology=mine).fct.tolist() == [6.0, 3.0]
+    with pytest.raises(WorkloadError, match="row 1 goes from host 0 to host 1: topology mine has no path between them"):
+        Topology(
+            **tables(path_start=np.array([0, 1]), path_links=np.array([1]), pair_start=np.array([0, 0, 0, 1, 1]))
+        ).path_of(np.array([1, 0]), np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"capacity": np.array([1.0, 0.0])}, r"capacity is 0.0: it must be finite and > 0 B/s \(link 1\)"),
+        ({"capacity": np.array([np.nan, 1.0])}, "capacity is nan"),
+        ({"delay": np.array([0.0, -1.0])}, r"delay is -1.0: it must be finite and >= 0 s \(link 1\)"),
+        ({"delay": np.zeros(3)}, "delay has 3 entries: there are 2 links"),
+        ({"link_names": ("there",)}, "link_names has 1 entries: there are 2 links"),
+        ({"path_start": np.array([0, 2, 2])}, "path_start must rise from 0 to 2, by at least 1"),
+        ({"path_start": np.array([0, 1])}, "path_start must rise from 0 to 2"),
+        ({"path_links": np.array([0, 2])}, "path_links must name links from 0 to 1"),
+        ({"pair_start": np.array([0, 1, 0, 2, 2])}, "pair_start must rise from 0 to 2, by at least 0"),
+        ({"num_hosts": 3}, "paths of 4 pairs of hosts are listed: there are 9"),
+        ({"pair_start": None}, "paths of 2 pairs of hosts are listed: there are 4"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"topology mine: {message}"):
+        Topology(**tables(**changes))
