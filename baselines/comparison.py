@@ -22,6 +22,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import comparison_table
+from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments, policy_specs, system_of
@@ -240,7 +241,7 @@ def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: s
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes half a second that other commands need not spend
 
-    order = sorted(comparison.fct, key=lambda name: -comparison.result(name).interval(metric).mean)
+    order = sorted(comparison.fct, key=lambda name: -merit(metric, comparison.result(name).interval(metric).mean))
     heuristics = [name for name in order if name not in comparison.learned]
     colours = {name: HEURISTIC_COLOURS[i % len(HEURISTIC_COLOURS)] for i, name in enumerate(heuristics)}
     colours |= dict.fromkeys(comparison.learned, LEARNED)

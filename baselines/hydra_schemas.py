@@ -216,7 +216,7 @@ class EvaluationConfig:
         interim_episodes: Episodes of each comparison on the way.
         seed: Seed of the first episode; training never uses such seeds.
         interval: Decisions between two comparisons.
-        metric: Metric of the episodes that is logged and compared; larger is better.
+        metric: Metric of the episodes that is logged and compared.
         baselines: Heuristics to compare with on the way; all of the environment's are in the final comparison.
         bound: Whether the clairvoyant bound is in the final comparison.
     """

@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.leaderboard import Table
+from flowsched_gym.metrics import merit
 from flowsched_gym.workload.table_file import replace_when_written
 
 __all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs", "write_failure"]
@@ -95,7 +96,9 @@ def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
     """Lays jobs out, one row each, best first within a workload; failed ones last with their reason."""
     shared = set.intersection(*(set(job.overrides) for job in jobs)) if len(jobs) > 1 else set()
     done = [job for job in jobs if "error" not in job.content]
-    done.sort(key=lambda job: (str(job.content["workload"]), -job.content["estimate"]["mean"]))
+    done.sort(
+        key=lambda job: (str(job.content["workload"]), -merit(job.content["metric"], job.content["estimate"]["mean"]))
+    )
     rows = [_row(job, shared) for job in done]
     for job in jobs:
         if "error" in job.content:

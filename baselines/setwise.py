@@ -21,6 +21,8 @@ from flowsched_gym.errors import ConfigError
 
 __all__ = ["MaskableSetwisePolicy", "SetwiseNetwork", "SetwisePolicy", "SetwiseShape", "SlotEncoder"]
 
+MARKERS: Final = ("live", "present", "size")
+"""Slot columns that tell which slots can be chosen; the first one counts that an observation has."""
 FORBIDDEN: Final = -1e8
 """Logit of an action whose slot is empty: its probability is zero in float32."""
 ACTOR_GAIN: Final = 0.01
@@ -35,7 +37,7 @@ class SetwiseShape:
         num_context: Context columns, >= 0.
         num_slots: Slots, >= 1.
         num_slot_features: Columns of a slot, >= 1.
-        presence: Slot column that is positive exactly where something waits.
+        presence: Slot column that is positive exactly where something can be chosen.
         width: Width of all layers, >= 1.
         num_blocks: Rounds in which each slot reads a summary of all slots before it is scored, >= 0. The critic, which
             needs the summary alone, has none.
@@ -64,10 +66,10 @@ class SetwiseShape:
             ConfigError: A size is not allowed, or no column tells which slots are empty.
         """
         names = [column.name for column in layout.slot]
-        marker = next((name for name in ("present", "size") if name in names), None)
+        marker = next((name for name in MARKERS if name in names), None)
         if marker is None:
             raise ConfigError(
-                f"network is setwise: it needs a slot column 'present' or 'size', the observation has {names}"
+                f"network is setwise: it needs a slot column of {', '.join(MARKERS)}, the observation has {names}"
             )
         return cls(
             num_context=layout.num_context,

@@ -53,6 +53,7 @@ from flowsched_gym.baselines.loggers import WandbCurves, make_logger
 from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+from flowsched_gym.metrics import merit
 
 __all__ = ["MODEL_FILE", "RESULT_FILE", "train"]
 
@@ -291,7 +292,7 @@ def _summarise(
     metric = config.evaluation.metric
     values = comparison.result(config.algorithm.name).values(metric)
     heuristics = [name for name in comparison.fct if name != config.algorithm.name]
-    best = max(heuristics, key=lambda name: comparison.result(name).interval(metric).mean)
+    best = max(heuristics, key=lambda name: merit(metric, comparison.result(name).interval(metric).mean))
     best_values = comparison.result(best).values(metric)
     return {
         "schema": RUN_SCHEMA,

@@ -3,11 +3,12 @@
 from flowsched_gym.metrics.completion import goodput, makespan, percentile, utilisation
 from flowsched_gym.metrics.deadlines import DeadlineCount, count_deadlines, deadline_hit_ratio
 from flowsched_gym.metrics.fairness import jain_index
-from flowsched_gym.metrics.summary import METRIC_NAMES, Metrics, summary
+from flowsched_gym.metrics.summary import METRIC_NAMES, SMALLER_IS_BETTER, Metrics, merit, summary
 from flowsched_gym.metrics.tasks import TaskTimes, task_completion_times
 
 __all__ = [
     "METRIC_NAMES",
+    "SMALLER_IS_BETTER",
     "DeadlineCount",
     "Metrics",
     "TaskTimes",
@@ -16,6 +17,7 @@ __all__ = [
     "goodput",
     "jain_index",
     "makespan",
+    "merit",
     "percentile",
     "summary",
     "task_completion_times",

@@ -12,7 +12,7 @@ from flowsched_gym.metrics.fairness import jain_index
 from flowsched_gym.metrics.tasks import task_completion_times
 from flowsched_gym.model.records import Records
 
-__all__ = ["METRIC_NAMES", "Metrics", "summary"]
+__all__ = ["METRIC_NAMES", "SMALLER_IS_BETTER", "Metrics", "merit", "summary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,18 @@ class Metrics:
 
 METRIC_NAMES: Final[tuple[str, ...]] = tuple(field.name for field in fields(Metrics))
 """Names of all metrics, in the order of `Metrics`."""
+
+SMALLER_IS_BETTER: Final = frozenset(
+    name
+    for name in METRIC_NAMES
+    if name in ("makespan", "deadlines_missed") or name.endswith(("_fct", "_slowdown", "_tct"))
+)
+"""Names of the metrics of which a smaller value is the better one."""
+
+
+def merit(name: str, value: float) -> float:
+    """Returns the value of a metric, negated where a smaller one is better: the largest merit is the best."""
+    return -value if name in SMALLER_IS_BETTER else value
 
 
 def summary(records: Records, *, capacity: float | None = None, now: float | None = None) -> Metrics:

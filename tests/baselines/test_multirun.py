@@ -50,6 +50,13 @@ def test_the_best_job_of_each_workload_comes_first(tmp_path) -> None:
     assert order == ["3", "1", "2", "0"]
 
 
+def test_the_best_job_is_the_one_with_the_smallest_time_where_times_are_compared(tmp_path) -> None:
+    for number in range(3):
+        leave(tmp_path, number, [f"seed={number}"], metric="mean_fct")
+
+    assert [row[0].split()[0] for row in table_of_jobs(read_jobs(tmp_path)).rows] == ["0", "1", "2"]
+
+
 def test_a_row_tells_estimate_interval_and_ratio(tmp_path) -> None:
     leave(tmp_path, 4, ["seed=1"])
 

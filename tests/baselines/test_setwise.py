@@ -177,5 +177,5 @@ def test_actions_that_are_no_choice_are_refused() -> None:
 def test_a_layout_that_does_not_tell_empty_slots_is_refused() -> None:
     column = Column(name="deadline", meaning="", unit="s", encoding=Encoding.FRACTION)
 
-    with pytest.raises(ConfigError, match="'present' or 'size'"):
+    with pytest.raises(ConfigError, match="it needs a slot column of live, present, size"):
         SetwiseShape.of_layout(Layout(context=(), slot=(column,), num_slots=2), width=4, num_blocks=1)

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.metrics import (
     METRIC_NAMES,
+    SMALLER_IS_BETTER,
     count_deadlines,
     deadline_hit_ratio,
     goodput,
     jain_index,
     makespan,
+    merit,
     percentile,
     summary,
     task_completion_times,
@@ -71,6 +73,14 @@ def test_the_names_of_the_dictionary_are_the_fields_in_order_and_all_values_are_
     metrics = summary(make_records([1.0])).as_dict()
     assert tuple(metrics) == METRIC_NAMES
     assert all(type(value) is float for value in metrics.values())
+
+
+def test_times_and_slowdowns_are_better_when_small_and_all_else_when_large():
+    larger = ["num_flows", "num_finished", "goodput", "utilisation", "slowdown_fairness", "deadlines_met"]
+    larger += ["deadline_hit_ratio", "num_tasks"]
+    assert [name for name in METRIC_NAMES if name not in SMALLER_IS_BETTER] == larger
+    assert merit("mean_fct", 1.0) > merit("mean_fct", 2.0)
+    assert merit("deadline_hit_ratio", 0.5) > merit("deadline_hit_ratio", 0.4)
 
 
 def test_what_the_flows_do_not_define_is_nan():
