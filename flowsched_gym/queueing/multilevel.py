@@ -1,0 +1,136 @@
+"""Computes the exact mean FCT of multi-level queues on one link.
+
+Flows arrive as a Poisson process, the link serves queue 0 before queue 1 and so on, preemptively, and each queue first
+in, first out (Kleinrock, Queueing Systems, volume 2, sections 3.5 and 4.7). AuTO's two schemes (section 5.2.2) are
+
+- QLAS: a flow is demoted when it has sent as many bytes as the next threshold. A flow of size x that finishes in queue
+  i takes on average ``(W_i + x) / (1 - r_(i-1))`` with ``W_i = rate E[min(S, a_i)^2] / (2 (1 - r_i))`` and
+  ``r_i = rate E[min(S, a_i)]``: it waits for the bytes up to a_i of earlier flows, and is interrupted by the bytes up
+  to a_(i-1) of later ones.
+- QSJF: a flow stays in the queue of its size. The same, with the moments of the flows up to size a_i in place of all
+  flows capped at a_i.
+
+Times are in units of the mean time that a flow needs alone on the link, ``distribution.mean / capacity``.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_moments
+from flowsched_gym.workload import Distribution
+from flowsched_gym.workload.checks import as_tuple, check_choice, check_number
+
+__all__ = ["KINDS", "MultilevelFct", "QueueTimes", "check_load", "multilevel_fct", "queue_times"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+KINDS: Final = ("qlas", "qsjf")
+"""Queues by attained bytes, and by size."""
+
+
+class MultilevelFct(NamedTuple):
+    """Holds the mean FCT of multi-level queues, in units of the mean service time.
+
+    Attributes:
+        share: Share of the flows that finish in each queue, (num_queues,).
+        mean_fct: Mean FCT of the flows that finish in each queue, (num_queues,); NaN where there are none.
+        overall: Mean FCT of all flows; inf where the sizes have no finite variance.
+    """
+
+    share: FloatArray
+    mean_fct: FloatArray
+    overall: float
+
+
+class QueueTimes(NamedTuple):
+    """Holds what the mean FCT depends on, at the ends of queues; each (num_ends,).
+
+    Attributes:
+        flows: Share of the flows that are at most as large.
+        service: Mean service time of these flows, larger ones counted as 0, over the mean of all.
+        load: Load of the queues up to this end.
+        wait: Mean wait for these queues' earlier bytes, over the mean service time.
+    """
+
+    flows: FloatArray
+    service: FloatArray
+    load: FloatArray
+    wait: FloatArray
+
+    def between(self, low: IntArray, high: IntArray) -> FloatArray:
+        """Gives the mean FCT of the flows of one queue, times their share of all flows.
+
+        Args:
+            low: Index of the end below the queue.
+            high: Index of the queue's own end.
+        """
+        share = self.flows[high] - self.flows[low]
+        # A wait may be infinite where no flow is.
+        waiting = np.multiply(share, self.wait[high], where=share > 0, out=np.zeros_like(share))
+        return (waiting + self.service[high] - self.service[low]) / (1.0 - self.load[low])
+
+
+def multilevel_fct(
+    kind: str, distribution: Distribution | str, load: float, thresholds: Sequence[float] | FloatArray
+) -> MultilevelFct:
+    """Computes the mean FCT of multi-level queues, each served first in, first out.
+
+    Args:
+        kind: ``"qlas"``, queues by attained bytes; ``"qsjf"``, queues by size.
+        distribution: Distribution of sizes in B, or the name of a packaged one.
+        load: Bytes offered per s over the capacity, > 0, < 1.
+        thresholds: Ends of all queues but the last in B, increasing, (num_queues - 1,); none for a FIFO link.
+
+    Raises:
+        ConfigError: An argument is not allowed.
+    """
+    check_choice("kind", kind, KINDS)
+    sizes = as_size_distribution(distribution)
+    check_load(load)
+    previous = 0.0
+    for place, threshold in enumerate(as_tuple("thresholds", thresholds)):
+        check_number(f"threshold {place}", threshold, above=previous)
+        previous = float(threshold)
+    times = queue_times(kind, sizes, load, np.array([0.0, *thresholds, math.inf]))
+    last = np.arange(1, len(thresholds) + 2)
+    share = np.diff(times.flows)
+    total = times.between(last - 1, last)
+    mean_fct = np.divide(total, share, where=share > 0, out=np.full(len(share), math.nan))
+    return MultilevelFct(share, mean_fct, float(total.sum()))
+
+
+def queue_times(kind: str, distribution: SizeDistribution, load: float, ends: FloatArray) -> QueueTimes:
+    """Computes what the mean FCT depends on.
+
+    Args:
+        kind: One of ``KINDS``.
+        distribution: Distribution of sizes in B.
+        load: Bytes offered per s over the capacity, > 0, < 1.
+        ends: Ends of queues in B, (num_ends,).
+    """
+    moments = size_moments(distribution, ends)
+    if kind == "qlas":
+        first, second = moments.capped_mean, moments.capped_square
+    else:
+        first, second = moments.partial_mean, moments.partial_square
+    mean = distribution.mean
+    load_below = load * first / mean
+    wait = load * second / mean**2 / (2.0 * (1.0 - load_below))
+    return QueueTimes(moments.probability, moments.partial_mean / mean, load_below, wait)
+
+
+def check_load(load: object) -> None:
+    """Refuses a load at which no mean FCT exists.
+
+    Raises:
+        ConfigError: The load is not a number above 0 and below 1.
+    """
+    check_number("load", load, above=0)
+    if load >= 1:  # type: ignore[operator]
+        raise ConfigError(f"load is {load!r}: it must be below 1, from where on queues and FCT grow without bound")

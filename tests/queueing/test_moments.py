@@ -1,0 +1,165 @@
+"""Holds the moments of sizes to numerical integration, to samples and to each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.queueing import size_moments
+from flowsched_gym.queueing.moments import SizeDistribution, size_grid
+from flowsched_gym.workload import (
+    CDF_NAMES,
+    Constant,
+    Discrete,
+    Empirical,
+    Exponential,
+    LogNormal,
+    Pareto,
+    Uniform,
+    load_cdf,
+)
+
+EVERY_KIND: list[SizeDistribution] = [
+    Constant(value=5.0),
+    Discrete(values=(9.0, 1.0, 4.0), probabilities=(0.2, 0.5, 0.3)),
+    Uniform(low=2.0, high=6.0),
+    Exponential(mean=3.0),
+    LogNormal(mean=3.0, sigma=0.7),
+    Pareto(shape=3.5, mean=3.0),
+    Pareto(shape=1.05, mean=3.0, maximum=300.0),
+    Pareto(shape=1.0, mean=3.0, maximum=300.0),
+    Pareto(shape=2.0, mean=3.0, maximum=300.0),
+    Pareto(shape=0.6, mean=3.0, maximum=30.0),
+    Empirical(points=((1.0, 0.2), (4.0, 0.5), (4.0, 0.9), (10.0, 1.0)), minimum=2.0),
+    Empirical(points=((1.0, 0.2), (10.0, 1.0))),
+    load_cdf("web_search"),
+    load_cdf("data_mining"),
+]
+
+each_kind = pytest.mark.parametrize("distribution", EVERY_KIND, ids=lambda kind: repr(kind)[:60])
+
+
+def limits_of(distribution: SizeDistribution) -> list[float]:
+    """Returns sizes from below the smallest to the largest, or to the last but one in a thousand."""
+    inside = distribution.quantile([0.0, 0.1, 0.3, 0.5, 0.6, 0.9, 0.999])
+    return [float(inside[0]) / 2, *inside.tolist(), distribution.mean]
+
+
+@each_kind
+def test_capped_moments_are_integrals_of_the_tail(distribution: SizeDistribution) -> None:
+    """E[min(S, a)] is the integral of P(S > x) up to a, and E[min(S, a)^2] that of 2 x P(S > x)."""
+    edges = size_grid(distribution, 200)
+    for limit in limits_of(distribution):
+        moments = size_moments(distribution, limit)
+        pieces = np.concatenate([[0.0], edges[edges < limit], [limit]])
+        # Between neighbours the tail is smooth, so a few nodes are exact to rounding.
+        node, weight = np.polynomial.legendre.leggauss(8)
+        low, high = pieces[:-1, None], pieces[1:, None]
+        x = low + (high - low) * (node + 1) / 2
+        tail = (1.0 - distribution.cdf(x)) * weight * (high - low) / 2
+
+        assert moments.capped_mean == pytest.approx(tail.sum(), rel=1e-8)
+        assert moments.capped_square == pytest.approx((2 * x * tail).sum(), rel=1e-8)
+
+
+@each_kind
+def test_partial_moments_are_capped_moments_without_the_larger_flows(distribution: SizeDistribution) -> None:
+    limit = np.array(limits_of(distribution))
+    moments = size_moments(distribution, limit)
+    above = 1.0 - distribution.cdf(limit)
+
+    np.testing.assert_array_equal(moments.probability, distribution.cdf(limit))
+    np.testing.assert_allclose(moments.partial_mean + above * limit, moments.capped_mean, rtol=1e-12)
+    np.testing.assert_allclose(moments.partial_square + above * limit**2, moments.capped_square, rtol=1e-12)
+
+
+@each_kind
+def test_partial_moments_are_those_of_samples(distribution: SizeDistribution) -> None:
+    sample = distribution.sample(np.random.default_rng(3), 200_000)
+    for limit in limits_of(distribution):
+        moments = size_moments(distribution, limit)
+        for order, expected in ((0, moments.probability), (1, moments.partial_mean), (2, moments.partial_square)):
+            values = np.where(sample <= limit, sample**order, 0.0)
+
+            assert values.mean() == pytest.approx(expected, abs=5 * values.std() / math.sqrt(len(values)) + 1e-12)
+
+
+@each_kind
+def test_without_a_limit_the_mean_is_the_mean_of_the_distribution(distribution: SizeDistribution) -> None:
+    moments = size_moments(distribution, math.inf)
+
+    assert moments.probability == 1.0
+    assert moments.partial_mean == pytest.approx(distribution.mean, rel=1e-12)
+    assert moments.capped_mean == pytest.approx(distribution.mean, rel=1e-12)
+    assert moments.capped_square == moments.partial_square
+    assert moments.partial_square >= distribution.mean**2 * (1 - 1e-12)
+
+
+@each_kind
+def test_nothing_is_below_a_limit_of_0(distribution: SizeDistribution) -> None:
+    assert [float(value) for value in size_moments(distribution, 0.0)] == [0.0] * 5
+
+
+@pytest.mark.parametrize("name", CDF_NAMES)
+def test_a_packaged_distribution_can_be_named(name: str) -> None:
+    assert size_moments(name, math.inf).partial_mean == pytest.approx(load_cdf(name).mean, rel=1e-12)
+
+
+def test_a_pareto_tail_without_a_variance_has_an_infinite_second_moment() -> None:
+    moments = size_moments(Pareto(shape=1.5, mean=3.0), [3.0, math.inf])
+
+    assert np.isfinite(moments.capped_square[0])
+    assert moments.capped_square[1] == math.inf
+    assert moments.capped_mean[1] == pytest.approx(3.0)
+
+
+def test_an_atom_counts_from_its_own_size_on() -> None:
+    distribution = Discrete(values=(9.0, 1.0), probabilities=(0.25, 0.75))
+
+    below, at = size_moments(distribution, [np.nextafter(9.0, 0.0), 9.0]).partial_mean
+
+    assert (below, at) == pytest.approx((0.75, 3.0))
+
+
+def test_small_sizes_of_an_exponential_distribution_are_not_lost_to_rounding() -> None:
+    tiny = 1e-4
+    mean, _ = integrate.quad(lambda x: x * math.exp(-x), 0, tiny, epsabs=0)
+    square, _ = integrate.quad(lambda x: x * x * math.exp(-x), 0, tiny, epsabs=0)
+
+    moments = size_moments(Exponential(mean=1.0), tiny)
+
+    assert moments.partial_mean == pytest.approx(mean, rel=1e-7)
+    assert moments.partial_square == pytest.approx(square, rel=1e-3)
+
+
+class Halves:
+    """Is a distribution of which only mean and samples are known."""
+
+    mean = 0.5
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        return np.full(count, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "message"),
+    [
+        (Halves(), "moments are known of Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform alone"),
+        ("web-search", "size distribution 'web-search' does not exist"),
+        ("none.csv", "none.csv cannot be read"),
+        (None, "distribution is None"),
+        (math.nan, "value is nan"),
+    ],
+)
+def test_what_is_no_known_distribution_is_refused(distribution: object, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        size_moments(distribution, 1.0)
+
+    assert message in str(error.value)
+
+
+def test_a_tail_too_heavy_for_a_grid_is_refused() -> None:
+    with pytest.raises(ConfigError, match="its tail is too heavy, give it a maximum"):
+        size_grid(Pareto(shape=1.01, mean=1.0), 100)

@@ -1,0 +1,169 @@
+"""Holds the thresholds that are found to known optima and to what SciPy's minimisers find."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import differential_evolution, minimize
+
+from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.queueing import mean_fct, multilevel_fct, optimal_thresholds, pias_thresholds
+from flowsched_gym.queueing.moments import SizeDistribution
+from flowsched_gym.queueing.multilevel import KINDS
+from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, LogNormal, Pareto, load_cdf
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def best(kind: str, distribution: SizeDistribution | str, load: float, num_queues: int) -> float:
+    """Returns the mean FCT at the thresholds that are found."""
+    thresholds = optimal_thresholds(kind, distribution, load, num_queues)
+    return multilevel_fct(kind, distribution, load, thresholds).overall
+
+
+def at_logarithms(kind: str, distribution: SizeDistribution | str, load: float, logarithm: np.ndarray) -> float:
+    """Returns the mean FCT at thresholds in any order; inf where two are equal."""
+    thresholds = np.sort(np.exp(logarithm))
+    if (np.diff(thresholds) <= 0).any():
+        return math.inf
+    return multilevel_fct(kind, distribution, load, thresholds).overall
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("qlas", 2.1937), ("qsjf", 1.6682)])
+def test_the_optimum_of_web_search_is_what_was_worked_out_apart(kind: str, expected: float) -> None:
+    assert best(kind, "web_search", 0.6, 4) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_best_demotion_thresholds_of_web_search_are_where_its_distribution_changes_slope() -> None:
+    assert optimal_thresholds("qlas", "web_search", 0.6, 4).tolist() == [200_000.0, 2_000_000.0, 10_000_000.0]
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "distribution",
+    ["data_mining", "w4", LogNormal(mean=3.0, sigma=1.5), Pareto(shape=2.5, mean=3.0)],
+    ids=["data_mining", "w4", "lognormal", "pareto"],
+)
+def test_no_minimiser_finds_less(kind: str, distribution: SizeDistribution | str) -> None:
+    """SciPy searches the neighbourhood of the thresholds, and all orders of magnitude for three queues."""
+    sizes = load_cdf(distribution) if isinstance(distribution, str) else distribution
+    near = np.log(optimal_thresholds(kind, sizes, 0.8, 4))
+    local = minimize(
+        lambda x: at_logarithms(kind, sizes, 0.8, x),
+        near,
+        method="Powell",
+        bounds=[(x - 0.05, x + 0.05) for x in near],
+        options={"maxiter": 5},
+    )
+    ends = np.log(sizes.quantile([0.01, 0.99999]))
+    everywhere = differential_evolution(
+        lambda x: at_logarithms(kind, sizes, 0.8, x), [tuple(ends)] * 2, seed=1, maxiter=40, tol=1e-6, polish=False
+    )
+
+    assert best(kind, sizes, 0.8, 4) <= local.fun * (1 + 1e-4)
+    assert best(kind, sizes, 0.8, 3) <= everywhere.fun * (1 + 1e-4)
+
+
+@each_kind
+@pytest.mark.parametrize("name", CDF_NAMES)
+def test_more_queues_never_do_worse_and_knowing_sizes_helps(kind: str, name: str) -> None:
+    means = [best(kind, name, 0.8, num_queues) for num_queues in (2, 4, 8)]
+
+    assert means[0] < multilevel_fct(kind, name, 0.8, ()).overall
+    assert means[2] <= means[1] * (1 + 1e-4)
+    assert means[1] <= means[0] * (1 + 1e-4)
+    assert mean_fct("srpt", name, 0.8) < means[2]
+    assert best("qsjf", name, 0.8, 4) < best("qlas", name, 0.8, 4)
+
+
+@each_kind
+@pytest.mark.parametrize("num_queues", range(2, 9))
+@pytest.mark.parametrize(
+    "distribution",
+    ["web_search", Constant(value=3.0), Discrete(values=(1.0, 9.0), probabilities=(0.9, 0.1)), Exponential(mean=1e5)],
+    ids=["web_search", "constant", "discrete", "exponential"],
+)
+def test_thresholds_are_fit_for_the_disciplines(kind: str, num_queues: int, distribution: SizeDistribution) -> None:
+    for thresholds in (
+        optimal_thresholds(kind, distribution, 0.8, num_queues),
+        pias_thresholds(distribution, 0.8, num_queues),
+    ):
+        assert thresholds.shape == (num_queues - 1,)
+        assert make_discipline("mlfq", {"thresholds": thresholds.tolist()}) is not None
+        assert multilevel_fct(kind, distribution, 0.8, thresholds).overall > 1.0
+
+
+@each_kind
+def test_flows_of_one_size_stay_in_one_queue(kind: str) -> None:
+    assert best(kind, Constant(value=3.0), 0.8, 8) == multilevel_fct(kind, Constant(value=3.0), 0.8, ()).overall
+
+
+@each_kind
+def test_two_sizes_need_two_queues(kind: str) -> None:
+    distribution = Discrete(values=(1.0, 9.0), probabilities=(0.9, 0.1))
+
+    assert best(kind, distribution, 0.8, 2) == multilevel_fct(kind, distribution, 0.8, (1.0,)).overall
+    assert best(kind, distribution, 0.8, 4) == pytest.approx(best(kind, distribution, 0.8, 2))
+
+
+@pytest.mark.parametrize("load", [0.1, 0.8, 0.99])
+@pytest.mark.parametrize("num_queues", [2, 4, 8])
+def test_pias_shares_make_its_sum_of_ratios_largest(load: float, num_queues: int) -> None:
+    def sum_of_ratios(logits: np.ndarray) -> float:
+        share = np.exp(logits) / np.exp(logits).sum()
+        return float((share / (1 - load * (np.cumsum(share) - share))).sum())
+
+    distribution = Pareto(shape=1.5, mean=3.0)
+    cumulative = distribution.cdf(pias_thresholds(distribution, load, num_queues))
+    share = np.diff(np.concatenate([[0.0], cumulative, [1.0]]))
+    found = minimize(lambda logits: -sum_of_ratios(logits), np.zeros(num_queues), method="BFGS")
+
+    assert sum_of_ratios(np.log(share)) == pytest.approx(-found.fun, rel=1e-6)
+
+
+def test_pias_rule_is_a_quarter_worse_than_the_best_on_web_search() -> None:
+    found = multilevel_fct("qlas", "web_search", 0.8, pias_thresholds("web_search", 0.8, 4)).overall
+
+    assert found / best("qlas", "web_search", 0.8, 4) == pytest.approx(1.25, abs=0.005)
+
+
+def test_pias_thresholds_that_coincide_are_set_apart() -> None:
+    thresholds = pias_thresholds("data_mining_ns2", 0.8, 8)
+
+    assert thresholds[:2] == pytest.approx([1460.0, 1460.0], rel=1e-5)
+    assert (np.diff(thresholds) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_queues": 1}, "num_queues is 1: it must be an integer >= 2"),
+        ({"num_queues": 9}, "num_queues is 9: it must be an integer below 9"),
+        ({"num_queues": 4.0}, "num_queues is 4.0"),
+        ({"num_queues": math.nan}, "num_queues is nan"),
+        ({"load": 0.0}, "load is 0.0"),
+        ({"load": -0.5}, "load is -0.5"),
+        ({"load": 1.0}, "load is 1.0: it must be below 1"),
+        ({"load": math.nan}, "load is nan"),
+        ({"distribution": "websearch"}, "size distribution 'websearch' does not exist"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name_and_value(changes: dict[str, object], message: str) -> None:
+    arguments = {"distribution": "web_search", "load": 0.8, "num_queues": 4} | changes
+
+    for find in (lambda: optimal_thresholds("qlas", **arguments), lambda: pias_thresholds(**arguments)):
+        with pytest.raises(ConfigError) as error:
+            find()
+        assert message in str(error.value)
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="kind is 'mlfq': it must be one of qlas, qsjf"):
+        optimal_thresholds("mlfq", "web_search", 0.8, 4)
+
+
+@each_kind
+def test_sizes_without_a_variance_have_no_best_thresholds(kind: str) -> None:
+    with pytest.raises(ConfigError, match="its variance must be finite"):
+        optimal_thresholds(kind, Pareto(shape=1.5, mean=3.0), 0.8, 4)
