@@ -15,7 +15,11 @@ from tests.repository import ROOT
 
 NOTEBOOKS: Final = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
-SMALL: Final = {"FLOWSCHED_NOTEBOOK_EPISODES": "10", "FLOWSCHED_NOTEBOOK_BURSTS": "20"}
+SMALL: Final = {
+    "FLOWSCHED_NOTEBOOK_EPISODES": "10",
+    "FLOWSCHED_NOTEBOOK_BURSTS": "20",
+    "FLOWSCHED_NOTEBOOK_FLOWS": "100",
+}
 """Settings under which a notebook takes seconds; ten episodes are the fewest that have intervals."""
 
 KERNEL: Final = "python3"
