@@ -25,6 +25,7 @@ __all__ = [
     "change_links",
     "choose",
     "find_question",
+    "forget_touched",
     "next_change_time",
     "review",
     "set_path",
@@ -178,6 +179,16 @@ def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
     if choosing.asks == ORDER:
         touch_links(t.controls.path[row], t.network.path_start, t.network.path_links, choosing.touched)
         t.networks[n].decision_due = True
+
+
+@inlined_rule
+def forget_touched(choosing: Choosing | None) -> None:
+    """Takes away what the last flows of an episode have touched: nobody asks any more, and other networks go on."""
+    if choosing is None:
+        return
+    if choosing.asks == ORDER:
+        for link in range(len(choosing.touched)):
+            choosing.touched[link] = 0
 
 
 @inlined_rule

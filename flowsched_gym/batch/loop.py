@@ -14,6 +14,7 @@ from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import (
     change_links,
     find_question,
+    forget_touched,
     next_change_time,
     review,
     set_path,
@@ -92,6 +93,8 @@ def run(t: View, n: int) -> None:
             _share(t, n)
         else:
             _start(t, n, kind)
+    if net.delivered == net.num_flows:
+        forget_touched(t.choosing)
 
 
 @rule

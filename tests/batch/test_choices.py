@@ -187,3 +187,20 @@ def _tree_flows() -> dict[str, Any]:
     """Returns the columns of one flow on the tree."""
     plain = make_flows([0.0], [1.0], source=[0], destination=[8])
     return {name: getattr(plain, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
+
+
+def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> None:
+    # Flow 0 is alone on the uplink of host 0; in the other network flows 0 and 1 are on other links of one host.
+    ended = make_flows([0.0], [1.0], source=[0], destination=[1])
+    going_on = make_flows([0.0, 0.0, 5.0], [9.0, 9.0, 1.0], source=[0, 0, 7], destination=[1, 1, 8])
+    batch = BatchSimulation(2, 3, tree9(capacity=1.0), Ranked(), asks=Asks.ORDER)
+    batch.load(0, ended)
+    batch.load(1, going_on)
+    batch.run(1)
+    batch.serve_first(1, 0)
+    batch.run(0)
+    batch.run(1)
+
+    assert batch.finished(0)
+    # When flow 2 arrives at 5 s nobody competes with it; flow 0 finishes at 9 s and leaves flow 1 alone.
+    assert batch.finished(1)
