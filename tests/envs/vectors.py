@@ -41,7 +41,17 @@ TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 2, "f": 2, "defer": "to-back", "reward": "lagged"},
         {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 1, "f": 3, "defer": "wait"},
         {"link_gbps": 2.4e-4, "link_delay_us": 5e5, "k": 2, "f": 3, "transport": "tcp", "defer": "wait"},
-    )
+    ),
+    "flowsched/MERPOrder-v0": (
+        {"link_gbps": 8e-9, "f": 3},
+        {"link_gbps": 8e-9, "f": 2, "topology": "tree9"},
+        {"link_gbps": 8e-9, "link_delay_us": 5e5, "f": 4, "topology": "tree9", "reward": "slowdown"},
+    ),
+    "flowsched/MERPRoute-v0": (
+        {"link_gbps": 8e-9},
+        {"link_gbps": 8e-9, "discipline": "ps", "rerouting": "memr", "reward": "fct"},
+        {"link_gbps": 8e-9, "link_delay_us": 5e5, "discipline": "fifo", "rerouting": "conga", "reward": "slowdown"},
+    ),
 }
 """Arguments by id under which flows of whole sizes and times do many things at once.
 

@@ -10,6 +10,7 @@ ROUTE: Final = EnvironmentSpec(
     id="flowsched/MERPRoute-v0",
     description="which path a new flow takes through a fat-tree",
     entry_point="flowsched_gym.systems.merp.route.env:MERPRouteEnv",
+    vector_entry_point="flowsched_gym.systems.merp.route.vector:MERPRouteVectorEnv",
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     policies=(

@@ -112,7 +112,9 @@ class MERPRouteEnv(FlowSchedEnv[int]):
     ```
 
     ## Vectorized environment
-    ``gym.make_vec(id, num_envs=n)`` makes n of these.
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
+    states. Episodes are drawn in Python. The first use on a machine compiles for a minute.
 
     ## Version History
     * v0: Initial version.
