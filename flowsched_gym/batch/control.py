@@ -6,7 +6,7 @@ import numpy.typing as npt
 from flowsched_gym.disciplines import DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.expansion import NEW, hold_until, serve_by_virtual_deadline
+from flowsched_gym.model.rules.expansion import NEW, UNKNOWN, hold_until, serve_by_virtual_deadline
 from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
@@ -63,6 +63,7 @@ def begin_flow(row: int, state: FlowState, own: DisciplineArrays | None) -> None
     elif own.kind == SIZE_CLASSES:
         own.level[row] = level_of_size(state.size[row], own.limits)
     elif own.kind == MERP:
+        own.first[row] = UNKNOWN
         own.level[row] = NEW
     elif own.kind == RANKED:
         own.level[row] = 0
@@ -74,7 +75,7 @@ def moved(row: int, own: DisciplineArrays | None) -> None:
     if own is None:
         return
     if own.kind == MERP:
-        own.level[row] = NEW
+        own.first[row] = UNKNOWN
 
 
 @rule
@@ -147,6 +148,9 @@ def control(
             own.settings,
             own.held,
             own.share,
+            own.links,
+            own.members,
+            own.matches,
         )
     elif own.kind == RANKED:
         order_by_rank(live, count, own.level, arrival, priority)

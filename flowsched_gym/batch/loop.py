@@ -378,9 +378,9 @@ def _share(t: View, n: int) -> None:
         network.path_links,
         state.rate,
         t.residual,
-        t.load,
-        t.open_flows,
         t.links,
+        t.members,
+        t.blocks,
     )
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)

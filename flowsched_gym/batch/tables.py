@@ -14,7 +14,8 @@ from flowsched_gym.batch.choice_tables import ROW, Choosing
 from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER
+from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
 
@@ -74,30 +75,19 @@ TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=Tr
 
 FLOW_FIELDS: Final = (
     # One line for flows that send,
-    *((name, "f8") for name in ("volume", "attained", "remaining", "rate", "review_at", "weight", "rate_cap")),
+    *((name, "f8") for name in ("volume", "attained", "remaining", "rate", "review_at", "weight")),
     ("priority", "i4"),
     ("path", ROW),
-    # and one for those that wait.
-    *((name, "f8") for name in ("arrival_time", "deadline", "size", "grant_time", "completion_time")),
-    ("place", ROW),  # place of its destination among those of the network
     ("admitted", "?"),
+    ("place", ROW),  # place of its destination among those of the network
+    # and one for those that wait.
+    *((name, "f8") for name in ("rate_cap", "arrival_time", "deadline", "size", "grant_time", "completion_time")),
 )
 """What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
 not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
 
 WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 """Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
-
-LINK: Final = np.dtype(
-    [
-        ("residual", "f8"),
-        ("load", "f8"),
-        ("open_flows", "i8"),
-        ("links", ROW),
-    ],
-    align=True,
-)
-"""Scratch of link sharing for a link."""
 
 PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
 """One-way delay and round-trip time of a path in s."""
@@ -143,7 +133,10 @@ class Tables(NamedTuple):
         timers: Pending timers, (num_networks * num_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
-        links: (num_links,) LINK.
+        residual: Scratch of link sharing, (num_links,).
+        links: Likewise, (num_links,) LINK.
+        members: Likewise, (num_active * longest path,) MEMBER.
+        blocks: Likewise, (num_networks * num_rows,) BLOCK.
         nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
         capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
             (num_networks * num_links,).
@@ -176,7 +169,10 @@ class Tables(NamedTuple):
     timers: Rows
     flows: Rows
     windows: Rows
+    residual: FloatArray
     links: Rows
+    members: Rows
+    blocks: Rows
     nominal_capacity: FloatArray
     capacity: FloatArray
     data_capacity: FloatArray
@@ -221,9 +217,9 @@ class View(NamedTuple):
     capacity: FloatArray
     data_capacity: FloatArray
     residual: FloatArray
-    load: FloatArray
-    open_flows: IntArray
-    links: IntArray
+    links: Rows
+    members: Rows
+    blocks: Rows
     path_delay: FloatArray
     round_trip: FloatArray
     place: IntArray
@@ -255,7 +251,7 @@ class View(NamedTuple):
 @inlined_rule
 def view(t: Tables) -> View:
     """Lays out the columns."""
-    flows, links = t.flows, t.links
+    flows = t.flows
     return View(
         t.networks,
         t.destinations,
@@ -280,10 +276,10 @@ def view(t: Tables) -> View:
         Network(t.nominal_capacity, t.path_start, t.path_links),
         t.capacity,
         t.data_capacity,
-        links["residual"],
-        links["load"],
-        links["open_flows"],
-        links["links"],
+        t.residual,
+        t.links,
+        t.members,
+        t.blocks,
         t.paths["delay"],
         t.paths["round_trip"],
         flows["place"],
@@ -357,7 +353,10 @@ def new_tables(
         timers=np.zeros(num_networks * num_active, dtype=TIMER),
         flows=flows,
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
+        residual=np.zeros(topology.num_links),
         links=np.zeros(topology.num_links, dtype=LINK),
+        members=np.zeros(num_active * longest_path(topology.network), dtype=MEMBER),
+        blocks=np.zeros(num_flows, dtype=BLOCK),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),

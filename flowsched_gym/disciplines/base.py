@@ -1,23 +1,29 @@
 """Gives disciplines what they share: the flows that they rule, and arrays for the compiled engine."""
 
 from enum import IntEnum
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.expansion import STALE_LINK, STALE_MEMBER
+from flowsched_gym.model.rules.virtual_deadlines import MATCH
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["KEPT", "BaseDiscipline", "DisciplineArrays", "DisciplineKind"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Records = npt.NDArray[Any]
 
 NO_FLOATS = np.zeros(0)
 NO_TABLE = np.zeros((0, 0))
 NO_INTEGERS = np.zeros(0, dtype=np.int64)
+NO_STALE_LINKS = np.zeros(0, dtype=STALE_LINK)
+NO_STALE_MEMBERS = np.zeros(0, dtype=STALE_MEMBER)
+NO_MATCHES = np.zeros(0, dtype=MATCH)
 
 
 class DisciplineKind(IntEnum):
@@ -50,6 +56,9 @@ class DisciplineArrays(NamedTuple):
         limits: Thresholds in B, (num_queues - 1,).
         weights: Weights of queues, (num_queues,).
         occupancy: Scratch, (num_queues,).
+        links: Scratch, (num_links,) STALE_LINK.
+        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
+        matches: Scratch, (2 * num_flows of a network,) MATCH.
         first: First key, (num_flows,).
         second: Second key, (num_flows,).
         level: Level, queue or rank of each flow, (num_flows,).
@@ -65,6 +74,9 @@ class DisciplineArrays(NamedTuple):
     limits: FloatArray = NO_FLOATS
     weights: FloatArray = NO_FLOATS
     occupancy: IntArray = NO_INTEGERS
+    links: Records = NO_STALE_LINKS
+    members: Records = NO_STALE_MEMBERS
+    matches: Records = NO_MATCHES
     first: FloatArray = NO_FLOATS
     second: FloatArray = NO_FLOATS
     level: IntArray = NO_INTEGERS

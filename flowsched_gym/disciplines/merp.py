@@ -9,8 +9,17 @@ import numpy.typing as npt
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.expansion import NEW, hold_until, serve_by_virtual_deadline
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.rules.expansion import (
+    IN_ORDER,
+    NEW,
+    STALE_LINK,
+    STALE_MEMBER,
+    UNKNOWN,
+    hold_until,
+    serve_by_virtual_deadline,
+)
+from flowsched_gym.model.rules.virtual_deadlines import MATCH
+from flowsched_gym.model.state import FlowState, Network, longest_path
 
 __all__ = ["Merp", "MerpMode"]
 
@@ -65,20 +74,25 @@ class Merp(BaseDiscipline):
         if any(self._gaps) and len(network.capacity) > 1:
             raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
         always = self.data_share < 1
-        longest = int(np.diff(network.path_start.astype(np.int64)).max(initial=1))
         self._virtual_deadline = np.zeros(len(state.size))
-        self._on_link = np.zeros((len(state.size), longest))
+        self._on_link = np.zeros((len(state.size), longest_path(network)))
         self._standing = np.zeros(len(state.size), dtype=np.int64)
         self._settings = np.array([*self._gaps, float(always)])
         self._held = np.zeros(num_networks)
+        num_rows = len(state.size) // num_networks
+        self._links = np.zeros(len(network.capacity), dtype=STALE_LINK)
+        self._links["first"] = IN_ORDER
+        self._members = np.zeros(num_rows * longest_path(network), dtype=STALE_MEMBER)
+        self._matches = np.zeros(2 * num_rows, dtype=MATCH)
 
     def begin_flow(self, row: int) -> None:
         """Knows nothing of a flow yet."""
+        self._virtual_deadline[row] = UNKNOWN
         self._standing[row] = NEW
 
     def moved(self, row: int) -> None:
         """Orders the links of the new path anew."""
-        self._standing[row] = NEW
+        self._virtual_deadline[row] = UNKNOWN
 
     def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
         """Ranks by effective virtual deadline."""
@@ -101,6 +115,9 @@ class Merp(BaseDiscipline):
             self._settings,
             self._held,
             self._strict,
+            self._links,
+            self._members,
+            self._matches,
         )
 
     def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
@@ -119,6 +136,9 @@ class Merp(BaseDiscipline):
                 level=self._standing,
                 table=self._on_link,
                 held=self._held,
+                links=self._links,
+                members=self._members,
+                matches=self._matches,
             )
         )
 

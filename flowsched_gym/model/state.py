@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FlowState", "Network", "new_flow_state"]
+__all__ = ["FlowState", "Network", "longest_path", "new_flow_state"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -63,3 +63,8 @@ def new_flow_state(
         remaining=volume.copy(),
         rate=np.zeros(len(size)),
     )
+
+
+def longest_path(network: Network) -> int:
+    """Returns the largest number of links of a path, at least 1."""
+    return int((network.path_start[1:] - network.path_start[:-1]).max(initial=1))

@@ -13,8 +13,8 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.progress import advance, next_event_time
-from flowsched_gym.model.rules.sharing import share_links
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER, share_links
+from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.simulation.clock import Clock
 from flowsched_gym.simulation.paths import Paths
 
@@ -82,9 +82,9 @@ class LinkSharing:
             network.path_links,
             state.rate,
             np.zeros(num_links),
-            np.zeros(num_links),
-            np.zeros(num_links, dtype=np.int64),
-            np.zeros(num_links, dtype=np.int64),
+            np.zeros(num_links, dtype=LINK),
+            np.zeros(num_flows * longest_path(network), dtype=MEMBER),
+            np.zeros(num_flows, dtype=BLOCK),
         )
 
     def start(self, rows: list[int]) -> None:

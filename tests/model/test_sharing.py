@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER, share_links
 
 ROUNDING = 1e-9
 
@@ -46,7 +46,7 @@ def rates(network: Network) -> npt.NDArray[np.float64]:
     """Shares the links; the scratch arrays must be left clean, and the flows sorted."""
     num_flows, num_links = len(network.paths), len(network.capacity)
     live, rate = np.arange(num_flows)[::-1].copy(), np.full(num_flows, np.nan)
-    load, open_flows = np.zeros(num_links), np.zeros(num_links, dtype=np.int64)
+    links = np.zeros(num_links, dtype=LINK)
     share_links(
         live,
         num_flows,
@@ -60,13 +60,13 @@ def rates(network: Network) -> npt.NDArray[np.float64]:
         np.concatenate(network.paths),
         rate,
         np.zeros(num_links),
-        load,
-        open_flows,
-        np.zeros(num_links, dtype=np.int64),
+        links,
+        np.zeros(sum(len(path) for path in network.paths), dtype=MEMBER),
+        np.zeros(num_flows, dtype=BLOCK),
     )
     assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
-    assert not load.any()
-    assert not open_flows.any()
+    assert not links["load"].any()
+    assert not links["open_flows"].any()
     return rate
 
 

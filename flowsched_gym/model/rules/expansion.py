@@ -1,78 +1,44 @@
-"""Orders flows by virtual deadlines, so that the largest expansion ratio (slowdown) is smallest (MERP, Algorithm 2).
+"""Serves flows by virtual deadlines, so that the largest expansion ratio (slowdown) is smallest (MERP).
 
-On one link: the flow that would have the smallest ratio if it were served last goes last; then the same among the
-others. Its ratio is ``((now - arrival) * capacity + remaining bytes of all, its own included) / size``, with the
-original size below. Equal ratios: last goes the flow with the larger ``remaining * size``, then the later arrival, then
-the higher row. The virtual deadline of a flow is when it would finish if served in that order.
+``virtual_deadlines`` orders the flows of one link (Algorithm 2). On many links a flow's effective virtual deadline is
+the latest over its path: that of its smallest expected service rate.
 """
+
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import allocating_rule, rule
+from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
 
-__all__ = ["NEW", "goes_later", "hold_until", "serve_by_virtual_deadline", "virtual_deadlines"]
-
-NEW, WAITING, HEAD = 0, 1, 2
-"""Standings of a flow: not ordered yet, ordered, ordered and the first of its network."""
+__all__ = ["IN_ORDER", "NEW", "STALE_LINK", "STALE_MEMBER", "UNKNOWN", "hold_until", "serve_by_virtual_deadline"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Records = npt.NDArray[Any]
+
+UNKNOWN: Final = -1.0
+"""Stands for an effective virtual deadline that has not been found yet."""
+
+NEW, WAITING, HEAD = 0, 1, 2
+"""Standings of a flow: never ordered, ordered, ordered and the first of its network."""
+
+IN_ORDER, NOBODY = -2, -1
+"""In place of the first flow of a stale link: the link is not stale, or has no flow yet."""
+
+MANY: Final = 128
+"""Flows of a link from which on a tournament finds their order sooner than comparing all."""
+
+STALE_LINK: Final = np.dtype([("first", "i8"), ("stale", "i8")])
+"""First of the members of a link that is ordered anew, ``IN_ORDER`` before and after; and the links that are."""
+
+STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), ("ordered", "i8")])
+"""A flow that crosses a stale link, as which step of its path, and the next member; and rows in their order."""
 
 
 @rule
-def virtual_deadlines(
-    now: float,
-    capacity: float,
-    rows: IntArray,
-    size: FloatArray,
-    arrival: FloatArray,
-    remaining: FloatArray,
-    virtual_deadline: FloatArray,
-) -> None:
-    """Orders the flows of one link, and finds when each would finish on it.
-
-    Args:
-        now: Time in s.
-        capacity: Capacity of the link in B/s.
-        rows: Rows of the flows on the link; reordered, first to be served first.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
-        virtual_deadline: Receives absolute times in s.
-    """
-    total = 0.0
-    for place in range(len(rows)):
-        total += remaining[rows[place]]
-    for last in range(len(rows) - 1, -1, -1):
-        chosen, least = 0, np.inf
-        for place in range(last + 1):
-            row = rows[place]
-            ratio = ((now - arrival[row]) * capacity + total) / size[row]
-            if ratio < least or (ratio == least and goes_later(row, rows[chosen], size, arrival, remaining)):
-                chosen, least = place, ratio
-        row = rows[chosen]
-        rows[chosen] = rows[last]
-        rows[last] = row
-        virtual_deadline[row] = now + total / capacity
-        total -= remaining[row]
-
-
-@rule
-def goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, remaining: FloatArray) -> bool:
-    """Breaks a tie of ratios: the larger ``remaining * size`` goes later, then the later arrival, the higher row."""
-    work, other_work = remaining[row] * size[row], remaining[other] * size[other]
-    if work != other_work:
-        later = work > other_work
-    elif arrival[row] != arrival[other]:
-        later = arrival[row] > arrival[other]
-    else:
-        later = row > other
-    return bool(later)
-
-
-@allocating_rule
 def serve_by_virtual_deadline(
     now: float,
     n: int,
@@ -93,6 +59,9 @@ def serve_by_virtual_deadline(
     settings: FloatArray,
     held: FloatArray,
     strict: bool,
+    links: Records,
+    members: Records,
+    matches: Records,
 ) -> None:
     """Serves the earliest effective virtual deadline first: the latest over the links of a flow's path.
 
@@ -113,23 +82,30 @@ def serve_by_virtual_deadline(
         priority: Receives the places in the order.
         admitted: Receives who may send: nobody during a detection gap; in strict mode only flows that are first on
             every link of their path.
-        virtual_deadline: Effective virtual deadlines in s; kept from event to event.
+        virtual_deadline: Effective virtual deadlines in s, ``UNKNOWN`` for a flow that is new or has a new path; kept
+            from event to event.
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
-        standing: ``NEW``, ``WAITING`` or ``HEAD``; kept from event to event.
+        standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap; kept from event to event.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event.
         held: Until when, in s, nobody sends, (num_networks,); kept from event to event.
         strict: Whether flows send only where they are first.
+        links: Scratch, (num_links,) STALE_LINK.
+        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
+        matches: Scratch, (2 * num_flows of a network,) MATCH.
     """
-    fresh = False
-    stale = np.full(len(capacity), settings[2] > 0.0)
+    always = settings[2] > 0.0
+    num_stale = 0
     for place in range(count):
         row = live[place]
-        if standing[row] == NEW:
-            fresh = True
+        if virtual_deadline[row] == UNKNOWN or always:
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
-                stale[path_links[step]] = True
-    if fresh or settings[2] > 0.0:
+                link = path_links[step]
+                if links["first"][link] == IN_ORDER:
+                    links["first"][link] = NOBODY
+                    links["stale"][num_stale] = link
+                    num_stale += 1
+    if num_stale > 0:
         _order_links(
             now,
             live,
@@ -141,9 +117,12 @@ def serve_by_virtual_deadline(
             capacity,
             path_start,
             path_links,
-            stale,
             virtual_deadline,
             on_link,
+            links,
+            num_stale,
+            members,
+            matches,
         )
     for place in range(1, count):
         row = live[place]
@@ -152,6 +131,26 @@ def serve_by_virtual_deadline(
             live[hole] = live[hole - 1]
             hole -= 1
         live[hole] = row
+    for place in range(count):
+        priority[live[place]] = place
+    if settings[0] > 0.0 or settings[1] > 0.0:
+        _wait_for_detection(now, n, live, count, admitted, standing, settings, held)
+    if strict:
+        _admit_the_first(live, count, path, path_start, path_links, admitted, links)
+
+
+@rule
+def _wait_for_detection(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    admitted: BoolArray,
+    standing: IntArray,
+    settings: FloatArray,
+    held: FloatArray,
+) -> None:
+    """Admits nobody for a while after a flow that waited has become the first."""
     first = standing[live[0]]
     if first != HEAD:
         gap = settings[0]
@@ -159,17 +158,35 @@ def serve_by_virtual_deadline(
             if standing[live[place]] == HEAD:
                 gap = settings[1]
         held[n] = now + gap if first == WAITING else now
-    taken = np.zeros(len(capacity), dtype=np.bool_)
     for place in range(count):
         row = live[place]
         standing[row] = HEAD if place == 0 else WAITING
-        priority[row] = place
         admitted[row] = held[n] <= now
-        if strict:
-            for step in range(path_start[path[row]], path_start[path[row] + 1]):
-                admitted[row] = admitted[row] and not taken[path_links[step]]
-            for step in range(path_start[path[row]], path_start[path[row] + 1]):
-                taken[path_links[step]] = True
+
+
+@rule
+def _admit_the_first(
+    live: IntArray,
+    count: int,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    admitted: BoolArray,
+    links: Records,
+) -> None:
+    """Admits no flow that is not the first on every link of its path."""
+    taken = links["first"]
+    for place in range(count):
+        row = live[place]
+        admitted[row] = True
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            admitted[row] = admitted[row] and taken[path_links[step]] == IN_ORDER
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            taken[path_links[step]] = NOBODY
+    for place in range(count):
+        row = live[place]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            taken[path_links[step]] = IN_ORDER
 
 
 @rule
@@ -191,7 +208,7 @@ def _is_behind(row: int, other: int, virtual_deadline: FloatArray, arrival: Floa
     return bool(behind)
 
 
-@allocating_rule
+@rule
 def _order_links(
     now: float,
     live: IntArray,
@@ -203,36 +220,50 @@ def _order_links(
     capacity: FloatArray,
     path_start: IntArray,
     path_links: IntArray,
-    stale: BoolArray,
     virtual_deadline: FloatArray,
     on_link: FloatArray,
+    links: Records,
+    num_stale: int,
+    members: Records,
+    matches: Records,
 ) -> None:
-    """Orders the flows of each stale link, and finds the effective virtual deadlines of all live flows."""
-    place_of = np.zeros(len(capacity) + 1, dtype=np.int64)
-    for place in range(count):
-        for step in range(path_start[path[live[place]]], path_start[path[live[place]] + 1]):
-            place_of[path_links[step] + 1] += 1
-    for link in range(len(capacity)):
-        place_of[link + 1] += place_of[link]
-    rows_of = np.empty(place_of[-1], dtype=np.int64)
-    filled = place_of[:-1].copy()
-    for place in range(count):
+    """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one."""
+    first, stale = links["first"], links["stale"]
+    num_members = 0
+    for place in range(count - 1, -1, -1):
         row = live[place]
-        for step in range(path_start[path[row]], path_start[path[row] + 1]):
-            rows_of[filled[path_links[step]]] = row
-            filled[path_links[step]] += 1
-    for link in range(len(capacity)):
-        rows = rows_of[place_of[link] : place_of[link + 1]]
-        if not stale[link] or len(rows) == 0:
-            continue
-        virtual_deadlines(now, capacity[link], rows, size, arrival, remaining, virtual_deadline)
-        for row in rows:
-            first = path_start[path[row]]
-            for step in range(first, path_start[path[row] + 1]):
-                if path_links[step] == link:
-                    on_link[row, step - first] = virtual_deadline[row]
-    for place in range(count):
-        row = live[place]
+        begin = path_start[path[row]]
+        for step in range(begin, path_start[path[row] + 1]):
+            link = path_links[step]
+            if first[link] != IN_ORDER:
+                members["row"][num_members] = row
+                members["step"][num_members] = step - begin
+                members["next"][num_members] = first[link]
+                first[link] = num_members
+                num_members += 1
+    for place in range(num_stale):
+        link = stale[place]
+        rows = members["ordered"]
+        count_on_link = 0
+        member = first[link]
+        while member != NOBODY:
+            rows[count_on_link] = members["row"][member]
+            count_on_link += 1
+            member = members["next"][member]
+        if count_on_link < MANY:
+            virtual_deadlines(now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline)
+        else:
+            virtual_deadlines_of_many(
+                now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline, matches
+            )
+        member = first[link]
+        while member != NOBODY:
+            row = members["row"][member]
+            on_link[row, members["step"][member]] = virtual_deadline[row]
+            member = members["next"][member]
+        first[link] = IN_ORDER
+    for member in range(num_members):
+        row = members["row"][member]
         virtual_deadline[row] = 0.0
         for step in range(path_start[path[row] + 1] - path_start[path[row]]):
             virtual_deadline[row] = max(virtual_deadline[row], on_link[row, step])

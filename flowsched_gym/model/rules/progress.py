@@ -77,15 +77,19 @@ def advance(
     num_crossed = 0
     for place in range(count):
         row = live[place]
+        if rate[row] == 0.0:
+            live[kept] = row
+            kept += 1
+            continue
         sent = attained[row] + rate[row] * elapsed
         slip = rate[row] * (now * TIME_TOLERANCE) + volume[row] * SIZE_TOLERANCE
-        if rate[row] > 0.0 and volume[row] - sent <= slip:
+        if volume[row] - sent <= slip:
             attained[row] = volume[row]
             remaining[row] = 0.0
             rate[row] = 0.0
             num_finished = insert_sorted(finished, num_finished, row)
             continue
-        if rate[row] > 0.0 and review_at[row] - sent <= slip:
+        if review_at[row] - sent <= slip:
             sent = review_at[row]
             num_crossed = insert_sorted(crossed, num_crossed, row)
         attained[row] = sent
