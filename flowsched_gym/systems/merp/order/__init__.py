@@ -10,6 +10,7 @@ ORDER: Final = EnvironmentSpec(
     id="flowsched/MERPOrder-v0",
     description="which of the flows that compete for a link goes first",
     entry_point="flowsched_gym.systems.merp.order.env:MERPOrderEnv",
+    vector_entry_point="flowsched_gym.systems.merp.order.vector:MERPOrderVectorEnv",
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
     policies=(

@@ -2,7 +2,7 @@
 
 import os
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from flowsched_gym.disciplines import Ranked
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, OrderQuestion
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.flows import flow_source
@@ -24,6 +25,8 @@ from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.workload import Workload, WorkloadSource
 
 __all__ = ["MERPOrderEnv"]
+
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 
 class MERPOrderEnv(FlowSchedEnv[int]):
@@ -182,6 +185,15 @@ class MERPOrderEnv(FlowSchedEnv[int]):
         """Capacity of a link in B/s."""
         return gbps_to_capacity(self.config.link_gbps)
 
+    def ideal_fct(self, path: npt.NDArray[np.integer[Any]], volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns what flows take alone on the empty network, in s.
+
+        Args:
+            path: Rows of the path table, (num_flows,).
+            volume: Bytes on the wire, (num_flows,).
+        """
+        return isolated_fct(self._topology, path.astype(np.int64), volume, IDEAL, needs_token=False)
+
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions do what they say, (f,) bool."""
         first = max(self._f - self._num_competing(), 0)
@@ -191,14 +203,8 @@ class MERPOrderEnv(FlowSchedEnv[int]):
         """Builds the simulation of an episode, in which flows are served by ranks."""
         if workload.link_changes is not None:
             raise ConfigError("the episode drawn has link changes: the links of this environment stay up")
-        simulation = Simulation(workload, self._topology, Ranked(), asks=Asks.ORDER)
-        ideal_fct = isolated_fct(
-            self._topology,
-            simulation.controls.path,
-            simulation.state.volume,
-            simulation.transport,
-            needs_token=False,
-        )
+        simulation = Simulation(workload, self._topology, Ranked(), transport=IDEAL, asks=Asks.ORDER)
+        ideal_fct = self.ideal_fct(simulation.controls.path, simulation.state.volume)
         self._payments = OrderPayments(workload.arrival_time, ideal_fct)
         self._empty_slot_choices = 0
         self._see = OrderObservation(self.layout, simulation, ideal_fct)
