@@ -1,8 +1,8 @@
 """Compares plain means of long runs with queueing theory: FIFO and AuTO's multi-level queues on one link.
 
 ``python -m benchmarks.paper.queues`` prints a table in a few minutes. Thresholds are the best for each distribution,
-load and four queues; the interval is a 95 % bootstrap interval over runs. All rows meet the same seeds, so their gaps go
-together. Heavy tails make plain means noisy: the tests (``tests/theory/test_multilevel.py``) take the noise out of
+load and four queues; the interval is a 95 % bootstrap interval over runs. All rows meet the same seeds, so their gaps
+go together. Heavy tails make plain means noisy: the tests (``tests/theory/test_multilevel.py``) take the noise out of
 shorter runs.
 """
 
