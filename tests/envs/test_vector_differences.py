@@ -12,6 +12,7 @@ import pytest
 
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.questions import PathQuestion
 from flowsched_gym.simulation import Simulation, destination, link_sharing, senders, simulation
 from flowsched_gym.simulation.clock import Clock, RowSchedule
 from flowsched_gym.simulation.decisions import Decisions
@@ -112,6 +113,7 @@ def take_first_path(take: Callable[..., int]) -> Callable[..., int]:
     def altered(self: Simulation, choice: int) -> int:
         question, paths = self.question, self._paths
         assert paths is not None
+        assert isinstance(question, PathQuestion)
         row, first, last = question
         before = int(self.controls.path[row])
         for path in range(first, last):

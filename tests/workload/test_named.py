@@ -142,7 +142,8 @@ def test_failures_leave_the_flows_of_the_fat_tree_as_they_are() -> None:
 def test_the_sizes_change_field_by_field_and_the_load_stays(overrides: dict[str, object], sizes: Distribution) -> None:
     config = make_workload("poisson-tree", load=0.4, num_flows=70, **overrides)
 
-    assert (config.size, config.load, config.offered_load) == (sizes, 0.4, pytest.approx(0.4))
+    assert (config.size, config.load) == (sizes, 0.4)
+    assert config.offered_load == pytest.approx(0.4)
     assert config.draw(0).num_flows == 70
     assert sizes.mean == config.size.mean
 

@@ -64,7 +64,8 @@ def source_of(**arguments: Any) -> PoissonWorkload:
 def test_arguments_change_the_named_workload() -> None:
     source = source_of(load=0.4, flows=70, link_gbps=10.0, failures=2)
 
-    assert (source.offered_load, source.num_flows, source.capacity) == (pytest.approx(0.4), 70, 1.25e9)
+    assert (source.num_flows, source.capacity) == (70, 1.25e9)
+    assert source.offered_load == pytest.approx(0.4)
     assert source.failures is not None
     assert source.failures.count == 2
     assert source_of(failures=0, workload="poisson-fat-tree-failures").failures is None
