@@ -139,3 +139,44 @@ def test_three_flows_on_a_line_of_two_links_share_as_in_the_textbook() -> None:
     assert rates(network._replace(admitted=np.array([False, True, True]))).tolist() == [0.0, 1.0, 2.0]
     assert rates(network._replace(priority=np.array([1, 0, 0]))).tolist() == [0.0, 1.0, 2.0]
     assert rates(network._replace(priority=np.array([0, 1, 1]))).tolist() == pytest.approx([1.0, 0.0, 1.0])
+
+
+def filled_plainly(network: Network) -> list[float]:
+    """Fills one priority by looking at all links and all flows in every round, with the same roundings."""
+    residual = network.capacity.tolist()
+    on_link = [[row for row, path in enumerate(network.paths) if link in path] for link in range(len(residual))]
+    load = [sum(network.weight[row] for row in rows) for rows in on_link]
+    touched = list(dict.fromkeys(link for path in network.paths for link in path))
+    rate: dict[int, float] = {}
+    while len(rate) < len(network.paths):
+        unfixed = [link for link in touched if any(row not in rate for row in on_link[link])]
+        level, tightest = min((residual[link] / load[link], touched.index(link)) for link in unfixed)
+        capped = [
+            row
+            for row in range(len(network.paths))
+            if row not in rate and network.rate_cap[row] <= level * network.weight[row]
+        ]
+        for row in capped or [row for row in on_link[touched[tightest]] if row not in rate]:
+            rate[row] = min(level * network.weight[row], network.rate_cap[row])
+            for link in network.paths[row]:
+                residual[link] = max(residual[link] - rate[row], 0.0)
+                load[link] -= network.weight[row]
+    return [rate[row] for row in range(len(network.paths))]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("capped", [False, True])
+def test_many_flows_are_filled_as_round_by_round_to_the_last_bit(weighted: bool, capped: bool) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        num_links, num_flows = int(rng.integers(5, 40)), int(rng.integers(10, 80))
+        network = Network(
+            capacity=rng.integers(1, 4, num_links).astype(float),
+            paths=[rng.permutation(num_links)[: rng.integers(1, 6)].tolist() for _ in range(num_flows)],
+            priority=np.zeros(num_flows, dtype=np.int64),
+            weight=rng.integers(1, 4, num_flows) / 3 if weighted else np.ones(num_flows),
+            rate_cap=rng.integers(1, 9, num_flows) / 10 if capped else np.full(num_flows, np.inf),
+            admitted=np.ones(num_flows, dtype=np.bool_),
+        )
+
+        assert rates(network).tolist() == filled_plainly(network)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -98,23 +99,36 @@ def test_the_order_is_that_of_the_exact_solution(case: dict[str, Any]) -> None:
     assert ratios.tolist() == pytest.approx(case["er"], rel=TOLERANCE)
 
 
+def ratios_of_all_orders(
+    size: npt.NDArray[np.int64], waited: npt.NDArray[np.int64], remaining: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Returns the ratios of every order on a link of capacity 1, largest first.
+
+    They are quotients of small whole numbers: equal ones are equal in float64 and others are not.
+    """
+    orders = np.array(list(itertools.permutations(range(len(size)))))
+    ratios = (np.cumsum(remaining[orders], axis=1) + waited[orders]) / size[orders]
+    return -np.sort(-ratios, axis=1)
+
+
 def test_no_order_has_a_smaller_largest_ratio_nor_a_smaller_next() -> None:
     rng = np.random.default_rng(4)
-    for _ in range(300):
-        count = int(rng.integers(1, 7))
-        size = rng.integers(1, 12, count).astype(float)
-        arrival = -rng.integers(0, 8, count).astype(float)
-        remaining = np.ceil(size * rng.random(count))
-        deadline = order_of(0.0, 1.0, size.tolist(), arrival.tolist(), remaining.tolist())[1]
-        ours = sorted((deadline - arrival) / size, reverse=True)
-        best = min(
-            sorted(
-                ((np.cumsum(remaining[list(order)]) - arrival[list(order)]) / size[list(order)]).tolist(), reverse=True
-            )
-            for order in itertools.permutations(range(count))
+    for _ in range(1000):
+        count = int(rng.integers(1, 8))
+        size, waited = rng.integers(1, 12, count), rng.integers(0, 8, count)
+        remaining = np.ceil(size * rng.random(count)).astype(np.int64)
+        order = order_of(0.0, 1.0, *(column.astype(float).tolist() for column in (size, -waited, remaining)))[0]
+        ours = sorted(
+            (
+                Fraction(int(remaining[order[: place + 1]].sum() + waited[flow]), int(size[flow]))
+                for place, flow in enumerate(order)
+            ),
+            reverse=True,
         )
 
-        assert ours == pytest.approx(best, rel=1e-12)
+        best = min(map(tuple, ratios_of_all_orders(size, waited, remaining)))
+
+        assert [float(ratio) for ratio in ours] == list(best)
 
 
 @pytest.mark.parametrize(
