@@ -32,7 +32,18 @@ LOGGER: Final = logging.getLogger(__name__)
 PATIENCE: float = 0.25
 """Time in s that a patient rule may take as a plain function before it is compiled, which takes 0.1 to 1 s."""
 PATIENT: Final = frozenset(
-    f"flowsched_gym.model.rules.{name}" for name in ("observation", "progress", "sharing", "tokens", "transport")
+    f"flowsched_gym.model.rules.{name}"
+    for name in (
+        "competing",
+        "contenders",
+        "observation",
+        "ordering",
+        "progress",
+        "sharing",
+        "slowdowns",
+        "tokens",
+        "transport",
+    )
 )
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
 LONGEST_PATIENT: Final = 10_000
