@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.questions import Asks, Period
 from flowsched_gym.model.routes import Routes, RoutingKind, new_routes
 from flowsched_gym.routing import Routing
 
@@ -22,6 +22,8 @@ CHOICES: Final = np.dtype(
         ("next_change", "i8"),  # place of the next change of a link among those of the network
         ("num_changes", "i8"),
         ("first_asked", "i8"),  # place of the first flow that is asked about
+        ("periods", "i8"),  # periods that have begun
+        ("counted", "i8"),  # flows that had been delivered when the last one began
         ("num_asked", "i8"),  # flows that are asked about: which goes first, or, one after the other, by which path
     ],
     align=True,
@@ -47,6 +49,8 @@ class Choosing(NamedTuple):
         flowlet_gap: Pause in s after which a flow chooses anew, under CONGA.
         asks: About what an agent is asked, an ``Asks``.
         moves: Whether paths change.
+        seconds: Length of a period in s, inf where flows are counted.
+        flows: Flows that finish in a period, 0 where time is measured.
     """
 
     choices: Rows
@@ -60,6 +64,8 @@ class Choosing(NamedTuple):
     flowlet_gap: float
     asks: int
     moves: bool
+    seconds: float
+    flows: int
 
 
 def new_choosing(
@@ -71,6 +77,7 @@ def new_choosing(
     most_changes: int,
     routing: Routing | None,
     asks: Asks,
+    period: Period | None,
 ) -> Choosing:
     """Makes room for networks without flows; see ``Choosing``. Without a routing, paths stay."""
     moves = routing is not None
@@ -87,4 +94,6 @@ def new_choosing(
         flowlet_gap=0.0 if routing is None else routing.flowlet_gap,
         asks=int(asks),
         moves=moves,
+        seconds=np.inf if period is None or period.seconds is None else float(period.seconds),
+        flows=0 if period is None or period.flows is None else int(period.flows),
     )

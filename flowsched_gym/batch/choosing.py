@@ -22,11 +22,15 @@ from flowsched_gym.model.rules.routing import choose_path, review_paths
 from flowsched_gym.model.state import Network
 
 __all__ = [
+    "asks_for_periods",
+    "begin_period",
     "change_links",
     "choose",
+    "count_delivered",
     "find_question",
     "forget_touched",
     "next_change_time",
+    "next_period_time",
     "review",
     "set_path",
     "take_note_of_quiet",
@@ -36,6 +40,7 @@ __all__ = [
 
 ORDER: Final = int(Asks.ORDER)
 PATH: Final = int(Asks.PATH)
+PERIOD: Final = int(Asks.PERIOD)
 CONGA: Final = int(RoutingKind.CONGA)
 START: Final = int(EventKind.START)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
@@ -51,6 +56,48 @@ def next_change_time(n: int, choosing: Choosing | None) -> float:
         return np.inf
     time: float = choosing.changes[n * choosing.most_changes + choices.next_change].time
     return time
+
+
+@inlined_rule
+def next_period_time(n: int, choosing: Choosing | None) -> float:
+    """Returns when the next period of a network begins by the clock, an absolute time in s; inf for never."""
+    if choosing is None:
+        return np.inf
+    if choosing.asks != PERIOD:
+        return np.inf
+    periods = choosing.choices[n].periods
+    return periods * choosing.seconds if periods > 0 else 0.0
+
+
+@inlined_rule
+def begin_period(t: View, n: int, choosing: Choosing | None) -> None:
+    """Begins a period, and asks."""
+    if choosing is None:
+        return
+    choices = choosing.choices[n]
+    choices.periods += 1
+    choices.counted = t.networks[n].delivered
+    choices.num_asked = 1
+    t.networks[n].decision_due = True
+
+
+@inlined_rule
+def count_delivered(t: View, n: int, choosing: Choosing | None) -> None:
+    """Begins a period where enough flows have been delivered."""
+    if choosing is None:
+        return
+    counts = choosing.asks == PERIOD and choosing.flows > 0
+    if counts and t.networks[n].delivered - choosing.choices[n].counted >= choosing.flows:
+        begin_period(t, n, choosing)
+
+
+@inlined_rule
+def asks_for_periods(choosing: Choosing | None) -> bool:
+    """Tells whether an agent is asked after each period."""
+    if choosing is None:
+        return False
+    asks: bool = choosing.asks == PERIOD
+    return asks
 
 
 @inlined_rule

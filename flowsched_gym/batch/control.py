@@ -60,6 +60,7 @@ def begin_flow(row: int, state: FlowState, own: DisciplineArrays | None) -> None
     elif own.kind == FEEDBACK:
         own.level[row] = 0
         own.entered[row] = state.arrival_time[row]
+        own.pinned[row] = -1
     elif own.kind == SIZE_CLASSES:
         own.level[row] = level_of_size(state.size[row], own.limits)
     elif own.kind == MERP:
@@ -111,7 +112,19 @@ def control(
     elif own.kind == LAS:
         share_least_attained(now, live, count, state.attained, state.rate, priority)
     elif own.kind == FEEDBACK:
-        level_by_attained(now, live, count, state.attained, own.limits, own.level, own.entered, controls.review_at)
+        level_by_attained(
+            now,
+            live,
+            count,
+            state.attained,
+            own.table,
+            n * own.num_groups,
+            own.group,
+            own.pinned,
+            own.level,
+            own.entered,
+            controls.review_at,
+        )
         head_of_each_level(live, count, own.level, own.entered, priority, own.share)
     elif own.kind == SIZE_CLASSES:
         head_of_each_level(live, count, own.level, arrival, priority, own.share)

@@ -66,6 +66,7 @@ def load(
         state.arrival_time[row] = arrival_time[i]
         state.deadline[row] = arrival_time[i] + deadline_span[i]
         t.controls.path[row] = path[i]
+        t.controls.rate_cap[row] = np.inf
         t.grant_time[row] = np.nan
         t.completion_time[row] = np.nan
         time = request_time_of(t, row)

@@ -12,10 +12,14 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import (
+    asks_for_periods,
+    begin_period,
     change_links,
+    count_delivered,
     find_question,
     forget_touched,
     next_change_time,
+    next_period_time,
     review,
     set_path,
     take_note_of_quiet,
@@ -37,7 +41,7 @@ from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
 from flowsched_gym.model.state import Network
 
-__all__ = ["Deed", "act_one", "grant", "hold", "postpone", "put_first", "run", "run_many", "take_path"]
+__all__ = ["Deed", "act_one", "go_on", "grant", "hold", "postpone", "put_first", "run", "run_many", "take_path"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -48,7 +52,8 @@ TOKEN_RETURN: Final = int(EventKind.TOKEN_RETURN)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 ARRIVAL: Final = int(EventKind.ARRIVAL)
 START: Final = int(EventKind.START)
-RESUME: Final = int(EventKind.EXPIRY)
+RESUME: Final = int(EventKind.RESUME)
+EXPIRY: Final = int(EventKind.EXPIRY)
 """The end of a sender's pause, a start too; this number only sorts it behind the starts of its instant."""
 DECISION: Final = int(EventKind.DECISION)
 SHARING: Final = int(EventKind.SHARING)
@@ -62,10 +67,11 @@ class Deed(IntEnum):
     HOLD = 2
     PUT_FIRST = 3
     TAKE_PATH = 4
+    GO_ON = 5
 
 
-GRANT, POSTPONE, PUT_FIRST, TAKE_PATH = (
-    int(deed) for deed in (Deed.GRANT, Deed.POSTPONE, Deed.PUT_FIRST, Deed.TAKE_PATH)
+GRANT, POSTPONE, PUT_FIRST, TAKE_PATH, GO_ON = (
+    int(deed) for deed in (Deed.GRANT, Deed.POSTPONE, Deed.PUT_FIRST, Deed.TAKE_PATH, Deed.GO_ON)
 )
 
 
@@ -74,7 +80,7 @@ def run(t: View, n: int) -> None:
     """Runs a network until a decision is asked or all flows are delivered."""
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < net.num_flows:
-        kind = _next_event(t.timers, net, next_change_time(n, t.choosing))
+        kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
         if kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0):
             _settle(t, n)
         if kind == COMPLETION:
@@ -91,6 +97,8 @@ def run(t: View, n: int) -> None:
             _find_asking(t, n)
         elif kind == SHARING:
             _share(t, n)
+        elif kind == EXPIRY:
+            begin_period(t, n, t.choosing)
         else:
             _start(t, n, kind)
     if net.delivered == net.num_flows:
@@ -106,7 +114,7 @@ def run_many(tables: Tables, numbers: IntArray) -> None:
 
 
 @inlined_rule
-def _next_event(timers: Rows, net: Row, change_time: float) -> int:
+def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) -> int:
     """Moves the clock of a network to its next event, and returns the kind of that: the smallest of its instant."""
     time = net.wake
     kind = COMPLETION
@@ -121,6 +129,9 @@ def _next_event(timers: Rows, net: Row, change_time: float) -> int:
     if net.request_time < time or (net.request_time == time and kind > ARRIVAL):
         time = net.request_time
         kind = ARRIVAL
+    if period_time < time:
+        time = period_time
+        kind = EXPIRY
     if time > net.now:
         if net.decision_due:
             return DECISION
@@ -195,6 +206,20 @@ def take_path(t: View, n: int, choice: int, choosing: Choosing | None) -> int:
     return row
 
 
+@inlined_rule
+def go_on(t: View, n: int, choosing: Choosing | None) -> int:
+    """Begins a period, with the controls as they are now; returns the network's first row."""
+    if choosing is None:
+        return NOBODY
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    choices.num_asked = 0
+    net.asking = NOBODY
+    net.sharing_due = True
+    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
+    return n * t.num_rows
+
+
 @rule
 def act_one(tables: Tables, n: int, what: int, slot: int) -> int:
     """Decides, called from Python, by the number of a ``Deed``; returns the row, or the network's first."""
@@ -207,6 +232,8 @@ def act_one(tables: Tables, n: int, what: int, slot: int) -> int:
         return put_first(t, n, slot, t.own, t.choosing)
     if what == TAKE_PATH:
         return take_path(t, n, slot, t.choosing)
+    if what == GO_ON:
+        return go_on(t, n, t.choosing)
     hold(t, n)
     return n * t.num_rows
 
@@ -215,6 +242,8 @@ def act_one(tables: Tables, n: int, what: int, slot: int) -> int:
 def _find_asking(t: View, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
+    if asks_for_periods(t.choosing):
+        _settle(t, n)
     find_question(t, n, t.choosing)
     for place in range(net.num_destinations):
         d = t.destinations[n * t.num_places + place]
@@ -287,6 +316,7 @@ def _deliver(t: View, n: int) -> None:
             d.held = False
             net.decision_due = True
         row = take_timer(t, n, TOKEN_RETURN)
+    count_delivered(t, n, t.choosing)
 
 
 @inlined_rule

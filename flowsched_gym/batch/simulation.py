@@ -14,7 +14,7 @@ from flowsched_gym.disciplines import BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
+from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.liveness import path_is_live
 from flowsched_gym.model.rules.transport import wire_volume
@@ -41,7 +41,9 @@ class BatchSimulation:
         num_places: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
         routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone, and links
             stay up.
-        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing, ``PERIOD`` a
+            period.
+        period: When a period ends.
         num_changes: Changes of links that a network can have for now; a workload with more makes room.
         seed: Seed of the hash by which flows are spread over equal paths.
         log_length: Events of each network to keep for ``log``.
@@ -66,6 +68,7 @@ class BatchSimulation:
         num_places: int = 1,
         routing: Routing | None = None,
         asks: Asks = Asks.NOTHING,
+        period: Period | None = None,
         num_changes: int = 0,
         seed: int = 0,
         log_length: int = 0,
@@ -86,7 +89,10 @@ class BatchSimulation:
         if asks is Asks.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._routing = routing
+        if (asks is Asks.PERIOD) != (period is not None):
+            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         self._asks = asks
+        self._period = period
         self._seed = seed
         self._log_length = log_length
         self._flow_fields = flow_fields
@@ -149,6 +155,7 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
+        self._discipline.set_sources(number * self.num_rows, workload.source)
         self._open_paths(number, workload)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
@@ -214,7 +221,7 @@ class BatchSimulation:
         """
         self._act(number, Deed.HOLD, 0)
 
-    def question(self, number: int) -> OrderQuestion | PathQuestion | None:
+    def question(self, number: int) -> OrderQuestion | PathQuestion | PeriodQuestion | None:
         """Returns what an agent has to decide in a network beside tokens, if anything; rows count from its first."""
         tables, choosing = self.tables, self.tables.choosing
         if choosing is None or tables.networks["asking"][number] == NOBODY:
@@ -222,6 +229,8 @@ class BatchSimulation:
         first_row = number * tables.num_rows
         choices = choosing.choices[number]
         first, count = int(choices["first_asked"]), int(choices["num_asked"])
+        if self._asks is Asks.PERIOD:
+            return PeriodQuestion(int(choices["periods"]) - 1)
         if self._asks is Asks.ORDER:
             return OrderQuestion(choosing.asked[first : first + count].astype(np.int64) - first_row)
         row = int(choosing.asked[first])
@@ -239,6 +248,16 @@ class BatchSimulation:
         if not 0 <= place < len(question.rows):
             raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
         return self._do(number, Deed.PUT_FIRST, place)
+
+    def go_on(self, number: int) -> None:
+        """Begins a period of a network, with the controls as they have been set since the ``PeriodQuestion``.
+
+        Raises:
+            SimulationError: No period waits to begin.
+        """
+        if not isinstance(self.question(number), PeriodQuestion):
+            raise SimulationError("no period waits to begin")
+        self._do(number, Deed.GO_ON, 0)
 
     def take_path(self, number: int, choice: int) -> int:
         """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row in its network.
@@ -332,6 +351,7 @@ class BatchSimulation:
             most_changes=num_changes,
             routing=self._routing,
             asks=self._asks,
+            period=self._period,
         )
         self.tables = self.tables._replace(choosing=choosing)
 
@@ -339,6 +359,8 @@ class BatchSimulation:
         """Lets the flows of a network choose paths, and puts down the changes of its links."""
         tables, choosing, topology = self.tables, self.tables.choosing, self.topology
         changes = workload.link_changes
+        if choosing is not None:
+            choosing.choices[number] = 0
         if choosing is None or not choosing.moves:
             if changes is not None:
                 raise ConfigError("links change in this workload: a routing is needed for flows whose paths fail")
@@ -359,7 +381,7 @@ class BatchSimulation:
             places = np.s_[number * choosing.most_changes : number * choosing.most_changes + num_changes]
             for name in ("time", "link", "up"):
                 choosing.changes[name][places] = getattr(changes, name)
-        choosing.choices[number] = (0, num_changes, 0, 0)
+        choosing.choices["num_changes"][number] = num_changes
 
     def _path(self, workload: Workload) -> npt.NDArray[np.int64]:
         """Finds the paths of flows."""

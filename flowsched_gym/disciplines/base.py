@@ -63,9 +63,12 @@ class DisciplineArrays(NamedTuple):
         second: Second key, (num_flows,).
         level: Level, queue or rank of each flow, (num_flows,).
         entered: Time in s at which each flow entered its level, (num_flows,).
-        table: Two-dimensional values, (num_flows, longest path).
+        group: Group of hosts of each flow's source, (num_flows,).
+        pinned: Level at which a flow is held, -1 for none, (num_flows,).
+        table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
         front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
+        num_groups: Groups of hosts in a network.
     """
 
     kind: int
@@ -81,12 +84,15 @@ class DisciplineArrays(NamedTuple):
     second: FloatArray = NO_FLOATS
     level: IntArray = NO_INTEGERS
     entered: FloatArray = NO_FLOATS
+    group: IntArray = NO_INTEGERS
+    pinned: IntArray = NO_INTEGERS
     table: FloatArray = NO_TABLE
     held: FloatArray = NO_FLOATS
     front: IntArray = NO_INTEGERS
+    num_groups: int = 1
 
 
-KEPT: Final = ("first", "second", "level", "entered", "table", "held", "front")
+KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "table", "held", "front")
 """Fields of ``DisciplineArrays`` that belong to flows or networks, and change as time goes on."""
 
 
@@ -127,6 +133,9 @@ class BaseDiscipline:
         self.state = state
         self.controls = controls
         self.network = network
+
+    def set_sources(self, first_row: int, source: IntArray) -> None:
+        """Learns the sending hosts of the flows of a network, (num_flows,), before its time runs."""
 
     def begin_flow(self, row: int) -> None:
         """Sets what is kept of a flow that arrives."""

@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
+from flowsched_gym.disciplines.feedback import Mlfq
 from flowsched_gym.disciplines.merp import Merp
 from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
-from flowsched_gym.disciplines.shared import Las, Mlfq, Ps, Qsjf, Wfq
+from flowsched_gym.disciplines.shared import Las, Ps, Qsjf, Wfq
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.discipline import Discipline
 

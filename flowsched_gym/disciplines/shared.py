@@ -1,42 +1,32 @@
-"""Shares links among flows: equally, by attained service, in feedback queues, or by queue weight."""
+"""Shares links among flows: equally, by attained service, in queues of sizes, or by queue weight."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines.parameters import Within, check_limits, check_numbers, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
-    level_by_attained,
     level_of_size,
     share_least_attained,
     weigh_queues,
 )
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["Las", "Mlfq", "Ps", "Qsjf", "Wfq", "Within"]
+__all__ = ["Las", "Ps", "Qsjf", "Wfq"]
 
 SMALLEST_WEIGHT: Final = 1e-100
 LARGEST_WEIGHT: Final = 1e100
 """Between these a rate over a weight is neither 0 nor infinite."""
-EXACT_END: Final = 2.0**53
-"""Below it every float64 that is whole stands for one whole number."""
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-
-
-class Within(StrEnum):
-    """Says how the flows of one queue are served."""
-
-    PS = "ps"
-    FIFO = "fifo"
 
 
 class Ps(BaseDiscipline):
@@ -67,52 +57,6 @@ class Las(BaseDiscipline):
         return catch_up_time(now, live, count, self.state.attained, self.controls.priority, self.state.rate)
 
 
-class Mlfq(BaseDiscipline):
-    """Multi-level feedback queues: a flow is demoted when it has attained a threshold; queue 0 is the highest.
-
-    Args:
-        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
-        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of entry.
-
-    Raises:
-        ConfigError: The thresholds are not finite, positive and increasing.
-    """
-
-    kind = DisciplineKind.FEEDBACK
-
-    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
-        """Checks the thresholds."""
-        self._thresholds = _limits(thresholds)
-        self._share = _within(within) is Within.PS
-
-    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
-        """Makes room for the queues."""
-        super().make_room(state, controls, network, num_networks)
-        self._level = np.zeros(len(state.size), dtype=np.int64)
-        self._entered = np.zeros(len(state.size))
-
-    def begin_flow(self, row: int) -> None:
-        """Puts a flow into the highest queue."""
-        self._level[row] = 0
-        self._entered[row] = self.state.arrival_time[row]
-
-    def control(self, now: float, live: IntArray, count: int) -> None:
-        """Demotes, and ranks by queue."""
-        state, controls = self.state, self.controls
-        level_by_attained(
-            now, live, count, state.attained, self._thresholds, self._level, self._entered, controls.review_at
-        )
-        head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
-
-    def arrays(self) -> DisciplineArrays:
-        """Hands over thresholds and levels."""
-        return (
-            super()
-            .arrays()
-            ._replace(share=self._share, limits=self._thresholds, level=self._level, entered=self._entered)
-        )
-
-
 class Qsjf(BaseDiscipline):
     """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
 
@@ -128,8 +72,8 @@ class Qsjf(BaseDiscipline):
 
     def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
         """Checks the thresholds."""
-        self._thresholds = _limits(thresholds)
-        self._share = _within(within) is Within.PS
+        self._thresholds = check_limits(thresholds)
+        self._share = check_within(within) is Within.PS
 
     def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for the queues."""
@@ -165,8 +109,8 @@ class Wfq(BaseDiscipline):
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
         """Checks queues and weights."""
-        self._queue = _whole_numbers("queue", queue)
-        self._weights = _numbers("weights", weights)
+        self._queue = check_whole_numbers("queue", queue)
+        self._weights = check_numbers("weights", weights)
         allowed = (self._weights >= SMALLEST_WEIGHT) & (self._weights <= LARGEST_WEIGHT)
         if not len(self._weights) or not allowed.all():
             raise ConfigError(
@@ -176,7 +120,7 @@ class Wfq(BaseDiscipline):
         wrong = (self._queue < 0) | (self._queue >= len(self._weights))
         if wrong.any():
             raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
-        self._share = _within(within) is Within.PS
+        self._share = check_within(within) is Within.PS
 
     def check_flows(self, num_flows: int) -> None:
         """Checks that each flow has a queue."""
@@ -218,38 +162,3 @@ class Wfq(BaseDiscipline):
                 occupancy=self._occupancy,
             )
         )
-
-
-def _limits(thresholds: Sequence[float]) -> FloatArray:
-    """Checks thresholds."""
-    limits = _numbers("thresholds", thresholds)
-    if not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
-        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
-    return limits
-
-
-def _numbers(name: str, values: object) -> FloatArray:
-    """Makes an array of a list of numbers."""
-    try:
-        given = np.asarray(values)
-    except ValueError:
-        given = np.zeros((0, 0))
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iuf"):
-        raise ConfigError(f"{name} is {values!r}: it must be a list of numbers, such as [1, 2.5]")
-    return given.astype(np.float64)
-
-
-def _whole_numbers(name: str, values: object) -> IntArray:
-    """Makes an array of a list of whole numbers."""
-    numbers = _numbers(name, values)
-    if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
-        raise ConfigError(f"{name} is {values!r}: it must be a list of whole numbers")
-    return numbers.astype(np.int64)
-
-
-def _within(name: str) -> Within:
-    """Finds how a queue is served."""
-    try:
-        return Within(name)
-    except ValueError:
-        raise ConfigError(f"within is {name!r}: it must be one of {', '.join(Within)}") from None

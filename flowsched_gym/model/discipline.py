@@ -33,6 +33,15 @@ class Discipline(Protocol):
         """
         ...
 
+    def set_sources(self, first_row: int, source: npt.NDArray[np.int64]) -> None:
+        """Learns the sending hosts of the flows of a network, before its time runs.
+
+        Args:
+            first_row: Row of the network's first flow.
+            source: Sending hosts, (num_flows,).
+        """
+        ...
+
     def begin_flow(self, row: int) -> None:
         """Prepares for a flow that arrives, or whose token request does."""
         ...

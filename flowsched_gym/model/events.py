@@ -23,10 +23,12 @@ class EventKind(IntEnum):
     ARRIVAL = 4
     """A flow, or its token request, arrives."""
     START = 5
-    """A flow begins, or begins again, to send."""
-    EXPIRY = 6
-    """A deadline or another time limit passes."""
-    DECISION = 7
+    """A flow begins to send."""
+    RESUME = 6
+    """A flow goes on to send after a pause."""
+    EXPIRY = 7
+    """A deadline, a period or another time limit passes."""
+    DECISION = 8
     """The agent is asked."""
-    SHARING = 8
+    SHARING = 9
     """The rates of all flows are set anew."""

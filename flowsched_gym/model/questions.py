@@ -1,12 +1,16 @@
 """Says what a simulation asks an agent, beside which request a destination grants."""
 
+import math
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Asks", "OrderQuestion", "PathQuestion"]
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["Asks", "OrderQuestion", "PathQuestion", "Period", "PeriodQuestion"]
 
 
 class Asks(IntEnum):
@@ -18,6 +22,43 @@ class Asks(IntEnum):
     """Which of the flows that compete goes first, when one of them has begun to send or has sent its last byte."""
     PATH = 2
     """Which path a flow takes that arrives, where two or more are there."""
+    PERIOD = 3
+    """How flows are to be controlled from now on, at the beginning and after each period."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """Says when a period ends: after so much time, or after so many flows. Exactly one is given.
+
+    Attributes:
+        seconds: Length in s, > 0.
+        flows: Flows that finish in it, >= 1.
+
+    Raises:
+        ConfigError: Neither or both are given, or a value is not allowed.
+    """
+
+    seconds: float | None = None
+    flows: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        if (self.seconds is None) == (self.flows is None):
+            raise ConfigError(f"a period has seconds {self.seconds!r} and flows {self.flows!r}: exactly one is needed")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise ConfigError(f"seconds of a period is {self.seconds!r}: it must be finite and > 0")
+        if self.flows is not None and not self.flows >= 1:
+            raise ConfigError(f"flows of a period is {self.flows!r}: it must be >= 1")
+
+
+class PeriodQuestion(NamedTuple):
+    """Asks how to go on.
+
+    Attributes:
+        number: Number of the period that begins, from 0.
+    """
+
+    number: int
 
 
 class OrderQuestion(NamedTuple):

@@ -9,12 +9,13 @@ from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
+from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, PeriodQuestion
 from flowsched_gym.simulation.clock import Clock
 from flowsched_gym.simulation.contest import Contest
 from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.link_sharing import LinkSharing
 from flowsched_gym.simulation.paths import Paths
+from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.simulation.senders import Senders
 
 __all__ = ["Decisions"]
@@ -36,7 +37,7 @@ class Decisions:
     senders: Senders
     destinations: dict[int, Destination]
     asking: Destination | None
-    question: OrderQuestion | PathQuestion | None
+    question: OrderQuestion | PathQuestion | PeriodQuestion | None
     log: list[tuple[float, EventKind, int]] | None
     _asks: Asks
     _contest: Contest | None
@@ -45,6 +46,7 @@ class Decisions:
     _discipline: Discipline
     _grant_time: npt.NDArray[np.float64]
     _paths: Paths | None
+    _periods: Periods | None
     _unrouted: list[int]
 
     @property
@@ -100,6 +102,19 @@ class Decisions:
         self._discipline.serve_first(row)
         return row
 
+    def go_on(self) -> None:
+        """Begins a period, with the controls as they have been set since the ``PeriodQuestion``.
+
+        Raises:
+            SimulationError: No period waits to begin.
+        """
+        question = self.question
+        if not isinstance(question, PeriodQuestion):
+            raise SimulationError("no period waits to begin")
+        self.question = None
+        self._note(EventKind.DECISION, [question.number])
+        self.links.request_sharing()
+
     def take_path(self, choice: int) -> int:
         """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row.
 
@@ -154,7 +169,10 @@ class Decisions:
 
     def _find_asking(self) -> None:
         """Finds what an agent has to decide: of destinations, the first by host number."""
-        if self._contest is not None:
+        if self._periods is not None:
+            self.links.settle()
+            self.question = self._periods.question()
+        elif self._contest is not None:
             self.question = self._contest.question(self.links.live, self.links.count)
         elif self._unrouted:
             assert self._paths is not None

@@ -52,7 +52,7 @@ class Senders:
         self._on_started = on_started
         self._handshake = transport.handshake_round_trips
         self._starts = RowSchedule(clock, EventKind.START, self._start)
-        self._resumes = RowSchedule(clock, EventKind.START, self._resume)
+        self._resumes = RowSchedule(clock, EventKind.RESUME, self._resume)
         self._window: dict[int, float] = {}
         self._round_end: dict[int, float] = {}
 

@@ -11,7 +11,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion
+from flowsched_gym.model.questions import Asks, Period
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.routes import Routes, new_routes
 from flowsched_gym.model.rules.progress import latest_completion
@@ -26,6 +26,7 @@ from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.link_failures import LinkFailures
 from flowsched_gym.simulation.link_sharing import LinkSharing
 from flowsched_gym.simulation.paths import Paths
+from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.simulation.senders import Senders
 from flowsched_gym.topology import Topology, isolated_fct, round_trip_time
 from flowsched_gym.workload import Workload
@@ -50,7 +51,8 @@ class Simulation(Decisions):
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone. Where links
             change, a flow without a live path waits, and nothing that it has sent is lost.
-        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PERIOD`` a period.
+        period: When a period ends.
         seed: Seed of the hash by which flows are spread over equal paths.
         keep_log: Whether to keep ``log``.
 
@@ -82,6 +84,7 @@ class Simulation(Decisions):
         num_tokens: int | None = None,
         routing: Routing | None = None,
         asks: Asks = Asks.NOTHING,
+        period: Period | None = None,
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
@@ -111,7 +114,8 @@ class Simulation(Decisions):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._discipline = discipline
         self._asks = asks
-        self.question: OrderQuestion | PathQuestion | None = None
+        self.question = None
+        self._periods = None
         self.network = network = self._open_paths(routing, seed, has_tokens=num_tokens is not None)
         self._contest = Contest(self.state, self.controls, network) if asks is Asks.ORDER else None
         self.links = LinkSharing(
@@ -161,6 +165,11 @@ class Simulation(Decisions):
                 self.destinations[host] = Destination(host, num_tokens, count)
         self._destination_of: list[int] = workload.destination.tolist()
         discipline.begin(self.state, self.controls, network)
+        discipline.set_sources(0, workload.source)
+        if (asks is Asks.PERIOD) != (period is not None):
+            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
+        if period is not None:
+            self._periods = Periods(period, self.clock, on_due=self._request_decision)
         self._schedule_arrivals(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
 
     @property
@@ -332,6 +341,8 @@ class Simulation(Decisions):
         for row in rows:
             self._completion_time[row] = now
         self.delivered.extend(rows)
+        if self._periods is not None:
+            self._periods.count(len(self.delivered))
         self._note(EventKind.TOKEN_RETURN, rows)
         if self._has_tokens:
             for row in rows:

@@ -167,7 +167,7 @@ def test_every_discipline_fulfils_the_protocol(variant: Variant) -> None:
         ("sjrf", {}, "discipline is 'sjrf': it must be one of fifo, ps, srpt, sjf, psjf, las, edf, ssdf, lsdf, mlfq"),
         ("ps", {"alpha": 1}, "discipline ps has no parameter 'alpha': it takes none"),
         ("mlfq", {"threshold": [1.0]}, "discipline mlfq has no parameter 'threshold': it takes thresholds, within"),
-        ("mlfq", {}, "discipline mlfq takes thresholds, within: .*thresholds"),
+        ("mlfq", {}, "discipline mlfq takes thresholds, within, groups: .*thresholds"),
         ("mlfq", {"thresholds": [2.0, 1.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("mlfq", {"thresholds": [0.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("qsjf", {"thresholds": [float("nan")]}, r"thresholds is .*they must be finite, > 0 B and increasing"),

@@ -137,6 +137,7 @@ def test_the_order_of_kinds_is_the_documented_one() -> None:
         "LINK_CHANGE",
         "ARRIVAL",
         "START",
+        "RESUME",
         "EXPIRY",
         "DECISION",
         "SHARING",

@@ -103,31 +103,44 @@ def level_by_attained(
     count: int,
     attained: FloatArray,
     thresholds: FloatArray,
+    first_group: int,
+    group: IntArray,
+    pinned: IntArray,
     level: IntArray,
     entered: FloatArray,
     review_at: FloatArray,
 ) -> None:
     """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
 
+    After new thresholds a flow may find itself in a higher queue again, as its next packets would.
+
     Args:
         now: Time in s.
         live: Rows of the live flows in its first ``count`` places.
         count: Number of live flows.
         attained: Bytes sent.
-        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+        thresholds: Demotion thresholds in B of each group of hosts, increasing, (num_groups of all, num_queues - 1).
+        first_group: Row of the network's first group.
+        group: Group of each flow's source.
+        pinned: Level at which a flow is held whatever it has attained, -1 for none.
         level: Level of each flow; updated.
         entered: Time in s at which the flow entered its level; updated.
-        review_at: Receives the next threshold, inf in the last level.
+        review_at: Receives the next threshold, inf in the last level and at a level that is held.
     """
     for place in range(count):
         row = live[place]
-        new_level = 0
-        while new_level < len(thresholds) and attained[row] >= thresholds[new_level]:
-            new_level += 1
+        review_at[row] = np.inf
+        new_level = pinned[row]
+        if new_level < 0:
+            limits = thresholds[first_group + group[row]]
+            new_level = 0
+            while new_level < len(limits) and attained[row] >= limits[new_level]:
+                new_level += 1
+            if new_level < len(limits):
+                review_at[row] = limits[new_level]
         if new_level != level[row]:
             level[row] = new_level
             entered[row] = now
-        review_at[row] = thresholds[new_level] if new_level < len(thresholds) else np.inf
 
 
 @rule

@@ -17,10 +17,10 @@ IntArray = npt.NDArray[np.int64]
 @rule
 def path_is_live(path: int, capacity: FloatArray, path_start: IntArray, path_links: IntArray) -> bool:
     """Tells whether every link of a path is up; ``capacity`` in B/s, (num_links,)."""
+    live = True
     for step in range(path_start[path], path_start[path + 1]):
-        if capacity[path_links[step]] == 0.0:
-            return False
-    return True
+        live = live and capacity[path_links[step]] > 0.0
+    return live
 
 
 @rule

@@ -1,0 +1,59 @@
+"""Checks what several disciplines take."""
+
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["Within", "check_limits", "check_numbers", "check_whole_numbers", "check_within"]
+
+EXACT_END: Final = 2.0**53
+"""Below it every float64 that is whole stands for one whole number."""
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Within(StrEnum):
+    """Says how the flows of one queue are served."""
+
+    PS = "ps"
+    FIFO = "fifo"
+
+
+def check_limits(thresholds: object) -> FloatArray:
+    """Checks thresholds."""
+    limits = check_numbers("thresholds", thresholds)
+    if not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
+        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
+    return limits
+
+
+def check_numbers(name: str, values: object) -> FloatArray:
+    """Makes an array of a list of numbers."""
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        given = np.zeros((0, 0))
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iuf"):
+        raise ConfigError(f"{name} is {values!r}: it must be a list of numbers, such as [1, 2.5]")
+    return given.astype(np.float64)
+
+
+def check_whole_numbers(name: str, values: object) -> IntArray:
+    """Makes an array of a list of whole numbers."""
+    numbers = check_numbers(name, values)
+    if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
+        raise ConfigError(f"{name} is {values!r}: it must be a list of whole numbers")
+    return numbers.astype(np.int64)
+
+
+def check_within(name: str) -> Within:
+    """Finds how a queue is served."""
+    try:
+        return Within(name)
+    except ValueError:
+        raise ConfigError(f"within is {name!r}: it must be one of {', '.join(Within)}") from None
