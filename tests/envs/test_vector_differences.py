@@ -13,7 +13,7 @@ import pytest
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import PathQuestion
-from flowsched_gym.simulation import Simulation, destination, link_sharing, senders, simulation
+from flowsched_gym.simulation import Simulation, contest, destination, link_sharing, senders, simulation
 from flowsched_gym.simulation.clock import Clock, RowSchedule
 from flowsched_gym.simulation.decisions import Decisions
 from flowsched_gym.systems import EnvironmentSpec
@@ -30,11 +30,12 @@ def later(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def faster(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Alters the last bit of one rate."""
+    """Alters the last bit of the largest rate."""
 
     def altered(live: npt.NDArray[np.int64], count: int, *arrays: Any) -> None:
         rule(live, count, *arrays)
-        rate, row = arrays[RATE], live[count - 1]
+        rate = arrays[RATE]
+        row = live[np.argmax(rate[live[:count]])]
         rate[row] = np.nextafter(rate[row], np.inf)
 
     return altered
@@ -142,6 +143,21 @@ def ask_youngest_first(_: Any) -> Callable[..., None]:
     return altered
 
 
+def put_oldest_first(serve_first: Callable[..., int]) -> Callable[..., int]:
+    """Puts the oldest flow first, whichever is chosen."""
+    return lambda self, place: serve_first(self, 0)
+
+
+def ask_of_fewer(find: Callable[..., int]) -> Callable[..., int]:
+    """Leaves out the youngest of three or more flows that compete."""
+
+    def altered(*arguments: Any) -> int:
+        found = find(*arguments)
+        return found - 1 if found > 2 else found
+
+    return altered
+
+
 EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "rates": (link_sharing, "share_links", faster),
     "time of the next event": (link_sharing, "next_event_time", later),
@@ -158,6 +174,12 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
         "request of a slot": (destination, "take_request", oldest),
         "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "hosts of one instant": (Simulation, "_find_asking", ask_last_host_first),
+    },
+    "flowsched/MERPOrder-v0": {
+        "flow that is chosen": (Decisions, "serve_first", put_oldest_first),
+        "flows that compete": (contest, "find_competing", ask_of_fewer),
+        "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+        "sharing before decision": (Clock, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },
     "flowsched/MERPRoute-v0": {
         "path that is chosen": (Decisions, "take_path", take_first_path),

@@ -70,19 +70,24 @@ class SimultaneousFlows:
 
     num_hosts: int = 7
     scale: float = 1.0
+    anywhere: bool = False
 
     def draw(self, seed: int) -> Workload:
-        """Draws 10 to 39 flows from four senders to three destinations; their ids have gaps in every other episode.
+        """Draws 10 to 39 flows from four senders to three destinations, or between any hosts.
 
-        Sizes are 1 to 3 B times the scale, times whole seconds.
+        Their ids have gaps in every other episode. Sizes are 1 to 3 B times the scale, times whole seconds.
         """
         generator = np.random.default_rng(seed)
         count = int(generator.integers(10, 40))
         ids = np.arange(count) if seed % 2 else np.sort(generator.permutation(2 * count)[:count])
+        source, destination = generator.integers(3, 7, size=count), generator.integers(3, size=count)
+        if self.anywhere:
+            source, step = generator.integers(self.num_hosts, size=(2, count))
+            destination = (source + 1 + step % (self.num_hosts - 1)) % self.num_hosts
         return Workload(
             flow_id=ids,
-            source=generator.integers(3, 7, size=count),
-            destination=generator.integers(3, size=count),
+            source=source,
+            destination=destination,
             size=self.scale * generator.integers(1, 4, size=count),
             arrival_time=generator.integers(4, size=count),
             deadline_span=generator.choice([2.0, 5.0, 9.0, np.inf], size=count),
@@ -223,7 +228,9 @@ def compare_on_ties(spec: EnvironmentSpec, mode: AutoresetMode = AutoresetMode.N
     """Compares both where many events are simultaneous."""
     for arguments in TIES[spec.id]:
         scale = 3e4 if arguments.get("transport") == "tcp" else 1.0
-        pair = Pair(spec, num_envs=4, mode=mode, workload=SimultaneousFlows(scale=scale), **arguments)
+        # Flows of a tree that all go to one rack would share one link, and no two would send.
+        flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments)
+        pair = Pair(spec, num_envs=4, mode=mode, workload=flows, **arguments)
         pair.reset(seed=44)
         assert pair.play(120, seed=45) >= 4
 
