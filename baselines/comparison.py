@@ -142,7 +142,7 @@ def play_all(
         contestants: Who plays.
         episodes: Episodes of each.
         seed: Seed of the first episode.
-        bound: Whether the clairvoyant bound is worked out too.
+        bound: Whether the clairvoyant bound is worked out too, where the environment's flows have deadlines.
         command: Command line to keep with the results.
         show_progress: Whether a bar is shown.
 
@@ -150,6 +150,7 @@ def play_all(
         ConfigError: A model cannot be read, or an argument is not allowed.
         SpaceMismatchError: A model was trained with other spaces.
     """
+    bound = bound and system_of(env_id)[1].bounded
     arguments = {True: kwargs, False: heuristic_arguments(env_id, kwargs)}
     players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
     results: list[EvaluationResult] = []

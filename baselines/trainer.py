@@ -310,8 +310,16 @@ def _summarise(
         "best_heuristic": best,
         "over_best_heuristic": _plain(paired_difference(values, best_values)),
         "ratio_to_best_heuristic": _plain(paired_ratio(values, best_values)),
-        "bound": comparison.result(BOUND_POLICY).interval(metric).mean if config.evaluation.bound else None,
+        "bound": _bound(comparison, metric),
     }
+
+
+def _bound(comparison: Comparison, metric: str) -> float | None:
+    """Returns the bound on a metric, ``None`` where there is none."""
+    for result in comparison.results:
+        if result.policy == BOUND_POLICY and metric in result.metric_names:
+            return result.interval(metric).mean
+    return None
 
 
 def _plain(interval: Interval) -> dict[str, float | None]:

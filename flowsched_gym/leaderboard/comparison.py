@@ -29,6 +29,8 @@ class ComparisonRow:
         difference: Policy's ratio minus the baseline's, episode by episode; ``None`` without a baseline, and for it.
         mean_fct: Mean flow completion time in s; ``None`` for the bound.
         p99_fct: 99th percentile of it in s; ``None`` for the bound.
+        mean_slowdown: Mean slowdown; ``None`` for the bound, and where it was not measured.
+        max_slowdown: Largest slowdown; ``None`` likewise.
     """
 
     policy: str
@@ -37,6 +39,8 @@ class ComparisonRow:
     difference: Interval | None
     mean_fct: Interval | None
     p99_fct: Interval | None
+    mean_slowdown: Interval | None
+    max_slowdown: Interval | None
 
 
 def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> list[ComparisonRow]:
@@ -67,7 +71,7 @@ def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) ->
 
 
 def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> Table:
-    """Lays the comparison out: percent and ms, intervals in brackets.
+    """Lays the comparison out: percent and ms, intervals in brackets; slowdowns where there are no deadlines.
 
     Args:
         results: As in `compare`.
@@ -91,6 +95,12 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
         columns.append((f"over {baseline}, points", cells))
     columns.append(("mean FCT, ms", [format_interval(row.mean_fct, scale=MILLISECONDS) for row in rows]))
     columns.append(("p99 FCT, ms", [format_interval(row.p99_fct, scale=MILLISECONDS) for row in rows]))
+    for name, slowdowns in (
+        ("mean slowdown", [row.mean_slowdown for row in rows]),
+        ("largest slowdown", [row.max_slowdown for row in rows]),
+    ):
+        if not with_deadlines and any(slowdown is not None for slowdown in slowdowns):
+            columns.append((name, [format_interval(slowdown, digits=2) for slowdown in slowdowns]))
     return Table(
         columns=tuple(name for name, _ in columns),
         rows=tuple(zip(*(cells for _, cells in columns), strict=True)),
@@ -111,6 +121,8 @@ def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: Eval
         difference=difference,
         mean_fct=None if is_bound else result.interval("mean_fct"),
         p99_fct=None if is_bound else result.interval("p99_fct"),
+        mean_slowdown=result.interval("mean_slowdown") if "mean_slowdown" in result.metric_names else None,
+        max_slowdown=result.interval("max_slowdown") if "max_slowdown" in result.metric_names else None,
     )
 
 

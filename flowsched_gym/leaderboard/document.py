@@ -18,7 +18,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.leaderboard.comparison import comparison_table
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results, settings
 from flowsched_gym.leaderboard.table import Table
-from flowsched_gym.registration import policy_specs
+from flowsched_gym.registration import policy_specs, system_of
 
 __all__ = ["FIRST_SEED", "NUM_EPISODES", "leaderboard_markdown", "play_settings", "speed_table", "write_leaderboard"]
 
@@ -38,7 +38,8 @@ Every policy of a table met the same flows: episode *e* begins with `reset(seed=
 Brackets hold 95 % bootstrap intervals over the episodes; regret and differences are paired episode by episode.
 `{bound}` is the share of deadlines that no scheduler can exceed, even one that knows all flows beforehand, may
 interrupt any of them and needs no token; the best online scheduler lies somewhere between it and the best policy.
-FCT is the flow completion time, waiting included.
+FCT is the flow completion time, waiting included; a slowdown is that over what the flow would take alone. Flows without
+deadlines are compared by both.
 """
 
 FOOT: Final = """
@@ -54,7 +55,7 @@ def play_settings(
     seed: int = FIRST_SEED,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
-    """Plays every heuristic, and works out the bound, in every setting; keeps one result file for each.
+    """Plays every heuristic, and works out the bound where there is one, in every setting; keeps a file for each.
 
     Args:
         folder: Folder of the leaderboard; the files go to its ``results``.
@@ -71,7 +72,12 @@ def play_settings(
         OSError: A file cannot be written.
     """
     work = [
-        (setting, policy) for setting in settings() for policy in (BOUND_POLICY, *policy_specs(setting.environment))
+        (setting, policy)
+        for setting in settings()
+        for policy in (
+            *((BOUND_POLICY,) if system_of(setting.environment)[1].bounded else ()),
+            *policy_specs(setting.environment),
+        )
     ]
     paths = []
     for done, (setting, policy) in enumerate(work):

@@ -35,7 +35,7 @@ from flowsched_gym.leaderboard import (
     write_leaderboard,
 )
 from flowsched_gym.leaderboard import document as document_module
-from flowsched_gym.registration import SYSTEMS, policy_specs
+from flowsched_gym.registration import SYSTEMS, policy_specs, system_of
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -86,6 +86,33 @@ def test_without_deadlines_policies_are_ordered_by_completion_time():
     assert table.columns == ("policy", "mean FCT, ms", "p99 FCT, ms")
     assert [row[0] for row in table.rows] == ["fast", "slow"]
     assert table.rows[0][1] == "100.0 [100.0, 100.0]"
+
+
+def test_without_deadlines_slowdowns_are_compared_where_they_were_measured():
+    def measured(policy, ratio):
+        episodes = tuple(
+            EpisodeResult(
+                seed=row,
+                num_decisions=1,
+                reward=0.0,
+                metrics={
+                    "deadline_hit_ratio": ratio,
+                    "mean_fct": 0.01,
+                    "p99_fct": 0.02,
+                    "mean_slowdown": 1.5,
+                    "max_slowdown": 7.25,
+                },
+            )
+            for row in range(12)
+        )
+        return EvaluationResult(
+            environment=ARTEMIS, kwargs={}, policy=policy, package_version="0.1.0", episodes=episodes
+        )
+
+    table = comparison_table([measured("vdg", np.nan), make_result("old", [np.nan] * 12)])
+    assert table.columns == ("policy", "mean FCT, ms", "p99 FCT, ms", "mean slowdown", "largest slowdown")
+    assert [row[3:] for row in table.rows] == [("1.50 [1.50, 1.50]", "7.25 [7.25, 7.25]"), ("", "")]
+    assert "largest slowdown" not in comparison_table([measured("vdg", 0.5)]).columns
 
 
 @pytest.mark.parametrize(
@@ -156,6 +183,15 @@ def test_every_setting_plays_every_policy_and_the_bound(tmp_path, monkeypatch):
     assert "`reset(seed=5 + e)`, 2 episodes" in text
 
 
+def test_flows_without_deadlines_have_no_bound(tmp_path, monkeypatch):
+    short = Setting(environment="flowsched/MERPOrder-v0", kwargs={"workload": "poisson-pareto", "flows": 20})
+    monkeypatch.setattr(document_module, "settings", lambda: [short])
+    play_settings(tmp_path, episodes=2, seed=5)
+
+    assert {result.policy for result in read_results(tmp_path / "results")} == set(policy_specs(short.environment))
+    assert "largest slowdown" in write_leaderboard(tmp_path).read_text(encoding="utf-8")
+
+
 def test_an_empty_or_missing_folder_is_named(tmp_path):
     with pytest.raises(ConfigError, match="there is no such folder"):
         leaderboard_markdown(tmp_path)
@@ -202,7 +238,8 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
     groups = group_results(read_results(BENCHMARKS / "results"))
     for setting in settings():
         members = next(members for found, members in groups if found == setting)
-        assert {BOUND_POLICY, *policy_specs(setting.environment)} <= {result.policy for result in members}
+        bound = {BOUND_POLICY} if system_of(setting.environment)[1].bounded else set()
+        assert bound | set(policy_specs(setting.environment)) <= {result.policy for result in members}
         expected = list(range(FIRST_SEED, FIRST_SEED + NUM_EPISODES))
         assert all(result.seeds == expected for result in members)
 
@@ -211,10 +248,10 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
 def test_the_committed_results_are_what_the_environments_give_today(setting):
     _, members = next(group for group in group_results(read_results(BENCHMARKS / "results")) if group[0] == setting)
     kwargs = dict(setting.kwargs)
-    played = {
-        "edf": evaluate(setting.environment, "edf", episodes=1, seed=FIRST_SEED, kwargs=kwargs),
-        BOUND_POLICY: evaluate_bound(setting.environment, episodes=1, seed=FIRST_SEED, kwargs=kwargs),
-    }
+    last = list(policy_specs(setting.environment))[-1]
+    played = {last: evaluate(setting.environment, last, episodes=1, seed=FIRST_SEED, kwargs=kwargs)}
+    if system_of(setting.environment)[1].bounded:
+        played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=FIRST_SEED, kwargs=kwargs)
     for result in members:
         if result.policy in played:
             # Drawing a workload takes logarithms, whose last bit may differ between machines.

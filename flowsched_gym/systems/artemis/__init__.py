@@ -26,6 +26,7 @@ SYSTEM: Final = SystemSpec(
                 {"workload": "gather-uniform", "k": 3, "f": 10},
                 {"workload": "gather-multi", "k": 3, "f": 10},
             ),
+            bounded=True,
             heuristic_kwargs={"observation": "full"},
             policies=(
                 PolicySpec(

@@ -13,6 +13,10 @@ ORDER: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.order.vector:MERPOrderVectorEnv",
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
+    settings=(
+        {"workload": "poisson-pareto", "f": 32},
+        {"workload": "poisson-tree", "topology": "tree9", "f": 32},
+    ),
     policies=(
         PolicySpec(
             name="random",

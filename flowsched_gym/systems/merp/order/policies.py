@@ -16,7 +16,8 @@ class VirtualDeadlines(SlotPolicy):
 
     It orders the visible flows as if they shared one link: on one link without delays it is the discipline ``merp`` as
     long as all flows are seen. Two flows whose slowdowns differ by less than float32 observations tell, a few parts in
-    a million, may change places.
+    a million, may change places. On a tree it is not the discipline: it cannot tell which flows share which link, and
+    the order that it leaves on other links may be an old one.
     """
 
     pure: ClassVar[bool] = True
