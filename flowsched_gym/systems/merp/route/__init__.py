@@ -13,6 +13,7 @@ ROUTE: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.route.vector:MERPRouteVectorEnv",
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
+    settings=({"workload": "poisson-fat-tree"}, {"workload": "poisson-fat-tree-failures"}),
     policies=(
         PolicySpec(
             name="random",
