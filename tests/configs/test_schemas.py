@@ -28,20 +28,21 @@ from flowsched_gym.baselines.hydra_store import (
     schema_name,
 )
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.registration import SYSTEMS, load_target, policy_specs
 from flowsched_gym.workload import WORKLOADS
 from tests.repository import ROOT
 
 CONFIGS: Final = ROOT / "configs"
 ENVIRONMENTS: Final = [environment for system in SYSTEMS for environment in system.environments]
-NAMED: Final = ["run_name=test", "env.f=10"]
+NAMED: Final = "run_name=test"
 """The name of a run is made from Hydra's own choices, which are not there without a command line."""
 
 
-def composed(*overrides: str, name: str = "train") -> Any:
-    """Composes a configuration as the command line does and reads it back."""
+def composed(*overrides: str, name: str = "train", own: tuple[str, ...] = ("env.f=10",)) -> Any:
+    """Composes a configuration as the command line does and reads it back; trainings have overrides of their own."""
     register_schemas()
-    named = NAMED if name == "train" else []
+    named = [NAMED, *own] if name == "train" else []
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
         return read_config(compose(name, overrides=[*named, *overrides]))
 
@@ -129,7 +130,12 @@ def test_enumerations_are_given_by_their_values() -> None:
 
 @pytest.mark.parametrize("file", [*options("experiment")])
 def test_every_experiment_composes(file) -> None:
-    assert isinstance(composed(f"experiment={file}"), TrainConfig)
+    config = composed(f"experiment={file}", own=())
+    env_id = environment_arguments(config.env)[0]
+
+    assert isinstance(config, TrainConfig)
+    assert set(config.evaluation.baselines) <= set(policy_specs(env_id))
+    assert config.evaluation.metric in METRIC_NAMES
 
 
 @pytest.mark.parametrize(

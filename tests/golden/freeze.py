@@ -51,7 +51,7 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
     "flowsched/MERPRoute-v0": [
         {"flows": 110, "load": 0.7},
         {"workload": "poisson-fat-tree-failures", "flows": 80, "rerouting": "memr", "link_delay_us": 10.0},
-        {"flows": 60, "failures": 2, "discipline": "ps", "rerouting": "conga", "reward": "slowdown"},
+        {"flows": 60, "failures": 2, "discipline": "ps", "rerouting": "conga", "reward": "both"},
         {"flows": 60, "arity": 6, "failures": 8, "discipline": "srpt", "reward": "fct", "link_gbps": 10.0},
     ],
 }

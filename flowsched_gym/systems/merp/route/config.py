@@ -33,12 +33,12 @@ class RouteDiscipline(StrEnum):
 class RouteReward(StrEnum):
     """Says what is paid for flows that finish."""
 
-    BOTH = "both"
-    """Completion times and slowdowns."""
-    FCT = "fct"
-    """Completion times alone."""
     SLOWDOWN = "slowdown"
-    """Slowdowns alone."""
+    """Slowdowns."""
+    FCT = "fct"
+    """Completion times."""
+    BOTH = "both"
+    """The sum of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class MERPRouteConfig:
             ``memr-hop-by-hop``. With ``conga``, flows that have paused choose anew as well.
         failures: Cables between aggregation and core switches that are down from the start, from 0 to
             (arity / 2) ** 2 - 1, so that each pair of hosts keeps a path; ``None`` for the workload's own.
-        reward: What is paid for flows that finish: ``both``, ``fct`` or ``slowdown``.
+        reward: What is paid for flows that finish: ``slowdown``, ``fct`` or ``both``.
         link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.2: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (MERP, section 6.2: 10).
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
@@ -71,7 +71,7 @@ class MERPRouteConfig:
     discipline: RouteDiscipline = RouteDiscipline.MERP
     rerouting: str = "ecmp"
     failures: int | None = None
-    reward: RouteReward = RouteReward.BOTH
+    reward: RouteReward = RouteReward.SLOWDOWN
     link_gbps: float = 1.0
     link_delay_us: float = 0.0
     max_decisions: int | None = None

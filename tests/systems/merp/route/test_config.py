@@ -32,7 +32,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         for value in (-1, NAN, float("inf"), None)
     ),
     ({"discipline": "edf"}, "discipline is 'edf': it must be one of merp, srpt, ps, fifo"),
-    ({"reward": None}, "reward is None: it must be one of both, fct, slowdown"),
+    ({"reward": None}, "reward is None: it must be one of slowdown, fct, both"),
     ({"rerouting": "best"}, "rerouting is 'best': it must be one of ecmp, least-loaded, conga, memr, memr-hop-by-hop"),
     ({"max_decisions": 0}, "max_decisions is 0: it must be an integer >= 1"),
     ({"workload": "poisson-fat"}, "workload 'poisson-fat' does not exist"),

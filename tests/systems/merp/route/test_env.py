@@ -51,7 +51,7 @@ def with_failures(workload: Workload, rows: list[tuple[float, int, bool]]) -> Wo
 
 @pytest.mark.parametrize(("paths", "milliseconds"), [((0, 0), 2.0), ((0, 1), 2.0), ((0, 2), 1.0), ((3, 1), 1.0)])
 def test_the_path_decides_what_flows_share(paths: tuple[int, int], milliseconds: float) -> None:
-    env = by_hand(two_flows())
+    env = by_hand(two_flows(), reward="both")
     first = env.step(paths[0])
     _, reward, terminated, _, info = env.step(paths[1])
 
