@@ -32,7 +32,7 @@ ROUTE: Final = EnvironmentSpec(
         ),
         PolicySpec(
             name="conga",
-            description="least utilised path, chosen once",
+            description="least utilised path, any of these by a hash, chosen once",
             target="flowsched_gym.systems.merp.route.policies:CongaPath",
         ),
         PolicySpec(

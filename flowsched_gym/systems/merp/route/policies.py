@@ -1,4 +1,4 @@
-"""Holds the heuristics that choose paths, from what is observed alone. Ties go to the lower path."""
+"""Holds the heuristics that choose paths, from what is observed alone. Ties go to the lower path, unless said."""
 
 from typing import ClassVar, Final
 
@@ -11,6 +11,7 @@ from flowsched_gym.policies import SlotPolicy
 __all__ = ["CongaPath", "HashedPath", "LeastLoadedPath", "MemrPath", "PathPolicy", "RandomPath"]
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 Observations = npt.NDArray[np.float32]
 
 HALF_WORD: Final = np.uint64(32)
@@ -25,12 +26,9 @@ class PathPolicy(SlotPolicy):
         """Returns a column of all slots, (batch, num_slots)."""
         return batch[:, start :: self.stride]
 
-    def nth_live(self, batch: Observations, share: npt.NDArray[np.float64]) -> IntArray:
-        """Returns live slots, (batch,): shares in [0, 1), (batch,), are parts of the way from the first to the last."""
-        live = self.column(batch, self.size_at) > 0
-        place = (share * live.sum(axis=1)).astype(np.int64)
-        chosen: IntArray = np.argmax(live.cumsum(axis=1) > place[:, np.newaxis], axis=1)
-        return chosen
+    def live(self, batch: Observations) -> BoolArray:
+        """Tells which slots hold a live path, (batch, num_slots)."""
+        return self.column(batch, self.size_at) > 0
 
 
 class RandomPath(PathPolicy):
@@ -38,7 +36,7 @@ class RandomPath(PathPolicy):
 
     def choose(self, batch: Observations) -> IntArray:
         """Draws one of the live paths."""
-        return self.nth_live(batch, self.rng.random(len(batch)))
+        return _part_of_the_way(self.live(batch), self.rng.random(len(batch)))
 
 
 class HashedPath(PathPolicy):
@@ -55,10 +53,29 @@ class HashedPath(PathPolicy):
         self._factors = self.rng.integers(2**64, size=layout.size, dtype=np.uint64)
 
     def choose(self, batch: Observations) -> IntArray:
-        """Hashes the bits of each observation (multilinear hashing, Carter and Wegman, 1979)."""
+        """Chooses by the hash alone."""
+        return self.spread(batch, self.live(batch))
+
+    def spread(self, batch: Observations, candidate: BoolArray) -> IntArray:
+        """Chooses among candidates by the bits of each observation (multilinear hashing, Carter and Wegman, 1979)."""
         words = np.ascontiguousarray(batch).view(np.uint32).astype(np.uint64)
         hashed = (words * self._factors).sum(axis=1) >> HALF_WORD
-        return self.nth_live(batch, hashed / 2.0**32)
+        return _part_of_the_way(candidate, hashed / 2.0**32)
+
+
+class CongaPath(HashedPath):
+    """Takes the least utilised path, and any of these by a hash: CONGA's choice for a new flow.
+
+    It differs from the routing ``conga`` in that a flow that pauses does not choose again.
+    """
+
+    pure: ClassVar[bool] = True
+    needs = ("utilisation",)
+
+    def choose(self, batch: Observations) -> IntArray:
+        """Compares the column as it is encoded."""
+        used = np.where(self.live(batch), self.column(batch, self.needed_at[0]), np.inf)
+        return self.spread(batch, used == used.min(axis=1, keepdims=True))
 
 
 class _LeastPair(PathPolicy):
@@ -68,8 +85,8 @@ class _LeastPair(PathPolicy):
 
     def choose(self, batch: Observations) -> IntArray:
         """Compares the columns as they are encoded, which keeps their order."""
-        candidate = self.column(batch, self.size_at) > 0
-        for sign, start in zip(self.signs, self.needed_at, strict=False):
+        candidate = self.live(batch)
+        for sign, start in zip(self.signs, self.needed_at, strict=True):
             value = np.where(candidate, sign * self.column(batch, start), np.inf)
             candidate = value == value.min(axis=1, keepdims=True)
         chosen: IntArray = np.argmax(candidate, axis=1)
@@ -83,20 +100,16 @@ class LeastLoadedPath(_LeastPair):
     needs = ("bytes_left", "num_flows")
 
 
-class CongaPath(_LeastPair):
-    """Least utilised path, as CONGA's first choice.
-
-    It differs from the routing ``conga``: among equals it takes the lowest path instead of a random one, and a flow
-    that pauses does not choose again.
-    """
-
-    pure: ClassVar[bool] = True
-    needs = ("utilisation",)
-
-
 class MemrPath(_LeastPair):
     """Smallest expansion ratio, then the largest rate to expect: MEMR (MERP, Algorithm 4), whole paths."""
 
     pure: ClassVar[bool] = True
     needs = ("expansion_ratio", "expected_rate")
     signs = (1.0, -1.0)
+
+
+def _part_of_the_way(candidate: BoolArray, share: npt.NDArray[np.float64]) -> IntArray:
+    """Returns candidates, (batch,): shares in [0, 1), (batch,), are parts of the way from the first to the last."""
+    place = (share * candidate.sum(axis=1)).astype(np.int64)
+    chosen: IntArray = np.argmax(candidate.cumsum(axis=1) > place[:, np.newaxis], axis=1)
+    return chosen

@@ -108,22 +108,25 @@ def test_memr_takes_the_paths_of_the_routing_of_that_name_where_ratios_differ_by
     assert same > 10 * ties
 
 
-def test_conga_takes_a_least_utilised_path() -> None:
+def test_conga_takes_a_least_utilised_path_and_spreads_flows_over_equals() -> None:
     env = MERPRouteEnv(flows=200, failures=2, discipline="ps")
     policy = CongaPath.for_env(env)
-    matters = 0
+    matters, among_all = 0, np.zeros(4)
 
     def choose(_: gym.Env, observation: np.ndarray, info: Any) -> int:
         nonlocal matters
         shown = np.where(info["action_mask"], env.layout.slot_column(observation, "utilisation"), np.inf)
         chosen = int(policy.predict(observation)[0])
-        assert chosen == int(np.argmin(shown))
-        matters += len(set(shown[np.isfinite(shown)])) > 1
+        assert shown[chosen] == shown.min()
+        different = len(set(shown[np.isfinite(shown)])) > 1
+        matters += different
+        among_all[chosen] += not different and info["action_mask"].all()
         return chosen
 
     play(env, choose, seed=3)
 
-    assert matters > 100
+    assert matters > 60
+    assert (among_all > 0).all()
 
 
 @pytest.mark.parametrize("policy", POLICIES)
