@@ -54,9 +54,9 @@ FLOW_FIELDS: Final = (("send_time", "f8"), ("seen_at", "f8"))
 
 EPISODE: Final = np.dtype(
     [
-        *EPISODE_FIELDS,
         ("asked", "i8"),  # place of the destination that was asked last
         ("paid", "i8"),  # delivered flows that an action was paid for
+        *EPISODE_FIELDS,
     ],
     align=True,
 )

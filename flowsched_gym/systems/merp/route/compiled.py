@@ -36,7 +36,7 @@ FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
 """What rewards and observations need of a flow: its completion time in s alone on the empty network."""
 
 EPISODE: Final = np.dtype(
-    [*EPISODE_FIELDS, ("paid", "i8")],  # delivered flows that an action was paid for
+    [("paid", "i8"), *EPISODE_FIELDS],  # delivered flows that an action was paid for
     align=True,
 )
 """What an environment keeps of an episode beside its network."""
