@@ -38,6 +38,7 @@ bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python -m benchmarks.speed.training
 
 paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
+	$(BIN)/python -m benchmarks.paper.merp
 	$(BIN)/python -m benchmarks.paper.run
 	$(BIN)/python -m benchmarks.paper.closeness
 
