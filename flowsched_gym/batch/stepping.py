@@ -31,8 +31,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
-"""What every system keeps of an episode beside its network, behind what it keeps alone: Numba takes a record that begins
-like another for one of that kind, and warns."""
+"""What every system keeps of an episode beside its network. It stands behind what a system keeps alone: Numba takes a
+record that begins like another for one of that kind, and warns."""
 
 
 class Columns(NamedTuple):
