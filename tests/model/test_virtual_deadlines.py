@@ -19,9 +19,10 @@ def draw(kind: str, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, F
     elif kind == "many ties":
         size, waited = rng.integers(1, 5, count).astype(float), rng.integers(0, 4, count).astype(float)
     elif kind == "ties but for rounding":
-        size, waited = rng.integers(1, 4, count) * 0.1, rng.integers(0, 3, count) * 0.1
+        size, waited = 0.1 * rng.integers(1, 4, count).astype(float), 0.1 * rng.integers(0, 3, count).astype(float)
     else:
-        size, waited = 1 + rng.integers(0, 4, count) * 2.0**-52, rng.integers(0, 4, count) * 2.0**-50
+        steps, times = (rng.integers(0, 4, count).astype(float) for _ in range(2))
+        size, waited = 1 + steps * 2.0**-52, times * 2.0**-50
     return size, waited, size * rng.integers(1, 4, count) / 3
 
 
