@@ -14,7 +14,8 @@ import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.model.rules.compile import rule, source_folders
-from tests.envs.episodes import run_python
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.episodes import each_environment, run_python
 
 PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 
@@ -28,7 +29,7 @@ with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.model.rules.sharing import share_links
     from flowsched_gym.registration import system_of
     from tests.envs.episodes import combinations, fingerprint
-    environment = system_of("flowsched/Artemis-v0")[1]
+    environment = system_of("{env_id}")[1]
     cases = list(combinations(environment))[::{stride}]
     fingerprints = [fingerprint(environment.id, 5, **case) for case in cases]
 files = compiling.__file__, share_links.py_func.__code__.co_filename
@@ -40,9 +41,12 @@ PLAIN: Final = float("inf")
 AT_ONCE: Final = 0.0
 
 
-def play(patience: float | None, *, stride: int = 9, **variables: str) -> tuple[list[str], int, int, list[str]]:
+def play(
+    patience: float | None, *, env_id: str = "flowsched/Artemis-v0", stride: int = 9, **variables: str
+) -> tuple[list[str], int, int, list[str]]:
     """Plays in a fresh process; returns fingerprints, compilations, signatures of a rule, and files of the code."""
-    program = EPISODES.format(patience=None if patience is None else f"float({str(patience)!r})", stride=stride)
+    given = None if patience is None else f"float({str(patience)!r})"
+    program = EPISODES.format(patience=given, env_id=env_id, stride=stride)
     found = json.loads(run_python(program, **variables))
     return tuple(found)
 
@@ -89,6 +93,18 @@ def test_rules_give_the_same_bits_and_types_compiled_or_not(cache: Path, tmp_pat
     assert uncompiled == [0, 0]
     assert plain == compiled
     assert len(set(plain)) > len(plain) // 2
+
+
+@each_environment
+def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bits(
+    spec: EnvironmentSpec, tmp_path: Path
+) -> None:
+    plain, compilations, *_ = play(PLAIN, env_id=spec.id, NUMBA_CACHE_DIR=str(tmp_path))
+    compiled, _, signatures, _ = play(AT_ONCE, env_id=spec.id)
+
+    assert compilations == 0
+    assert signatures > 0
+    assert plain == compiled
 
 
 def test_rules_are_compiled_when_their_patience_ends(tmp_path: Path) -> None:

@@ -34,15 +34,24 @@ PATIENCE: float = 0.25
 PATIENT: Final = frozenset(
     f"flowsched_gym.model.rules.{name}"
     for name in (
+        "candidates",
         "competing",
+        "completions",
+        "congestion",
         "contenders",
+        "expansion",
+        "liveness",
+        "memr",
         "observation",
         "ordering",
+        "path_observation",
         "progress",
+        "routing",
         "sharing",
         "slowdowns",
         "tokens",
         "transport",
+        "virtual_deadlines",
     )
 )
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
@@ -169,10 +178,9 @@ class _Patience:
     def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
         """Returns the function to call with these arguments."""
         self._begin = perf_counter()
-        if self._spent < PATIENCE and not self._is_cached():
-            longest = max(getattr(each, "size", 0) for each in (*arguments, *keywords.values()))
-            if longest <= LONGEST_PATIENT:
-                return self._run
+        longest = _longest((*arguments, *keywords.values()))
+        if self._spent < PATIENCE and longest <= LONGEST_PATIENT and not self._is_cached():
+            return self._run
         self._spent = PATIENCE
         return cast(Callable[..., object], self._compile(*arguments, **keywords))
 
@@ -187,6 +195,13 @@ class _Patience:
         result = _as_python(self._function(*arguments, **keywords))
         self._spent += perf_counter() - self._begin
         return result
+
+
+def _longest(argument: object) -> int:
+    """Returns the number of elements of an array, or of the longest one among others."""
+    if isinstance(argument, tuple):
+        return max(map(_longest, argument), default=0)
+    return argument.size if isinstance(argument, np.ndarray) else 0
 
 
 def _as_python(result: object) -> object:
