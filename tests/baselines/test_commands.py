@@ -44,7 +44,7 @@ def finish(*words: str, folder: Path) -> tuple[int, str, str]:
 def call(name: str, command: Callable[[], None], *words: str) -> int:
     """Runs a command in this process, without its log; returns its status."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=disabled", "hydra/hydra_logging=disabled"])
+        patch.setattr(sys, "argv", [name, *words, "hydra/job_logging=none", "hydra/hydra_logging=none"])
         try:
             command()
         except SystemExit as end:

@@ -1,6 +1,7 @@
 """Tells when rules are compiled, where their machine code is kept, and that a rule without it gives the same bits."""
 
 import ast
+import importlib
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from flowsched_gym.model.rules.compile import rule, source_folders
+from flowsched_gym.model.rules.compile import rule, source_files
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import each_environment, run_python
 
@@ -165,16 +166,16 @@ def compiled_modules() -> list[str]:
 
 @pytest.mark.parametrize("module", compiled_modules())
 def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of(module: str) -> None:
-    allowed = tuple(f"flowsched_gym.{folder.replace('/', '.')}" for folder in source_folders(module))
-    path = PACKAGE.parent / (module.replace(".", "/") + ".py")
-    imported = [
-        node.module
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym")
-    ]
+    def file_of(name: str) -> Path:
+        return Path(importlib.import_module(name).__file__ or "")
 
-    assert module.startswith(allowed)
-    assert [name for name in imported if not name.startswith(allowed)] == []
+    files = set(source_files(file_of(module)))
+    assert file_of(module) in files
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym"):
+                assert file_of(node.module) in files
+            assert not (isinstance(node, ast.Import) and any(each.name.startswith("flowsched") for each in node.names))
 
 
 def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:

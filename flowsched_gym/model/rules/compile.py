@@ -2,7 +2,7 @@
 
 Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
 into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
-of every cached function is a digest of the sources that its folder may import, itself included.
+of every cached function is a digest of its source and of all that this imports, and what that imports.
 
 Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
 are called event by event are patient: where no machine code is on disk yet, they run as the plain functions that they
@@ -11,6 +11,7 @@ are, to the same bits, and each is compiled when it has taken ``PATIENCE`` that 
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from numba import njit, typeof
 from numba.core.caching import FunctionCache
 
-__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule", "source_folders"]
+__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule", "source_files"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -57,34 +58,38 @@ PATIENT: Final = frozenset(
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
 LONGEST_PATIENT: Final = 10_000
 """Elements of an array that is too long for patience: one plain call could take as long as compiling."""
-BASE: Final = ("model",)
-ABOVE: Final = {"batch": ("disciplines", "routing", "topology", "workload", "batch")}
-"""Folders that compiled code of a folder may use besides ``BASE`` and itself; a system may use all that these may."""
+IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+"""An import of this package's, which all are of this form."""
 
 
 @cache
-def _digest(folder: str) -> str:
-    """Digests the sources in a folder of the package."""
-    digest = hashlib.sha256()
-    for path in sorted((PACKAGE / folder).rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def source_folders(module: str) -> tuple[str, ...]:
-    """Returns the folders of the package whose sources compiled code of a module may depend on."""
-    package, *folders = module.split(".")
-    if package != PACKAGE.name:
-        return BASE
-    if folders[0] == "systems":
-        return (*BASE, *ABOVE["batch"], "/".join(folders[:2]))
-    return (*BASE, *ABOVE.get(folders[0], folders[:1]))
+def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
+    """Digests a source, and lists the sources of this package that it imports."""
+    source = path.read_bytes()
+    imported = []
+    for module, names in IMPORT.findall(source.decode()):
+        folder = PACKAGE.parent.joinpath(*module.split("."))
+        candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
+        candidates += [(folder / name).with_suffix(".py") for name in re.findall(r"\w+", names)]
+        imported += [candidate for candidate in candidates if candidate.is_file()]
+    return hashlib.sha256(source).digest(), tuple(imported)
 
 
 @cache
-def _stamp(module: str) -> str:
-    """Digests the sources that compiled code of a module depends on."""
-    return " ".join(_digest(folder) for folder in source_folders(module))
+def source_files(path: Path) -> tuple[Path, ...]:
+    """Returns the sources that compiled code in a file of this package may be made of, that file included."""
+    found, new = {path}, [path]
+    while new:
+        fresh = {imported for each in new for imported in _read(each)[1]} - found
+        found |= fresh
+        new = list(fresh)
+    return tuple(sorted(found))
+
+
+@cache
+def _stamp(path: Path) -> str:
+    """Digests the sources that compiled code in a file depends on."""
+    return hashlib.sha256(b"".join(_read(source)[0] for source in source_files(path))).hexdigest()
 
 
 def rule(function: Function) -> Function:
@@ -146,7 +151,7 @@ class _Cache(FunctionCache):
         """Looks for a folder to write to."""
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba has no types
         # The version is compared before the rest of a file is read, which may name classes that are gone.
-        stamp = _stamp(function.__module__)
+        stamp = _stamp(Path(function.__code__.co_filename))
         self._cache_file._version = f"{self._cache_file._version} {stamp}"
         if function.__module__.startswith(PACKAGE.name):  # elsewhere Numba looks at the time of the change
             self._cache_file._source_stamp = stamp
