@@ -1,4 +1,4 @@
-"""Builds the networks of the papers: one link, a big switch, a tree of racks, leaf and spine, a fat-tree.
+"""Builds the networks of the papers: one link, a big switch or several, a tree of racks, leaf and spine, a fat-tree.
 
 Links are directed and numbered tier by tier: the uplinks of all hosts, their downlinks, then the next tier's uplinks
 and downlinks, and so on. Every link has the same capacity and delay unless an array of one value per link is given.
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
-__all__ = ["big_switch", "check_count", "fat_tree", "leaf_spine", "one_link", "tree9"]
+__all__ = ["big_switch", "check_count", "fat_tree", "leaf_spine", "multi_plane", "one_link", "tree9"]
 
 PerLink = float | npt.NDArray[np.float64]
 
@@ -61,6 +61,34 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
         path_start=np.arange(0, 2 * num_hosts * num_hosts + 1, 2),
         path_links=np.stack([pairs // num_hosts, num_hosts + pairs % num_hosts], axis=1).ravel(),
     )
+
+
+def multi_plane(
+    *, num_hosts: int, num_planes: int = 3, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0
+) -> Topology:
+    """Builds several non-blocking switches, the planes, each host with one full-duplex link to every one of them.
+
+    AuTO's servers are joined by three (section 6), which makes three disjoint paths between any two: path p of a pair
+    is that through plane p. The links of plane p are those of a big switch, numbered from ``2 * num_hosts * p``.
+
+    Args:
+        num_hosts: Hosts, >= 2.
+        num_planes: Planes, >= 1.
+        capacity: Capacity of each link and direction in B/s.
+        delay: Propagation delay of each link in s.
+
+    Raises:
+        ConfigError: A count is too small, or a capacity or delay is not allowed.
+    """
+    check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
+    check_count("multi-plane", "num_planes", num_planes, least=1)
+
+    def paths(source: int, destination: int) -> list[list[int]]:
+        first_links = range(0, 2 * num_hosts * num_planes, 2 * num_hosts)
+        return [[first + source, first + num_hosts + destination] for first in first_links]
+
+    names = [f"{link} plane {plane}" for plane in range(num_planes) for link in _host_links(num_hosts)]
+    return _build("multi-plane", num_hosts, tuple(names), paths, capacity, delay)
 
 
 def tree9(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topology:
@@ -178,7 +206,7 @@ def _build(
     capacity: PerLink,
     delay: PerLink,
 ) -> Topology:
-    """Writes down the paths of every ordered pair of hosts; a host has one path to itself, over its own links."""
+    """Writes down the paths of every ordered pair of hosts; a host has paths to itself as well, over its own links."""
     path_start, path_links, pair_start = [0], [], [0]
     for source in range(num_hosts):
         for destination in range(num_hosts):

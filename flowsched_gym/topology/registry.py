@@ -10,6 +10,7 @@ from flowsched_gym.topology.fabrics import (
     check_count,
     fat_tree,
     leaf_spine,
+    multi_plane,
     one_link,
     tree9,
 )
@@ -23,6 +24,7 @@ TOPOLOGIES: Final = {
     "tree9": "three racks of three hosts under one core switch (MERP, section 6.1)",
     "leaf-spine": "leaves of up to 16 hosts, joined by 4 spines",
     "fat-tree": "the smallest k-ary fat-tree that holds the hosts: 16, 54, 128, ...",
+    "multi-plane": "three non-blocking switches, each host with a full-duplex link to every one (AuTO, section 6)",
 }
 """Names of the topologies and what they are."""
 
@@ -64,4 +66,6 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         while arity**3 // 4 < num_hosts:
             arity += 2
         return fat_tree(arity=arity, capacity=capacity, delay=delay)
+    if name == "multi-plane":
+        return multi_plane(num_hosts=num_hosts, capacity=capacity, delay=delay)
     raise ConfigError(f"topology is {name!r}: it must be one of {', '.join(TOPOLOGIES)}")

@@ -1,6 +1,7 @@
 """Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
 
 from flowsched_gym.workload.checks import UnstableLoadWarning
+from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.columns import workload_from_columns
 from flowsched_gym.workload.distributions import (
     Constant,
@@ -29,6 +30,7 @@ __all__ = [
     "CDF_NAMES",
     "NO_TASK",
     "WORKLOADS",
+    "ClusterWorkload",
     "Constant",
     "Discrete",
     "Distribution",
@@ -36,6 +38,7 @@ __all__ = [
     "Exponential",
     "FixedWorkload",
     "GatherWorkload",
+    "Incast",
     "LinkChanges",
     "LogNormal",
     "Mix",
@@ -43,6 +46,7 @@ __all__ = [
     "Pareto",
     "PoissonWorkload",
     "RandomFailures",
+    "Traffic",
     "Uniform",
     "UnstableLoadWarning",
     "Workload",

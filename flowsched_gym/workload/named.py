@@ -1,21 +1,22 @@
 """Names the workloads that environments, YAML and the command line offer."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.workload.distributions import Exponential, Pareto, Uniform
+from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
+from flowsched_gym.workload.distributions import Constant, Exponential, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.source import first_flows
-from flowsched_gym.workload.specs import parse_distribution, parse_mix
+from flowsched_gym.workload.specs import parse_distribution, parse_incast, parse_mix, parse_traffic
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["WORKLOADS", "NamedWorkload", "draw_flows", "make_workload"]
@@ -45,6 +46,16 @@ FAT_TREE_HOSTS: Final = 16
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
 
+AUTO_HOSTS: Final = 32
+AUTO_FLOWS: Final = 10_000
+"""Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""
+
+AUTO_PHASE: Final = 2.0
+"""Time in s after which traffic changes, in place of AuTO's hour: about five times in an episode of 10,000 flows."""
+
+AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 * BYTES_PER_KILOBYTE))
+"""Bursts as they come when a request asks many servers (DCTCP, section 2); they add 0.4 % to the load."""
+
 ALTERNATIVES: Final = (
     ("burst_rate", "load"),
     ("rate", "load"),
@@ -53,6 +64,21 @@ ALTERNATIVES: Final = (
     ("mix", "size"),
 )
 """Fields of which one takes the place of the other when it is given."""
+
+
+NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload
+
+
+PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = MappingProxyType(
+    {
+        "size": parse_distribution,
+        "deadline": parse_distribution,
+        "mix": parse_mix,
+        "traffic": parse_traffic,
+        "incast": parse_incast,
+    }
+)
+"""Fields that may be plain values, and what reads these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +93,7 @@ class NamedWorkload:
 
     name: str
     description: str
-    config: GatherWorkload | PoissonWorkload
+    config: NamedConfig
 
 
 def _poisson(size: str) -> PoissonWorkload:
@@ -75,9 +101,16 @@ def _poisson(size: str) -> PoissonWorkload:
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
+def _auto(*traffic: tuple[str, float], **fields: float | Incast) -> ClusterWorkload:
+    """Describes flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
+    each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
+    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)  # type: ignore[arg-type]
+
+
 _MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
 _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
+_AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
 
 _NAMED: Final = (
     NamedWorkload(
@@ -170,18 +203,46 @@ _NAMED: Final = (
         description="poisson-fat-tree with 3 of the 16 aggregation-core cables, chosen at random, down from the start",
         config=replace(_MERP_FAT_TREE, failures=RandomFailures(cables=FAT_TREE_CORE_CABLES, count=3)),
     ),
+    NamedWorkload(
+        name="auto-web-search",
+        description="web search sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)",
+        config=_AUTO_POISSON,
+    ),
+    NamedWorkload(
+        name="auto-data-mining",
+        description="data mining sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)",
+        config=replace(_AUTO_POISSON, size=load_cdf("data_mining")),
+    ),
+    NamedWorkload(
+        name="auto-clusters",
+        description="four clusters of 8 servers: web search at 60 % and 80 %, data mining at 60 % and 80 %",
+        config=_auto(("web_search", 0.6), ("web_search", 0.8), ("data_mining", 0.6), ("data_mining", 0.8)),
+    ),
+    NamedWorkload(
+        name="auto-changing",
+        description="four clusters; each takes other sizes or another load every 2 s (AuTO, section 6.1.3)",
+        config=_auto(
+            *((size, load) for size in ("web_search", "data_mining") for load in (0.6, 0.7, 0.8)),
+            change_every=AUTO_PHASE,
+        ),
+    ),
+    NamedWorkload(
+        name="auto-incast",
+        description="web search between 32 servers at 60 %, and 50 times a second 16 flows of 20 KB to one of them",
+        config=_auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
+    ),
 )
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType({named.name: named for named in _NAMED})
 """The named workloads, in the order in which they are listed."""
 
 
-def make_workload(name: str, **overrides: object) -> GatherWorkload | PoissonWorkload:
+def make_workload(name: str, **overrides: object) -> NamedConfig:
     """Returns a named workload, with some fields changed.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Sizes, deadlines and mixes may be plain values (``specs.py``). Fields of the distribution of sizes stand
-    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
+    any more. Sizes, deadlines, mixes, traffic and incast may be plain values (``specs.py``). Fields of the distribution
+    of sizes stand beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Args:
         name: Name of the workload (``WORKLOADS``).
@@ -196,12 +257,10 @@ def make_workload(name: str, **overrides: object) -> GatherWorkload | PoissonWor
     config = WORKLOADS[name].config
     known = {field.name: field for field in fields(config)}
     changes = {key: value for key, value in overrides.items() if value is not None}
-    for key in ("size", "deadline"):
-        if key in changes:
-            changes[key] = parse_distribution(key, changes[key])
-    if "mix" in changes:
-        changes["mix"] = parse_mix("mix", changes["mix"])
-    size = changes.get("size", config.size)
+    for key, parse in PARSERS.items():
+        if key in changes and key in known:
+            changes[key] = parse(key, changes[key])
+    size = changes.get("size", getattr(config, "size", None))
     known_of_size = [key for key in _fields_of(size) if key not in known]
     for key in overrides:
         if key not in known and key not in known_of_size:
@@ -214,7 +273,7 @@ def make_workload(name: str, **overrides: object) -> GatherWorkload | PoissonWor
     return replace(config, **{**_replaced_fields(changes, known), **changes})  # type: ignore[arg-type]
 
 
-def draw_flows(config: GatherWorkload | PoissonWorkload, *, num_flows: int, seed: int) -> Workload:
+def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
     """Draws exactly so many flows: the first ones of the draw.
 
     Args:

@@ -2,15 +2,17 @@
 
 A distribution is a number (constant), the name of a packaged size distribution (``"web_search"``), the path of a CDF
 file (``"mine.csv"``), or a mapping with a ``kind`` and its fields: ``{"kind": "exponential", "mean": 1e5}``. A mix is a
-sequence of triples (size in B, allowed time in s, count in each burst).
+sequence of triples (size in B, allowed time in s, count in each burst); traffic of clusters, a sequence of pairs
+(distribution of sizes, load); incast, a mapping of its fields.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload.clusters import Incast, Traffic
 from flowsched_gym.workload.distributions import (
     Constant,
     Discrete,
@@ -23,10 +25,11 @@ from flowsched_gym.workload.distributions import (
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.mix import Mix
 
-__all__ = ["DISTRIBUTION_KINDS", "parse_distribution", "parse_mix"]
+__all__ = ["DISTRIBUTION_KINDS", "parse_distribution", "parse_incast", "parse_mix", "parse_traffic"]
 
 CDF_SUFFIX: Final = ".csv"
 
+PAIR: Final = 2
 TRIPLE: Final = 3
 
 DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
@@ -84,9 +87,8 @@ def parse_mix(name: str, value: object) -> Mix:
     """
     if isinstance(value, Mix):
         return value
-    rows = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    triples = [row for row in rows if isinstance(row, Sequence) and not isinstance(row, str) and len(row) == TRIPLE]
-    if not triples or len(triples) != len(rows):
+    triples = _rows(value, TRIPLE)
+    if triples is None:
         raise ConfigError(f"{name} is {value!r}: it must be a Mix or a sequence of triples (size, deadline, count)")
     try:
         return Mix(
@@ -94,6 +96,56 @@ def parse_mix(name: str, value: object) -> Mix:
         )
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
+
+
+def parse_traffic(name: str, value: object) -> tuple[Traffic, ...]:
+    """Makes traffic of pairs (distribution of sizes, load); entries that are Traffic pass unchanged.
+
+    Args:
+        name: Name of the field, for messages.
+        value: A sequence of such entries.
+
+    Raises:
+        ConfigError: It is none, or an entry describes no traffic.
+    """
+    if isinstance(value, Sequence) and value and all(isinstance(entry, Traffic) for entry in value):
+        return tuple(value)
+    pairs = _rows(value, PAIR)
+    if pairs is None:
+        raise ConfigError(f"{name} is {value!r}: it must be a sequence of Traffic or of pairs (sizes, load)")
+    try:
+        return tuple(Traffic(size=parse_distribution("size", size), load=load) for size, load in pairs)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def parse_incast(name: str, value: object) -> Incast:
+    """Makes incast of a mapping of its fields; an Incast passes unchanged.
+
+    Args:
+        name: Name of the field, for messages.
+        value: An Incast, or a mapping with burst_rate, senders and size.
+
+    Raises:
+        ConfigError: It is neither, or describes no incast.
+    """
+    if isinstance(value, Incast):
+        return value
+    names = {"burst_rate", "senders", "size"}
+    if not isinstance(value, Mapping) or set(value) != names:
+        raise ConfigError(f"{name} is {value!r}: it must be Incast or a mapping with burst_rate, senders and size")
+    try:
+        size = parse_distribution("size", value["size"])
+        return Incast(burst_rate=value["burst_rate"], senders=value["senders"], size=size)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _rows(value: object, length: int) -> list[Sequence[Any]] | None:
+    """Takes a sequence of sequences of this length; None of anything else."""
+    rows = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    fitting = [row for row in rows if isinstance(row, Sequence) and not isinstance(row, str) and len(row) == length]
+    return fitting if fitting and len(fitting) == len(rows) else None
 
 
 def _from_mapping(value: Mapping[object, object]) -> Distribution:

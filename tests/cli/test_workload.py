@@ -35,6 +35,15 @@ def test_load_and_other_fields_are_handed_on(flowsched, tmp_path: Path) -> None:
     assert set(read_flows(path).size) == {1e5}
 
 
+def test_traffic_of_clusters_that_changes_is_drawn(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+
+    flowsched("workload", "auto-changing", "--flows", 1000, "--seed", 3, "--param", "change_every=0.1", "--out", path)
+
+    expected = draw_flows(make_workload("auto-changing", change_every=0.1), num_flows=1000, seed=3)
+    assert read_flows(path).arrival_time.tolist() == expected.arrival_time.tolist()
+
+
 def test_link_changes_that_a_flow_file_cannot_hold_are_told_of(flowsched, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
 
@@ -66,6 +75,7 @@ def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Pat
         (["gather-a1", "--param", "burst_rate"], "--param is 'burst_rate': it must be key=value"),
         (["gather-a1", "--param", "burst_rate=fast"], "burst_rate is 'fast': it must be a finite number > 0"),
         (["gather-a1", "--load", "0.5", "--param", "burst_rate=5"], "exactly one of burst_rate and load"),
+        (["auto-clusters", "--load", "0.5"], "workload 'auto-clusters' has no field 'load': it has traffic, num_hosts"),
         (["gather-a1", "--load", "0.5", "--param", "load=0.4"], "load is given twice: by --load and by --param"),
         (["gather-a1", "--param", "num_destinations=1" + "0" * 30], "num_destinations is 1000"),
     ],

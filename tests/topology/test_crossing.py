@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.topology import Topology, big_switch, crossing_shares, fat_tree, leaf_spine, one_link, tree9
+from flowsched_gym.topology import (
+    Topology,
+    big_switch,
+    crossing_shares,
+    fat_tree,
+    leaf_spine,
+    multi_plane,
+    one_link,
+    tree9,
+)
 
 EVERY_NETWORK = [
     big_switch(num_hosts=5),
     tree9(),
     fat_tree(arity=4),
     leaf_spine(num_leaves=3, num_spines=2, hosts_per_leaf=4),
+    multi_plane(num_hosts=4),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.topology import Topology, fat_tree, leaf_spine, make_topology, tree9
+from flowsched_gym.topology import Topology, big_switch, fat_tree, leaf_spine, make_topology, multi_plane, tree9
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
 
@@ -117,6 +117,27 @@ def test_leaves_reach_each_other_over_every_spine_and_their_own_hosts_over_none(
     assert len(paths_between(topology, 0, 1)) == 1
 
 
+def test_hosts_reach_each_other_once_through_every_plane() -> None:
+    topology = multi_plane(num_hosts=4, num_planes=3)
+
+    paths = paths_between(topology, 1, 2)
+    assert [[topology.link_names[link] for link in path] for path in paths] == [
+        ["host 1 up plane 0", "host 2 down plane 0"],
+        ["host 1 up plane 1", "host 2 down plane 1"],
+        ["host 1 up plane 2", "host 2 down plane 2"],
+    ]
+    assert len({link for path in paths for link in path}) == 6
+
+
+def test_each_plane_is_a_big_switch() -> None:
+    topology, switch = multi_plane(num_hosts=5, num_planes=2), big_switch(num_hosts=5)
+
+    for source, destination in ((0, 4), (3, 1)):
+        own = links_of(switch, source * 5 + destination)
+        assert paths_between(topology, source, destination) == [own, [link + 10 for link in own]]
+    assert multi_plane(num_hosts=5, num_planes=1).link_names[4] == "host 4 up plane 0"
+
+
 def ecmp_of(topology: Topology, flow_id: npt.NDArray[np.int64], seed: int) -> list[int]:
     """Hashes flows of one pair of hosts in different pods."""
     ends = np.zeros(len(flow_id), dtype=np.int64), np.full(len(flow_id), topology.num_hosts - 1)
@@ -145,6 +166,7 @@ def test_named_fabrics_hold_the_hosts_asked_for() -> None:
     assert make_topology("fat-tree", num_hosts=17).num_hosts == 54
     assert make_topology("leaf-spine", num_hosts=33).num_hosts == 48
     assert make_topology("tree9", num_hosts=2).num_hosts == 9
+    assert make_topology("multi-plane", num_hosts=7).num_links == 3 * 2 * 7
     with pytest.raises(ConfigError, match="topology tree9: num_hosts is 10: it has 9"):
         make_topology("tree9", num_hosts=10)
     with pytest.raises(ConfigError, match="topology fat-tree: arity is 5: it must be even"):
@@ -153,5 +175,9 @@ def test_named_fabrics_hold_the_hosts_asked_for() -> None:
         make_topology("fat-tree", num_hosts=500)
     with pytest.raises(ConfigError, match="num_spines is 0: it must be an integer >= 1"):
         leaf_spine(num_leaves=2, num_spines=0, hosts_per_leaf=2)
+    with pytest.raises(ConfigError, match="topology multi-plane: num_planes is 0: it must be an integer >= 1"):
+        multi_plane(num_hosts=4, num_planes=0)
+    with pytest.raises(ConfigError, match="topology multi-plane: num_hosts is 1: it must be an integer from 2 to 512"):
+        multi_plane(num_hosts=1)
     with pytest.raises(ConfigError, match=r"shape \(3,\): it must be \(24,\)"):
         tree9(capacity=np.ones(3))

@@ -13,15 +13,18 @@ from flowsched_gym.workload import (
     ARTEMIS_A2,
     CDF_NAMES,
     WORKLOADS,
+    ClusterWorkload,
     Constant,
     Discrete,
     Distribution,
     Exponential,
     FixedWorkload,
     GatherWorkload,
+    Incast,
     Mix,
     Pareto,
     PoissonWorkload,
+    Traffic,
     Uniform,
     WorkloadSource,
     draw_flows,
@@ -129,6 +132,51 @@ def test_failures_leave_the_flows_of_the_fat_tree_as_they_are() -> None:
     assert all(one.tobytes() == other.tobytes() for one, other in zip(whole.arrays, failing.arrays[:7], strict=True))
 
 
+WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
+
+
+def test_the_workloads_of_auto_are_there() -> None:
+    single = PoissonWorkload(size=WEB_SEARCH, load=0.8, pattern="all-to-all", num_hosts=32, num_flows=10_000)
+    pairs = [(size, load) for size in (WEB_SEARCH, DATA_MINING) for load in (0.6, 0.7, 0.8)]
+    every = tuple(Traffic(size=size, load=load) for size, load in pairs)
+    bursts = Incast(burst_rate=50.0, senders=16, size=Constant(value=2e4))
+
+    assert make_workload("auto-web-search") == single
+    assert make_workload("auto-data-mining") == replace(single, size=DATA_MINING)
+    assert make_workload("auto-clusters") == ClusterWorkload(
+        traffic=(every[0], *every[2:4], every[5]), num_flows=10_000
+    )
+    assert make_workload("auto-changing") == ClusterWorkload(traffic=every, change_every=2.0, num_flows=10_000)
+    assert make_workload("auto-incast") == ClusterWorkload(
+        traffic=every[:1], num_clusters=1, incast=bursts, num_flows=10_000
+    )
+
+
+def test_an_episode_of_changing_traffic_has_several_phases() -> None:
+    config = make_workload("auto-changing")
+
+    assert all(config.draw(seed).arrival_time[-1] > 3 * 2.0 for seed in range(20))
+
+
+def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
+    config = make_workload(
+        "auto-changing",
+        change_every=0.5,
+        duration=3.0,
+        traffic=[["w3", 0.5], [{"kind": "exponential", "mean": 1e5}, 0.7]],
+        incast={"burst_rate": 9.0, "senders": 4, "size": 1e4},
+    )
+
+    assert config == ClusterWorkload(
+        traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.7)),
+        change_every=0.5,
+        duration=3.0,
+        incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
+    )
+    traffic = (Traffic(size=WEB_SEARCH, load=0.4),)
+    assert make_workload("auto-incast", traffic=traffic).traffic == traffic  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("overrides", "sizes"),
     [
@@ -228,6 +276,18 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
         ("gather-a1", {"mix": [[1e5, 0.02]]}, ["mix is [[100000.0, 0.02]]: it must be a Mix or a sequence of triples"]),
         ("gather-a1", {"mix": [[1e5, -0.02, 1]]}, ["mix: deadline of a pair is -0.02"]),
         ("gather-a1", {"mix": "a2"}, ["mix is 'a2': it must be a Mix"]),
+        ("auto-clusters", {"load": 0.5}, ["workload 'auto-clusters' has no field 'load'", "it has traffic, num_hosts"]),
+        ("auto-clusters", {"size": "w3"}, ["workload 'auto-clusters' has no field 'size'"]),
+        ("auto-clusters", {"traffic": "w3"}, ["traffic is 'w3': it must be a sequence of Traffic or of pairs"]),
+        ("auto-clusters", {"traffic": [["w3", 0.5, 1]]}, ["traffic is [['w3', 0.5, 1]]: it must be a sequence of"]),
+        ("auto-clusters", {"traffic": [["w9", 0.5]]}, ["traffic: size: size distribution 'w9' does not exist"]),
+        ("auto-clusters", {"traffic": [["w3", 0]]}, ["traffic: load is 0: it must be a finite number > 0"]),
+        ("auto-incast", {"incast": {"senders": 3}}, ["incast is {'senders': 3}: it must be Incast or a mapping with"]),
+        (
+            "auto-incast",
+            {"incast": {"burst_rate": 9, "senders": 3, "size": "w9"}},
+            ["incast: size: size distribution 'w9' does not exist"],
+        ),
     ],
 )
 def test_bad_names_and_fields_are_refused_with_what_is_allowed(name, overrides, messages: list[str]) -> None:

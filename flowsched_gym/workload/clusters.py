@@ -1,0 +1,319 @@
+"""Draws single flows between hosts that are divided into clusters, each with traffic of its own, which may change.
+
+Follows AuTO, sections 6.1.1 to 6.1.3: four clusters with a size distribution and a load each; both drawn anew after a
+fixed time, never the same twice in a row; bursts from many hosts to one (incast) beside them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.workload.arrivals import poisson_arrivals
+from flowsched_gym.workload.checks import (
+    as_tuple,
+    check_integer,
+    check_number,
+    check_one_of_two,
+    warn_if_unstable,
+    without_load_warning,
+)
+from flowsched_gym.workload.distributions import Distribution
+from flowsched_gym.workload.source import first_flows
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["ClusterWorkload", "Incast", "Traffic"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MIN_HOSTS: Final = 2
+
+MOST_PHASES: Final = 1_000_000
+"""Phases of an episode at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Describes what each host of a cluster sends.
+
+    Attributes:
+        size: Distribution of sizes in B.
+        load: Bytes per s that a host offers over the capacity of its sending links, > 0.
+    """
+
+    size: Distribution
+    load: float
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        _check_size(self.size)
+        check_number("load", self.load, above=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incast:
+    """Describes bursts, with Poisson arrivals, in which many hosts send a flow each to one host at one instant.
+
+    Attributes:
+        burst_rate: Bursts per s in the whole network, > 0.
+        senders: Hosts that send in a burst, >= 1: random ones, to another random one.
+        size: Distribution of sizes in B.
+    """
+
+    burst_rate: float
+    senders: int
+    size: Distribution
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        check_number("burst_rate", self.burst_rate, above=0)
+        check_integer("senders", self.senders, at_least=1)
+        _check_size(self.size)
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Mean number of bytes per s of all bursts."""
+        return self.burst_rate * self.senders * self.size.mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterWorkload:
+    """Describes Poisson flows between clusters of hosts; ``draw`` draws them.
+
+    The hosts are divided, in their order, into clusters of equal size. A host sends what the traffic of its cluster
+    says, to all other hosts alike. Without ``change_every``, cluster i has ``traffic[i]`` all the time. With it, each
+    cluster begins with a random one of ``traffic`` and at each multiple of ``change_every`` takes another one; the time
+    from one multiple to the next is a phase.
+
+    A flow of a burst of ``incast`` has the number of the burst as its task; other flows have none.
+
+    Attributes:
+        traffic: Traffic of each cluster; with ``change_every``, what clusters choose from, two or more, each once.
+        num_hosts: Number of hosts, >= 2, a multiple of num_clusters.
+        num_clusters: Number of clusters, >= 1.
+        change_every: Length of a phase in s, > 0; None if traffic does not change.
+        incast: Bursts beside the other flows; None for none.
+        capacity: Capacity in B/s of all sending links of a host together, to which loads refer, > 0. Default: 1 Gbps.
+            ``UnstableLoadWarning`` if a load is 1 or more.
+        num_flows: Flows of an episode, >= 1; it may end inside a burst. Exactly one of num_flows and duration is given.
+        duration: Flows are those that arrive before this time in s, > 0; there may be none.
+    """
+
+    traffic: tuple[Traffic, ...]
+    num_hosts: int = 32
+    num_clusters: int = 4
+    change_every: float | None = None
+    incast: Incast | None = None
+    capacity: float = BYTES_PER_SECOND_PER_GBPS
+    num_flows: int | None = None
+    duration: float | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the fields."""
+        check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
+        check_integer("num_clusters", self.num_clusters, at_least=1)
+        if self.num_hosts % self.num_clusters:
+            raise ConfigError(
+                f"num_clusters is {self.num_clusters!r}: it must divide the number of hosts, {self.num_hosts}"
+            )
+        self._check_traffic()
+        if not isinstance(self.incast, Incast | None):
+            raise ConfigError(f"incast is {self.incast!r}: it must be Incast or None")
+        if self.incast is not None and self.incast.senders >= self.num_hosts:
+            raise ConfigError(
+                f"senders is {self.incast.senders!r}: it must be below the number of hosts, {self.num_hosts}"
+            )
+        check_number("capacity", self.capacity, above=0)
+        check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
+        if self.num_flows is not None:
+            check_integer("num_flows", self.num_flows, at_least=1)
+        if self.duration is not None:
+            check_number("duration", self.duration, above=0)
+        warn_if_unstable(max(traffic.load for traffic in self.traffic) + self._incast_load)
+
+    def _check_traffic(self) -> None:
+        """Checks what the clusters send, and when it changes."""
+        traffic = as_tuple("traffic", self.traffic)
+        object.__setattr__(self, "traffic", traffic)
+        if not traffic:
+            raise ConfigError("traffic is (): it must have an entry at least")
+        for each in traffic:
+            if not isinstance(each, Traffic):
+                raise ConfigError(f"traffic has the entry {each!r}: it must be Traffic")
+        if self.change_every is None:
+            if len(traffic) != self.num_clusters:
+                raise ConfigError(
+                    f"traffic has {len(traffic)} entries: without change_every it must have one for each of the "
+                    f"{self.num_clusters} clusters"
+                )
+            return
+        check_number("change_every", self.change_every, above=0)
+        if len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic):
+            raise ConfigError(f"traffic is {traffic!r}: with change_every it must have two or more entries, each once")
+
+    @property
+    def offered_load(self) -> float:
+        """Bytes per s offered to the links of a host over their capacity, the mean over hosts and time."""
+        return sum(traffic.load for traffic in self.traffic) / len(self.traffic) + self._incast_load
+
+    @property
+    def hosts_per_cluster(self) -> int:
+        """Number of hosts of a cluster."""
+        return self.num_hosts // self.num_clusters
+
+    def with_num_flows(self, num_flows: int) -> "ClusterWorkload":
+        """Changes the number of flows."""
+        with without_load_warning():
+            return replace(self, num_flows=num_flows, duration=None)
+
+    def phases(self, seed: int, count: int) -> IntArray:
+        """Tells which traffic each cluster has in the first phases of an episode.
+
+        Args:
+            seed: Seed of the episode, an integer >= 0.
+            count: Number of phases, >= 1; without ``change_every`` all are alike.
+
+        Returns:
+            Indices into ``traffic``, (count, num_clusters) int64.
+
+        Raises:
+            ConfigError: The seed or the count is not allowed.
+        """
+        check_integer("count", count, at_least=1)
+        if self.change_every is None:
+            return np.tile(np.arange(self.num_clusters), (count, 1))
+        if count > MOST_PHASES:
+            raise ConfigError(f"change_every is {self.change_every!r}: more than {MOST_PHASES} phases are not allowed")
+        streams = SeedStreams(seed)
+        first = streams["first traffic"].integers(len(self.traffic), size=(1, self.num_clusters))
+        # A step of 1 to len(traffic) - 1 round the ring of all traffic reaches each other one with equal probability.
+        steps = streams["changes"].integers(1, len(self.traffic), size=(count - 1, self.num_clusters))
+        return np.cumsum(np.concatenate([first, steps]), axis=0) % len(self.traffic)
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode: a pure function of the fields and the seed.
+
+        More flows or a longer duration with the same seed begin with the same flows, bit by bit; bursts leave the other
+        flows as they are.
+
+        Args:
+            seed: Seed of the episode, an integer >= 0.
+
+        Raises:
+            ConfigError: The seed is not allowed, or traffic changes too often.
+        """
+        streams = SeedStreams(seed)
+        flows = self._draw_single(streams, seed)
+        if self.incast is None:
+            return flows
+        end = self.duration if self.duration is not None else float(np.nextafter(flows.arrival_time[-1], np.inf))
+        merged = _merged(flows, self._draw_bursts(self.incast, streams, end))
+        return merged if self.num_flows is None else first_flows(merged, self.num_flows)
+
+    @property
+    def _incast_load(self) -> float:
+        """Bytes per s of all bursts over the capacity of all hosts."""
+        return 0.0 if self.incast is None else self.incast.bytes_per_second / (self.capacity * self.num_hosts)
+
+    @property
+    def _rates(self) -> FloatArray:
+        """Flows per s of a cluster with each traffic, (len(traffic),)."""
+        bytes_per_second = self.hosts_per_cluster * self.capacity
+        return np.array([each.load * bytes_per_second / each.size.mean for each in self.traffic])
+
+    def _draw_single(self, streams: SeedStreams, seed: int) -> Workload:
+        """Draws the flows that belong to no burst."""
+        arrival_time, phase, choices = self._draw_arrivals(streams, seed)
+        num_flows = len(arrival_time)
+        # A flow of all clusters' joint process is one of a cluster with the probability of the cluster's share.
+        shares = np.cumsum(self._rates[choices], axis=1)
+        drawn = streams["clusters"].random(num_flows) * shares[phase, -1]
+        cluster = (drawn[:, None] >= shares[phase, :-1]).sum(axis=1)
+        kind = choices[phase, cluster]
+        size = np.empty(num_flows)
+        for index, traffic in enumerate(self.traffic):
+            chosen = np.flatnonzero(kind == index)
+            size[chosen] = traffic.size.sample(streams[f"sizes {index}"], len(chosen))
+        source = cluster * self.hosts_per_cluster
+        source += streams["sources"].integers(self.hosts_per_cluster, size=num_flows)
+        step = streams["destinations"].integers(1, self.num_hosts, size=num_flows)
+        return Workload(
+            flow_id=np.arange(num_flows),
+            source=source,
+            destination=(source + step) % self.num_hosts,
+            size=size,
+            arrival_time=arrival_time,
+        )
+
+    def _draw_arrivals(self, streams: SeedStreams, seed: int) -> tuple[FloatArray, IntArray, IntArray]:
+        """Draws arrivals of all clusters together: a Poisson process of rate 1, stretched by the rates of the phases.
+
+        Returns:
+            Arrival times in s and phases, (num_flows,) each; indices into ``traffic``, (num_phases, num_clusters).
+        """
+        rng, rates = streams["arrivals"], self._rates
+        if self.num_flows is not None:
+            unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
+            choices = self.phases(seed, self._num_phases(unit[-1] / (rates.min() * self.num_clusters)))
+            total = rates[choices].sum(axis=1)
+        else:
+            assert self.duration is not None
+            choices = self.phases(seed, self._num_phases(self.duration))
+            total = rates[choices].sum(axis=1)
+            longest = self.duration if self.change_every is None else self.change_every
+            unit = poisson_arrivals(rng, 1.0, duration=float(total.sum()) * longest)
+        begin = np.arange(len(total)) * (self.change_every or 0.0)
+        before = np.concatenate([[0.0], np.cumsum(total[:-1] * np.diff(begin))])
+        phase = np.searchsorted(before, unit, side="right") - 1
+        arrival_time = begin[phase] + (unit - before[phase]) / total[phase]
+        if self.duration is not None:
+            phase = phase[arrival_time < self.duration]
+            arrival_time = arrival_time[: len(phase)]
+        return arrival_time, phase, choices
+
+    def _num_phases(self, time: float) -> int:
+        """Counts the phases that begin up to a time in s."""
+        return 1 if self.change_every is None else 1 + int(min(time / self.change_every, MOST_PHASES))
+
+    def _draw_bursts(self, incast: Incast, streams: SeedStreams, end: float) -> Workload:
+        """Draws the flows of all bursts before a time in s, burst by burst."""
+        start = poisson_arrivals(streams["bursts"], incast.burst_rate, duration=end)
+        receiver = streams["receivers"].integers(self.num_hosts, size=len(start))
+        order = np.argsort(streams["senders"].random((len(start), self.num_hosts - 1)), axis=1, kind="stable")
+        sender = (receiver[:, None] + 1 + order[:, : incast.senders]) % self.num_hosts
+        num_flows = sender.size
+        return Workload(
+            flow_id=np.arange(num_flows),
+            source=sender.ravel(),
+            destination=np.repeat(receiver, incast.senders),
+            size=incast.size.sample(streams["burst sizes"], num_flows),
+            arrival_time=np.repeat(start, incast.senders),
+            task_id=np.repeat(np.arange(len(start)), incast.senders),
+        )
+
+
+def _check_size(size: object) -> None:
+    """Refuses what is not a distribution of sizes."""
+    if not isinstance(size, Distribution):
+        raise ConfigError(f"size is {size!r}: it must be a distribution, with mean and sample")
+
+
+def _merged(one: Workload, other: Workload) -> Workload:
+    """Joins two workloads without deadlines in the order of arrival, with new ids."""
+    assert one.task_id is not None
+    assert other.task_id is not None
+    arrival_time = np.concatenate([one.arrival_time, other.arrival_time])
+    order = np.argsort(arrival_time, kind="stable")
+    return Workload(
+        flow_id=np.arange(len(order)),
+        source=np.concatenate([one.source, other.source])[order],
+        destination=np.concatenate([one.destination, other.destination])[order],
+        size=np.concatenate([one.size, other.size])[order],
+        arrival_time=arrival_time[order],
+        task_id=np.concatenate([one.task_id, other.task_id])[order],
+    )

@@ -1,0 +1,212 @@
+"""Holds traffic of clusters, its changes over time and incast against theory."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import (
+    NO_TASK,
+    ClusterWorkload,
+    Constant,
+    Exponential,
+    Incast,
+    Traffic,
+    UnstableLoadWarning,
+    Workload,
+)
+
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
+
+SMALL, LARGE, BUSY = (
+    Traffic(size=Exponential(mean=1e5), load=0.4),
+    Traffic(size=Exponential(mean=4e5), load=0.4),
+    Traffic(size=Exponential(mean=1e5), load=0.8),
+)
+STATIC = ClusterWorkload(traffic=(SMALL, LARGE, BUSY), num_hosts=12, num_clusters=3, num_flows=40_000)
+CHANGING = replace(STATIC, change_every=0.1)
+INCAST = Incast(burst_rate=2_000.0, senders=5, size=Constant(value=2e4))
+BURSTING = replace(STATIC, incast=INCAST)
+
+ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
+
+
+def check_poisson(times: np.ndarray, rate: float) -> None:
+    """Holds arrivals to a Poisson process."""
+    gaps = np.diff(times)
+    assert gaps.mean() == pytest.approx(1 / rate, rel=5 / math.sqrt(len(gaps)))
+    assert stats.kstest(gaps, stats.expon(scale=1 / rate).cdf).pvalue > LEAST_P_VALUE
+
+
+@pytest.mark.parametrize("cluster", [0, 1, 2])
+def test_each_cluster_sends_its_own_sizes_at_its_own_load(cluster: int) -> None:
+    workload, traffic = STATIC.draw(1), STATIC.traffic[cluster]
+    own = workload.source // 4 == cluster
+
+    check_poisson(workload.arrival_time[own], 4 * traffic.load * STATIC.capacity / traffic.size.mean)
+    assert stats.kstest(workload.size[own], stats.expon(scale=traffic.size.mean).cdf).pvalue > LEAST_P_VALUE
+    assert (workload.task_id == NO_TASK).all()
+
+
+def test_every_host_of_a_cluster_sends_alike_and_to_all_other_hosts_alike() -> None:
+    workload = STATIC.draw(2)
+
+    for cluster in range(3):
+        own = workload.source // 4 == cluster
+        pairs, counts = np.unique(
+            np.stack([workload.source[own], workload.destination[own]]), axis=1, return_counts=True
+        )
+        assert pairs.shape[1] == 4 * 11
+        assert stats.chisquare(counts).pvalue > LEAST_P_VALUE
+
+
+def test_in_each_phase_a_cluster_has_the_rate_and_the_sizes_of_the_traffic_that_it_has_then() -> None:
+    workload = CHANGING.draw(3)
+    num_phases = int(workload.arrival_time[-1] / 0.1)
+    phases = CHANGING.phases(3, num_phases)
+
+    phase = (workload.arrival_time / 0.1).astype(np.int64)
+    counts = np.array(
+        [[np.sum((phase == p) & (workload.source // 4 == c)) for c in range(3)] for p in range(num_phases)]
+    )
+    rates = np.array([4 * traffic.load * CHANGING.capacity / traffic.size.mean for traffic in CHANGING.traffic])
+    expected = 0.1 * rates[phases]
+    assert num_phases > 10
+    assert stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), counts.size) > LEAST_P_VALUE
+    inside = phase < num_phases
+    choice = phases[phase[inside], workload.source[inside] // 4]
+    for index, traffic in enumerate(CHANGING.traffic):
+        sizes = workload.size[inside][choice == index]
+        assert stats.kstest(sizes, stats.expon(scale=traffic.size.mean).cdf).pvalue > LEAST_P_VALUE
+
+
+def test_no_traffic_comes_twice_in_a_row_and_all_others_come_equally_often() -> None:
+    phases = replace(CHANGING, traffic=(SMALL, LARGE, BUSY, Traffic(size=SMALL.size, load=0.6))).phases(4, 6_000)
+
+    steps = (np.diff(phases, axis=0) % 4).ravel()
+    assert phases.shape == (6_000, 3)
+    assert np.unique(steps).tolist() == [1, 2, 3]
+    assert stats.chisquare(np.unique(steps, return_counts=True)[1]).pvalue > LEAST_P_VALUE
+    assert np.unique(phases).tolist() == [0, 1, 2, 3]
+    assert abs(np.corrcoef(phases[:, 0], phases[:, 1])[0, 1]) < 5 / math.sqrt(6_000)
+    first = [CHANGING.phases(seed, 1)[0, 0] for seed in range(300)]
+    assert stats.chisquare(np.unique(first, return_counts=True)[1]).pvalue > LEAST_P_VALUE
+
+
+def test_more_phases_begin_with_the_same_ones_and_traffic_that_does_not_change_has_one() -> None:
+    assert CHANGING.phases(5, 40)[:7].tolist() == CHANGING.phases(5, 7).tolist()
+    assert CHANGING.phases(5, 7).tolist() != CHANGING.phases(6, 7).tolist()
+    assert STATIC.phases(5, 2).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def bursts_of(workload: Workload) -> list[np.ndarray]:
+    """Lists the rows of each burst."""
+    assert workload.task_id is not None
+    return [np.flatnonzero(workload.task_id == task) for task in range(workload.task_id.max() + 1)]
+
+
+def test_the_flows_of_a_burst_come_from_distinct_hosts_to_one_at_one_instant() -> None:
+    workload = BURSTING.draw(7)
+    bursts = bursts_of(workload)[:-1]
+
+    assert len(bursts) > 1_000
+    for rows in bursts:
+        assert len(rows) == len(set(workload.source[rows])) == 5
+        assert len(set(workload.destination[rows])) == len(set(workload.arrival_time[rows])) == 1
+        assert set(workload.size[rows]) == {2e4}
+    first = np.array([rows[0] for rows in bursts])
+    check_poisson(workload.arrival_time[first], 2_000.0)
+    assert stats.chisquare(np.bincount(workload.destination[first])).pvalue > LEAST_P_VALUE
+    assert stats.chisquare(np.bincount(workload.source[np.concatenate(bursts)])).pvalue > LEAST_P_VALUE
+
+
+def test_bursts_leave_the_other_flows_as_they_are() -> None:
+    bursting, plain = BURSTING.draw(7), STATIC.draw(7)
+    single = np.flatnonzero(bursting.task_id == NO_TASK)
+
+    assert np.all(np.diff(bursting.arrival_time) >= 0)
+    for name in ("source", "destination", "size", "arrival_time"):
+        assert getattr(bursting, name)[single].tolist() == getattr(plain, name)[: len(single)].tolist()
+
+
+def test_the_load_of_a_network_is_the_mean_of_its_clusters_and_what_bursts_add() -> None:
+    assert STATIC.offered_load == pytest.approx((0.4 + 0.4 + 0.8) / 3)
+    assert CHANGING.offered_load == STATIC.offered_load
+    assert BURSTING.offered_load == pytest.approx(STATIC.offered_load + 2_000 * 5 * 2e4 / (12 * 125e6))
+    workload = BURSTING.draw(8)
+    offered = workload.size.sum() / workload.arrival_time[-1] / (12 * 125e6)
+    assert offered == pytest.approx(BURSTING.offered_load, rel=0.05)
+    faster = replace(STATIC, capacity=3 * STATIC.capacity)
+    assert faster.draw(1).arrival_time == pytest.approx(STATIC.draw(1).arrival_time / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("config", [STATIC, CHANGING, BURSTING], ids=["static", "changing", "bursting"])
+def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: ClusterWorkload) -> None:
+    longer = config.draw(5)
+    shorter = config.with_num_flows(777).draw(5)
+    end = float(longer.arrival_time[19_999])
+    timed = replace(config, num_flows=None, duration=end).draw(5)
+
+    assert shorter.num_flows == 777
+    assert timed.num_flows == np.searchsorted(longer.arrival_time, end)
+    for name in ARRAYS:
+        assert getattr(shorter, name).tolist() == getattr(longer, name)[:777].tolist()
+        assert getattr(timed, name).tolist() == getattr(longer, name)[: timed.num_flows].tolist()
+
+
+def test_the_same_seed_gives_the_same_flows_and_another_seed_others() -> None:
+    draws = CHANGING.draw(1).arrays, CHANGING.draw(1).arrays
+
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(*draws, strict=True))
+    assert CHANGING.draw(1).size.tolist() != CHANGING.draw(2).size.tolist()
+
+
+def test_an_unstable_load_of_a_single_cluster_warns() -> None:
+    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2: from 1 on it is unstable"):
+        replace(STATIC, traffic=(SMALL, LARGE, Traffic(size=SMALL.size, load=1.2)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_hosts": 1, "num_clusters": 1}, "num_hosts is 1: it must be an integer >= 2"),
+        ({"num_hosts": 13}, "num_clusters is 3: it must divide the number of hosts, 13"),
+        ({"num_clusters": 0}, "num_clusters is 0: it must be an integer >= 1"),
+        ({"traffic": (SMALL, LARGE)}, "traffic has 2 entries: without change_every it must have one for each of the 3"),
+        ({"traffic": ()}, "traffic is (): it must have an entry at least"),
+        ({"traffic": (SMALL, LARGE, 0.8)}, "traffic has the entry 0.8: it must be Traffic"),
+        ({"traffic": (SMALL, LARGE, SMALL), "change_every": 1.0}, "two or more entries, each once"),
+        ({"traffic": (SMALL,), "change_every": 1.0}, "two or more entries, each once"),
+        ({"change_every": 0.0}, "change_every is 0.0: it must be a finite number > 0"),
+        ({"incast": 3}, "incast is 3: it must be Incast or None"),
+        ({"incast": replace(INCAST, senders=12)}, "senders is 12: it must be below the number of hosts, 12"),
+        ({"capacity": -1.0}, "capacity is -1.0"),
+        ({"duration": 5.0}, "exactly one of num_flows and duration"),
+        ({"num_flows": None, "duration": math.inf}, "duration is inf"),
+        ({"num_flows": 0}, "num_flows is 0: it must be an integer >= 1"),
+    ],
+)
+def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        replace(STATIC, **changes)
+
+    assert message in str(error.value)
+
+
+def test_bad_traffic_bursts_and_phases_are_refused() -> None:
+    with pytest.raises(ConfigError, match="load is 0: it must be a finite number > 0"):
+        replace(SMALL, load=0)
+    with pytest.raises(ConfigError, match="size is 5: it must be a distribution"):
+        replace(SMALL, size=5)
+    with pytest.raises(ConfigError, match="burst_rate is nan"):
+        replace(INCAST, burst_rate=math.nan)
+    with pytest.raises(ConfigError, match="senders is 0: it must be an integer >= 1"):
+        replace(INCAST, senders=0)
+    with pytest.raises(ConfigError, match="count is 0: it must be an integer >= 1"):
+        CHANGING.phases(1, 0)
+    with pytest.raises(ConfigError, match="change_every is 1e-09: more than 1000000 phases are not allowed"):
+        replace(CHANGING, change_every=1e-9).draw(1)
