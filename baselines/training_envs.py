@@ -103,11 +103,6 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         kept = {"episode": info["episode"]} if "episode" in info else {}
         return observation, self._reward_scale * float(reward), terminated, truncated, kept
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Returns which actions do what they say."""
-        masks: npt.NDArray[np.bool_] = self.env.get_wrapper_attr("action_masks")()
-        return masks
-
     def episode(self) -> Episode:
         """Returns how the current episode came to where it is."""
         return self._episode

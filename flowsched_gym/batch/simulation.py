@@ -155,7 +155,7 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
-        self._discipline.set_sources(number * self.num_rows, workload.source)
+        self._discipline.begin_network(number, number * self.num_rows, workload.source)
         self._open_paths(number, workload)
 
     def sort_requests(self, number: int, workload: Workload) -> None:

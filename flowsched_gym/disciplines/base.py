@@ -134,8 +134,8 @@ class BaseDiscipline:
         self.controls = controls
         self.network = network
 
-    def set_sources(self, first_row: int, source: IntArray) -> None:
-        """Learns the sending hosts of the flows of a network, (num_flows,), before its time runs."""
+    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
+        """Prepares for an episode of network ``n``, whose flows are sent by these hosts, (num_flows,)."""
 
     def begin_flow(self, row: int) -> None:
         """Sets what is kept of a flow that arrives."""

@@ -68,12 +68,13 @@ class Mlfq(BaseDiscipline):
         self._pinned = np.full(len(state.size), -1, dtype=np.int64)
         self._table = np.tile(self._thresholds, (num_networks, 1))
 
-    def set_sources(self, first_row: int, source: IntArray) -> None:
-        """Finds the group of each flow.
+    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
+        """Sets the first thresholds, and finds the group of each flow.
 
         Raises:
             ConfigError: A host has no group.
         """
+        self._table[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
         if self._groups is None:
             return
         if len(source) and source.max() >= len(self._groups):
@@ -98,6 +99,11 @@ class Mlfq(BaseDiscipline):
     def queue_of(self, row: int) -> int:
         """Returns the queue of a live flow, as of the last sharing of the links."""
         return int(self._level[row])
+
+    def queues_of(self, rows: IntArray) -> IntArray:
+        """Returns the queues of live flows, (count,), as of the last sharing of the links."""
+        queues: IntArray = self._level[rows]
+        return queues
 
     def pin(self, row: int, queue: int | None) -> None:
         """Holds a flow in a queue whatever it attains, from the next sharing of the links on; ``None`` lets it go.

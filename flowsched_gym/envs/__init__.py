@@ -2,8 +2,24 @@
 
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.compiled_vector import CompiledVectorEnv
+from flowsched_gym.envs.masks import MaskedEnv, MaskedVectorEnv
+from flowsched_gym.envs.network_view import NetworkView
+from flowsched_gym.envs.period import PeriodControl, PeriodEnv
+from flowsched_gym.envs.period_vector import PeriodVectorEnv
 from flowsched_gym.envs.state import EnvState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.envs.vector_state import VectorState
 
-__all__ = ["CompiledVectorEnv", "EnvState", "FlowSchedEnv", "FlowSchedVectorEnv", "VectorState"]
+__all__ = [
+    "CompiledVectorEnv",
+    "EnvState",
+    "FlowSchedEnv",
+    "FlowSchedVectorEnv",
+    "MaskedEnv",
+    "MaskedVectorEnv",
+    "NetworkView",
+    "PeriodControl",
+    "PeriodEnv",
+    "PeriodVectorEnv",
+    "VectorState",
+]

@@ -93,10 +93,6 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         """Returns what has become of every flow of the current episode so far."""
         return self.simulation.records()
 
-    @abstractmethod
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Returns which actions do what they say, (num_actions,) bool; others are legal but replaced."""
-
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
@@ -241,7 +237,6 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         simulation = self._simulation
         return {
             "time": simulation.clock._now,
-            "action_mask": self.action_masks(),
             "finished": tuple(simulation.workload.flow_id[finished].tolist()) if finished else (),
             "reward_terms": terms,
         }

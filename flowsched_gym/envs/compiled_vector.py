@@ -21,7 +21,7 @@ from flowsched_gym.batch.stepping import (
     Columns,
 )
 from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.vector import FlowSchedVectorEnv
+from flowsched_gym.envs.masks import MaskedVectorEnv
 from flowsched_gym.errors import InvalidAction
 from flowsched_gym.model.rules.compile import compiled_for
 
@@ -31,7 +31,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
-class CompiledVectorEnv(FlowSchedVectorEnv):
+class CompiledVectorEnv(MaskedVectorEnv):
     """Steps environments of discrete actions by a compiled rule of the system; see ``FlowSchedVectorEnv``.
 
     Args:
@@ -51,6 +51,7 @@ class CompiledVectorEnv(FlowSchedVectorEnv):
     or to (-1 - the first environment whose action is outside the space, 0)."""
     _OBSERVE: ClassVar[Callable[..., None]]
     """Writes what environments show: (tables, own, current, numbers, out)."""
+    _SHARED = (*MaskedVectorEnv._SHARED, "num_actions")
     _NUM_AMOUNTS: ClassVar[int] = OWN_AMOUNTS
     _NUM_COUNTS: ClassVar[int] = OWN_COUNTS
 
@@ -101,7 +102,7 @@ class CompiledVectorEnv(FlowSchedVectorEnv):
             finished=self._finished,
         )
 
-    def _advance(self, actions: IntArray, outputs: Columns) -> tuple[IntArray, int]:
+    def _advance(self, actions: npt.NDArray[Any], outputs: Columns) -> tuple[IntArray, int]:
         """Applies actions where no environment is over."""
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
@@ -141,15 +142,12 @@ class CompiledVectorEnv(FlowSchedVectorEnv):
 
     def _columns(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step."""
-        return {
-            "time": outputs.amounts[TIME],
-            "action_mask": outputs.mask.reshape(self.num_envs, self._num_actions).copy(),
-            "empty_slot_choices": outputs.counts[EMPTY_SLOT_CHOICES],
-        }
+        return {**super()._columns(outputs), "empty_slot_choices": outputs.counts[EMPTY_SLOT_CHOICES]}
 
-    def _columns_at_end(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:
-        """Returns the infos at the end of an episode: none."""
-        return {}
+    def _times(self, outputs: Columns) -> npt.NDArray[np.float64]:
+        """Returns the times."""
+        times: npt.NDArray[np.float64] = outputs.amounts[TIME]
+        return times
 
     def _finished_counts(self, outputs: Columns) -> IntArray:
         """Returns how many flows finished."""

@@ -22,6 +22,7 @@ __all__ = ["FlowSchedVectorEnv"]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Observation = npt.NDArray[np.float32]
+Actions = npt.NDArray[Any]
 Infos = dict[str, Any]
 
 STEPS_TO_DRAW_ALL: Final = 256
@@ -50,8 +51,10 @@ class FlowSchedVectorEnv(VectorInfos):
         ConfigError: An argument is not allowed.
     """
 
-    _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "num_actions", "metadata", "render_mode", "spec")
+    _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "render_mode", "spec")
     """What ``call`` finds in the template."""
+    _ASKED: ClassVar[tuple[str, ...]] = ("np_random", "np_random_seed")
+    """What it finds here, with an entry for each environment."""
     _COLUMNS: ClassVar[tuple[str, ...]] = ("_over", "_num_steps", "_next_seed", "_episode_seed")
     """Arrays of one entry for each environment that belong to its state."""
 
@@ -82,17 +85,7 @@ class FlowSchedVectorEnv(VectorInfos):
         self._template = template
         self._max_steps = max_episode_steps
         self._flows: bytes | None = None
-        self._masks: BoolArray | None = None
-
-    def action_masks(self) -> BoolArray:
-        """Returns which actions do what they say, (num_envs, num_actions).
-
-        Raises:
-            SimulationError: There is no episode yet.
-        """
-        if self._masks is None:
-            raise SimulationError("there is no episode yet: call reset() first")
-        return self._masks.copy()
+        self._begun = False
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -113,7 +106,7 @@ class FlowSchedVectorEnv(VectorInfos):
             seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed has {len(seeds)} entries: it must have one for each of {self.num_envs}")
-        if self._masks is None and len(numbers) < self.num_envs:
+        if not self._begun and len(numbers) < self.num_envs:
             raise SimulationError("an environment that is not in reset_mask has had no episode yet: reset all first")
         for number in numbers.tolist():
             if seeds[number] is not None:
@@ -123,17 +116,17 @@ class FlowSchedVectorEnv(VectorInfos):
         self._begin(numbers)
         outputs = self._new_outputs()
         self._observe(np.arange(self.num_envs), outputs)
-        self._masks = self._mask(outputs)
+        self._settle(outputs)
         return self._observations(outputs), self._infos_of_reset(outputs, numbers)
 
-    def step(self, actions: IntArray) -> tuple[Observation, npt.NDArray[np.float64], BoolArray, BoolArray, Infos]:
+    def step(self, actions: Actions) -> tuple[Observation, npt.NDArray[np.float64], BoolArray, BoolArray, Infos]:
         """Applies an action in each environment and runs to its next decision, or to its end.
 
         Raises:
             InvalidAction: An action is outside the action space; no environment has moved.
             SimulationError: An environment has ended and is not reset by itself, or there is no episode.
         """
-        if self._masks is None:
+        if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
         resetting = np.flatnonzero(self._over) if self._num_over else None
         if resetting is not None and self.autoreset_mode is AutoresetMode.DISABLED:
@@ -166,7 +159,7 @@ class FlowSchedVectorEnv(VectorInfos):
         infos = self._infos_of_step(outputs, finished, resetting, measured)
         if self._num_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = self._reset_now(outputs, infos, np.flatnonzero(over))
-        self._masks = self._mask(outputs)
+        self._settle(outputs)
         if self._num_unready:
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
         return self._observations(outputs), reward, terminated, truncated, infos
@@ -181,7 +174,7 @@ class FlowSchedVectorEnv(VectorInfos):
         Raises:
             SimulationError: There is no episode yet.
         """
-        if self._masks is None:
+        if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
         return VectorState(
             environment=self._name,
@@ -217,7 +210,7 @@ class FlowSchedVectorEnv(VectorInfos):
             raise ConfigError(f"state has {len(state)} environments: numbers must be as many, each once")
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.num_envs:
             raise ConfigError(f"numbers is {numbers!r}: there are the environments 0 to {self.num_envs - 1}")
-        if self._masks is None and len(chosen) < self.num_envs:
+        if not self._begun and len(chosen) < self.num_envs:
             raise SimulationError("there is no episode yet: call reset() first, or set all environments")
         if self._history is not None and state.history is None:
             raise ConfigError("state was taken without a render_mode: its episodes cannot be drawn")
@@ -242,7 +235,7 @@ class FlowSchedVectorEnv(VectorInfos):
         self._ready[chosen] = False
         outputs = self._new_outputs()
         self._observe(np.arange(self.num_envs), outputs)
-        self._masks = self._mask(outputs)
+        self._settle(outputs)
 
     def render(self) -> tuple[Any, ...] | None:
         """Draws every environment: single environments follow the actions of each and draw themselves.
@@ -252,7 +245,7 @@ class FlowSchedVectorEnv(VectorInfos):
         """
         if self._history is None:
             return None
-        if self._masks is None:
+        if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
         return tuple(self._shadow(number).render() for number in range(self.num_envs))
 
@@ -262,13 +255,11 @@ class FlowSchedVectorEnv(VectorInfos):
         Raises:
             AttributeError: There is none, or it belongs to an episode: ask the vector environment itself.
         """
-        if name == "action_masks":
-            return tuple(self.action_masks())
-        if name in ("np_random", "np_random_seed"):
-            values: tuple[Any, ...] = getattr(self, name)
-            return values
+        if name in self._ASKED:
+            values = getattr(self, name)
+            return tuple(values() if callable(values) else values)
         if name not in self._SHARED:
-            names = ", ".join(("action_masks", "np_random", "np_random_seed", *self._SHARED))
+            names = ", ".join((*self._ASKED, *self._SHARED))
             raise AttributeError(f"{name!r} is not known of each environment: it must be one of {names}")
         value = self.spec if name == "spec" else getattr(self._template, name)
         return (value(*args, **kwargs) if callable(value) else value,) * self.num_envs
@@ -302,12 +293,16 @@ class FlowSchedVectorEnv(VectorInfos):
             raise ConfigError("reset_mask names no environment: at least one entry must be True")
         return np.flatnonzero(mask)
 
+    def _settle(self, outputs: Any) -> None:
+        """Notes what the environments offer, now that they wait for actions."""
+        self._begun = True
+
     @abstractmethod
     def _new_outputs(self) -> Any:
         """Makes room for what a step returns."""
 
     @abstractmethod
-    def _advance(self, actions: IntArray, outputs: Any) -> tuple[IntArray, int]:
+    def _advance(self, actions: Actions, outputs: Any) -> tuple[IntArray, int]:
         """Applies actions where no environment is over, and updates ``_over``.
 
         Returns:
@@ -316,7 +311,3 @@ class FlowSchedVectorEnv(VectorInfos):
         Raises:
             InvalidAction: An action is outside the action space; no environment has moved.
         """
-
-    @abstractmethod
-    def _mask(self, outputs: Any) -> BoolArray:
-        """Returns a new array of the action masks, (num_envs, num_actions)."""

@@ -28,7 +28,7 @@ IntArray = npt.NDArray[np.int64]
 Observation = npt.NDArray[np.float32]
 
 
-class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
+class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
     """Knows which episode each environment plays, and has the next one ready.
 
     Args:
@@ -56,7 +56,7 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
         self._ready: BoolArray = np.zeros(num_envs, dtype=np.bool_)
         self._failures: dict[int, FlowSchedError] = {}
         self._flow_ids: dict[int, IntArray] = {}
-        self._history: list[list[int]] | None = None if template.render_mode is None else [[] for _ in range(num_envs)]
+        self._history: list[list[Any]] | None = None if template.render_mode is None else [[] for _ in range(num_envs)]
         self._shadows: dict[int, tuple[FlowSchedEnv[Any], int]] = {}
         self._ended: dict[int, weakref.ref[EndedEpisode]] = {}
         self._draw_next = 0
@@ -188,11 +188,12 @@ class VectorEpisodes(VectorEnv[Observation, IntArray, npt.NDArray[Any]]):
                 if episode is not None:
                     episode.keep()
 
-    def _remember(self, numbers: IntArray, actions: IntArray) -> None:
+    def _remember(self, numbers: IntArray, actions: npt.NDArray[Any]) -> None:
         """Keeps the actions of environments whose episodes are running, for drawing them."""
         assert self._history is not None
+        kept = np.array(actions)
         for number in numbers.tolist():
-            self._history[number].append(int(actions[number]))
+            self._history[number].append(kept[number])
 
     def _shadow(self, number: int) -> FlowSchedEnv[Any]:
         """Returns a single environment that is where one of these is."""

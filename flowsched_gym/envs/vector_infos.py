@@ -90,7 +90,7 @@ class VectorInfos(VectorEpisodes):
 
     def _metrics_maker(self, numbers: IntArray, outputs: Any) -> Callable[[], Infos]:
         """Returns what makes the metrics of episodes that have ended."""
-        times, terminated = self._columns(outputs)["time"], self._results(outputs)[1]
+        times, terminated = self._times(outputs), self._results(outputs)[1]
         episodes = {}
         for number in numbers.tolist():
             network, seed = int(self._current[number]), int(self._episode_seed[number])
@@ -128,13 +128,17 @@ class VectorInfos(VectorEpisodes):
         now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
         return LazyInfos(now, {"finished": lambda: without_tuples(finished(), who)})
 
-    @abstractmethod
     def _columns(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step, with a leading axis over environments."""
+        return {"time": self._times(outputs)}
+
+    def _columns_at_end(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos at the end of an episode: none."""
+        return {}
 
     @abstractmethod
-    def _columns_at_end(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
-        """Returns the infos at the end of an episode."""
+    def _times(self, outputs: Any) -> npt.NDArray[np.float64]:
+        """Returns the times of the environments in s, (num_envs,)."""
 
     @abstractmethod
     def _terms(self, outputs: Any) -> dict[str, npt.NDArray[np.float64]]:

@@ -37,7 +37,7 @@ class VectorState(StateOrigin):
     flow_ids: tuple[npt.NDArray[np.int64] | None, ...]
     seeds: tuple[int, ...]
     generators: tuple[Mapping[str, Any], ...]
-    history: tuple[tuple[int, ...], ...] | None
+    history: tuple[tuple[Any, ...], ...] | None
 
     def __post_init__(self) -> None:
         """Locks the arrays."""

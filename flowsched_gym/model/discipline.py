@@ -33,11 +33,12 @@ class Discipline(Protocol):
         """
         ...
 
-    def set_sources(self, first_row: int, source: npt.NDArray[np.int64]) -> None:
-        """Learns the sending hosts of the flows of a network, before its time runs.
+    def begin_network(self, n: int, first_row: int, source: npt.NDArray[np.int64]) -> None:
+        """Prepares for an episode of a network, before its time runs.
 
         Args:
-            first_row: Row of the network's first flow.
+            n: Number of the network.
+            first_row: Row of its first flow.
             source: Sending hosts, (num_flows,).
         """
         ...

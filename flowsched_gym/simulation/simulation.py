@@ -165,7 +165,7 @@ class Simulation(Decisions):
                 self.destinations[host] = Destination(host, num_tokens, count)
         self._destination_of: list[int] = workload.destination.tolist()
         discipline.begin(self.state, self.controls, network)
-        discipline.set_sources(0, workload.source)
+        discipline.begin_network(0, 0, workload.source)
         if (asks is Asks.PERIOD) != (period is not None):
             raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         if period is not None:
@@ -176,6 +176,11 @@ class Simulation(Decisions):
     def now(self) -> float:
         """Time in s."""
         return self.clock._now
+
+    @property
+    def discipline(self) -> Discipline:
+        """Who fills the controls."""
+        return self._discipline
 
     @property
     def finished(self) -> bool:

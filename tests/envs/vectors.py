@@ -112,10 +112,13 @@ def keep_event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def any_actions(
     envs: Any, generator: np.random.Generator, masks: npt.NDArray[np.bool_] | None = None
-) -> npt.NDArray[np.int64]:
+) -> npt.NDArray[Any]:
     """Draws an action for each environment, of the whole space or of those that a mask allows."""
+    space = envs.single_action_space
+    if isinstance(space, gym.spaces.Box):
+        return generator.uniform(space.low, space.high, (envs.num_envs, *space.shape)).astype(space.dtype)
     if masks is None:
-        return generator.integers(envs.single_action_space.n, size=envs.num_envs)
+        return generator.integers(space.n, size=envs.num_envs)
     return np.array([generator.choice(np.flatnonzero(mask)) for mask in masks])
 
 
@@ -175,7 +178,7 @@ class Pair:
         )
         self._compare(("observations", "infos"), found, expected)
 
-    def step(self, actions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def step(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Steps both, and returns whose episodes have ended."""
         found, expected = self.native.step(actions), self.single.step(actions)
         self._compare(("observations", "rewards", "terminated", "truncated", "infos"), found, expected)
@@ -193,7 +196,8 @@ class Pair:
         generator = np.random.default_rng(seed)
         num_ended = 0
         for place in range(num_steps):
-            actions = any_actions(self.native, generator, self.native.action_masks() if place % 3 else None)
+            masks = self.native.action_masks() if place % 3 and hasattr(self.native, "action_masks") else None
+            actions = any_actions(self.native, generator, masks)
             over = self.step(actions)
             num_ended += int(over.sum())
             if self.mode is AutoresetMode.DISABLED:

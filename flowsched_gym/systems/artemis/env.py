@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
@@ -24,7 +24,7 @@ from flowsched_gym.workload import Workload, WorkloadSource
 __all__ = ["ArtemisEnv"]
 
 
-class ArtemisEnv(FlowSchedEnv[int]):
+class ArtemisEnv(MaskedEnv[int]):
     """Lets an agent decide which flow a destination lets send next.
 
     ## Description
@@ -110,7 +110,7 @@ class ArtemisEnv(FlowSchedEnv[int]):
     """
 
     config: ArtemisConfig
-    _MOVING = (*FlowSchedEnv._MOVING, "_postponed", "_rewards", "_empty_slot_choices", "_last_asking", "_see")
+    _MOVING = (*MaskedEnv._MOVING, "_postponed", "_rewards", "_empty_slot_choices", "_last_asking", "_see")
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, OrderQuestion
@@ -29,7 +29,7 @@ __all__ = ["MERPOrderEnv"]
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 
-class MERPOrderEnv(FlowSchedEnv[int]):
+class MERPOrderEnv(MaskedEnv[int]):
     """Lets an agent decide which of the flows that compete goes first.
 
     ## Description
@@ -113,7 +113,7 @@ class MERPOrderEnv(FlowSchedEnv[int]):
     """
 
     config: MERPOrderConfig
-    _MOVING = (*FlowSchedEnv._MOVING, "_payments", "_empty_slot_choices", "_see")
+    _MOVING = (*MaskedEnv._MOVING, "_payments", "_empty_slot_choices", "_see")
 
     def __init__(
         self,

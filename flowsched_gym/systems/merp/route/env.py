@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import FlowSchedEnv
+from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.model.questions import Asks, PathQuestion
 from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
 from flowsched_gym.routing import make_routing
@@ -27,7 +27,7 @@ from flowsched_gym.workload import Workload, WorkloadSource
 __all__ = ["MERPRouteEnv"]
 
 
-class MERPRouteEnv(FlowSchedEnv[int]):
+class MERPRouteEnv(MaskedEnv[int]):
     """Lets an agent decide which path a new flow takes through a fat-tree.
 
     ## Description
@@ -128,7 +128,7 @@ class MERPRouteEnv(FlowSchedEnv[int]):
     """
 
     config: MERPRouteConfig
-    _MOVING = (*FlowSchedEnv._MOVING, "_empty_slot_choices")
+    _MOVING = (*MaskedEnv._MOVING, "_empty_slot_choices")
 
     def __init__(
         self,

@@ -1,0 +1,209 @@
+"""Shows one running network to the part of a system that acts in it, whichever engine runs it.
+
+Both engines keep the same columns of flows, so what a system observes, sets and pays once per period is written once,
+in NumPy on such a view, and gives the same bits in both.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.simulation import Simulation
+
+__all__ = ["KeptColumns", "NetworkView", "view_network", "view_simulation"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class KeptColumns(NamedTuple):
+    """Holds what a view shows of flows beside the columns of the engine, each (num_flows,), or so for each network.
+
+    Attributes:
+        flow_id: Identifiers, int64.
+        source: Sending hosts, int64.
+        destination: Receiving hosts, int64.
+        ideal_fct: Completion times in s alone on the empty network, float64.
+    """
+
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    ideal_fct: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NetworkView:
+    """Shows a network that waits for an action, or whose flows have all been delivered.
+
+    Columns are those of the engine, not copies, and valid until it goes on; only ``rate_cap`` may be written. Rows
+    count from 0 in each network, in the order of flow ids.
+
+    Attributes:
+        now: Time in s.
+        begun_at: Time in s of the last action, when the period began that has ended now; 0 before the first.
+        size: Bytes to deliver, (num_flows,) float64.
+        arrival_time: Absolute times in s, (num_flows,) float64, later than now for flows to come.
+        attained: Bytes sent, (num_flows,) float64; of live flows alone, as are the next two.
+        remaining: Bytes left to send.
+        rate: Rates in B/s of the period that has ended.
+        rate_cap: Largest rates in B/s, inf for none; may be written, for live flows.
+        path: Rows of the path table, (num_flows,), integers.
+        completion_time: Absolute times in s, (num_flows,) float64; NaN before the last byte is delivered.
+        flow_id: Identifiers, (num_flows,) int64, increasing.
+        source: Sending hosts, (num_flows,) int64.
+        destination: Receiving hosts, (num_flows,) int64.
+        ideal_fct: Completion times in s alone on the empty network, (num_flows,) float64.
+        live: Rows of the flows that have arrived and not sent their last byte, (num_live,) int64, increasing.
+        delivered: Rows in the order of their delivery, (num_delivered,) int64.
+        finished: Those of them since the last action, (num_finished,) int64; none before the first action.
+        capacity: Capacities of the links now in B/s, (num_links,) float64.
+        discipline: The feedback queues of all networks of the engine.
+        network: Number of this network among them.
+        first_row: Row there of the first flow.
+    """
+
+    now: float
+    begun_at: float
+    size: FloatArray
+    arrival_time: FloatArray
+    attained: FloatArray
+    remaining: FloatArray
+    rate: FloatArray
+    rate_cap: FloatArray
+    path: npt.NDArray[np.integer[Any]]
+    completion_time: FloatArray
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    ideal_fct: FloatArray
+    live: IntArray
+    delivered: IntArray
+    finished: IntArray
+    capacity: FloatArray
+    discipline: Mlfq
+    network: int = 0
+    first_row: int = 0
+
+    @property
+    def num_flows(self) -> int:
+        """Flows of the episode."""
+        return len(self.size)
+
+    @property
+    def period(self) -> float:
+        """Time in s since the last action."""
+        return self.now - self.begun_at
+
+    def fct(self, rows: IntArray) -> FloatArray:
+        """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
+        times: FloatArray = self.completion_time[rows] - self.arrival_time[rows]
+        return times
+
+    def thresholds(self) -> FloatArray:
+        """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""
+        return self.discipline.thresholds(self.network)
+
+    def set_thresholds(self, rows: FloatArray) -> None:
+        """Sets the thresholds from now on, (num_groups, num_queues - 1) in B, each row increasing.
+
+        Raises:
+            ConfigError: They are not finite, positive and increasing, or not as many as there are.
+        """
+        self.discipline.set_thresholds(rows, self.network)
+
+    def queues_of(self, rows: IntArray) -> IntArray:
+        """Returns the queues of live flows, (count,), as of the last time that links were shared."""
+        return self.discipline.queues_of(rows + self.first_row)
+
+    def pin(self, row: int, queue: int | None) -> None:
+        """Holds a live flow in a queue from now on, whatever it attains; ``None`` lets it go.
+
+        Raises:
+            ConfigError: There is no such queue.
+        """
+        self.discipline.pin(row + self.first_row, queue)
+
+
+def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, begun_at: float) -> NetworkView:
+    """Views a simulation of the reference engine whose discipline is ``Mlfq``.
+
+    Args:
+        simulation: The simulation.
+        kept: Its other columns, (num_flows,) each.
+        told: Flows that had been delivered at the last action.
+        begun_at: Time in s of the last action.
+    """
+    state, controls, links = simulation.state, simulation.controls, simulation.links
+    assert isinstance(simulation.discipline, Mlfq)
+    delivered = np.array(simulation.delivered, dtype=np.int64)
+    return NetworkView(
+        now=simulation.now,
+        begun_at=begun_at,
+        size=state.size,
+        arrival_time=state.arrival_time,
+        attained=state.attained,
+        remaining=state.remaining,
+        rate=state.rate,
+        rate_cap=controls.rate_cap,
+        path=controls.path,
+        completion_time=simulation.completion_time,
+        **kept._asdict(),
+        live=np.sort(links.live[: links.count]),
+        delivered=delivered,
+        finished=delivered[told:],
+        capacity=simulation.network.capacity,
+        discipline=simulation.discipline,
+    )
+
+
+def view_network(
+    batch: BatchSimulation,
+    number: int,
+    discipline: Mlfq,
+    kept: KeptColumns,
+    *,
+    told: int,
+    begun_at: float,
+) -> NetworkView:
+    """Views a network of the compiled engine.
+
+    Args:
+        batch: The networks.
+        number: Number of the network.
+        discipline: Their discipline.
+        kept: Their other columns, (num_networks, num_rows) each.
+        told: Flows that had been delivered at the last action.
+        begun_at: Time in s of the last action.
+    """
+    tables = batch.tables
+    net = tables.networks[number]
+    num_flows, first, first_live = int(net["num_flows"]), number * tables.num_rows, number * tables.num_active
+    flows = tables.flows[first : first + num_flows]
+    live = tables.live[first_live : first_live + int(net["live"])].astype(np.int64) - first
+    delivered = tables.delivered[first : first + int(net["delivered"])].astype(np.int64) - first
+    num_links, first_link = batch.topology.num_links, number * tables.link_stride
+    return NetworkView(
+        now=float(net["now"]),
+        begun_at=begun_at,
+        size=flows["size"],
+        arrival_time=flows["arrival_time"],
+        attained=flows["attained"],
+        remaining=flows["remaining"],
+        rate=flows["rate"],
+        rate_cap=flows["rate_cap"],
+        path=flows["path"],
+        completion_time=flows["completion_time"],
+        **{name: column[number, :num_flows] for name, column in kept._asdict().items()},
+        live=np.sort(live),
+        delivered=delivered,
+        finished=delivered[told:],
+        capacity=tables.capacity[first_link : first_link + num_links],
+        discipline=discipline,
+        network=number,
+        first_row=first,
+    )

@@ -1,0 +1,254 @@
+"""Lets a small system act once per period: what it sees and sets, and whether both engines give it the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs import NetworkView, PeriodControl, PeriodEnv, PeriodVectorEnv
+from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
+from flowsched_gym.model.questions import Period
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import FixedWorkload, LinkChanges, PoissonWorkload, Uniform, Workload
+from tests.envs.vectors import Pair, exactly
+from tests.flows import make_flows
+
+HOSTS = 4
+SPEC = EnvironmentSpec(
+    id="tests/Period-v0",
+    description="sets a threshold, holds the oldest flow and caps its rate",
+    entry_point="tests.envs.test_period:SmallEnv",
+    vector_entry_point="tests.envs.test_period:SmallVectorEnv",
+    config="",
+    workloads=(),
+    policies=(),
+)
+FLOWS = PoissonWorkload(
+    size=Uniform(low=1.0, high=9.0), load=0.8, capacity=1.0, num_flows=40, pattern="all-to-all", num_hosts=HOSTS
+)
+
+
+class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
+    """Sets a threshold of 1 to 5 B, holds the oldest live flow in the last queue, and caps the rate of the others."""
+
+    layout = Layout(
+        context=tuple(
+            Column(name=name, meaning=name, unit="1", encoding=Encoding.SQUASHED)
+            for name in ("live", "attained", "remaining", "rate", "low", "period", "threshold", "finished")
+        ),
+        slot=(),
+        num_slots=1,
+    )
+    action_space = spaces.Box(0.0, 1.0, (2,))
+    memory_size = 2
+
+    def new_discipline(self) -> Mlfq:
+        return Mlfq([3.0])
+
+    def check(self, action: object, name: str = "action") -> npt.NDArray[np.float64]:
+        values = np.asarray(action, dtype=np.float64)
+        if values.shape != (2,) or not ((values >= 0) & (values <= 1)).all():
+            raise InvalidAction(f"{name} is {action!r}: it must be 2 numbers in [0, 1]")
+        return values
+
+    def begin(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> None:
+        memory[1] = view.num_flows
+
+    def act(self, view: NetworkView, memory: npt.NDArray[np.float64], action: npt.NDArray[np.float64]) -> None:
+        memory[0] += 1
+        view.set_thresholds(np.array([[1.0 + 4.0 * action[0]]]))
+        for place, row in enumerate(view.live.tolist()):
+            view.pin(row, 1 if place == 0 else None)
+            view.rate_cap[row] = 0.2 + action[1] if place else np.inf
+
+    def pay(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> tuple[float, dict[str, float]]:
+        slowdown = view.fct(view.finished) / view.ideal_fct[view.finished]
+        terms = {"slowdown": float(-slowdown.sum()), "step": float(memory[0]), "flows": float(memory[1])}
+        return terms["slowdown"], terms
+
+    def observe(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        live = view.live
+        values = [
+            len(live),
+            view.attained[live].sum(),
+            view.remaining[live].sum(),
+            view.rate[live].sum(),
+            view.queues_of(live).sum(),
+            view.period,
+            view.thresholds()[0, 0],
+            (view.flow_id + view.source + HOSTS * view.destination)[view.finished].sum(),
+        ]
+        return (np.array(values) / (np.array(values) + 10.0)).astype(np.float32)
+
+
+class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
+    """Acts after every so many flows, or seconds."""
+
+    def __init__(
+        self,
+        workload: Any = FLOWS,
+        flows: int | None = 4,
+        seconds: float | None = None,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__(
+            SmallControl(),
+            source=workload,
+            topology=big_switch(num_hosts=HOSTS, capacity=1.0, delay=0.25),
+            period=Period(flows=flows, seconds=seconds),
+            render_mode=render_mode,
+            max_decisions=max_decisions,
+        )
+        self.config = Period(flows=flows, seconds=seconds)
+
+    def _render_text(self) -> str:
+        return repr((self.simulation.now, self.view().thresholds().tolist()))
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        return np.zeros((600, 1000, 3), dtype=np.uint8)
+
+
+class SmallVectorEnv(PeriodVectorEnv):
+    """Runs many of them."""
+
+    _SINGLE = SmallEnv
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    gym.register(SPEC.id, entry_point=SPEC.entry_point, vector_entry_point=SPEC.vector_entry_point)
+    yield
+    del gym.registry[SPEC.id]
+
+
+def small_env(**arguments: Any) -> SmallEnv:
+    """Makes the environment without wrappers, where an episode runs."""
+    env = SmallEnv(**arguments)
+    env.reset(seed=1)
+    return env
+
+
+@pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("period", [{"flows": 4}, {"flows": None, "seconds": 7.5}], ids=["flows", "time"])
+@pytest.mark.parametrize("limits", [{}, {"max_decisions": 3}, {"max_episode_steps": 4}], ids=["none", "own", "gym"])
+def test_a_native_vector_gives_what_single_environments_give(
+    mode: AutoresetMode, period: dict[str, Any], limits: dict[str, Any]
+) -> None:
+    pair = Pair(SPEC, mode=mode, **period, **limits)
+    pair.reset(seed=3)
+    assert pair.play(60, seed=4) >= 6
+
+
+def test_environments_of_different_lengths_make_room_and_go_on_from_states() -> None:
+    envs = SmallVectorEnv(2)
+    envs.reset(seed=5)
+    actions = [np.full((2, 2), place % 5 / 4) for place in range(30)]
+    for action in actions[:4]:
+        envs.step(action)
+    state = envs.get_state()
+    expected = [exactly(dict(enumerate(envs.step(action)))) for action in actions]
+    envs.simulation.grow(100)
+    other = SmallVectorEnv(2)
+    other.set_state(state)
+
+    assert [exactly(dict(enumerate(other.step(action)))) for action in actions] == expected
+
+
+def test_it_draws_what_its_environments_draw() -> None:
+    pair = Pair(SPEC, num_envs=2, render_mode="ansi")
+    pair.reset(seed=6)
+    for place in range(4):
+        assert pair.native.render() == pair.single.render()
+        pair.play(place, seed=place)
+
+
+def test_a_view_shows_the_flows_as_they_are() -> None:
+    # Host 0 sends 4 B and host 1 sends 2 B to host 2, and flow 0 is held behind flow 1; delays are 0.25 s a link.
+    flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
+    env = small_env(workload=FixedWorkload(workload=flows), flows=1)
+    first = env.view()
+
+    assert (first.now, first.period, len(first.finished)) == (0.0, 0.0, 0)
+    assert first.live.tolist() == [0, 1]
+    env.step(np.array([0.5, 1.0]))
+    view = env.view()
+
+    assert view.num_flows == 3
+    assert (view.now, view.begun_at) == (2.5, 0.0)
+    assert view.live.tolist() == [0]
+    assert view.attained[0] == 0.5
+    assert view.remaining[0] == 3.5
+    assert view.rate[0] == 1.0
+    assert view.delivered.tolist() == view.finished.tolist() == [1]
+    assert view.fct(view.finished).tolist() == [2.5]
+    assert view.ideal_fct.tolist() == [4.5, 2.5, 1.5]
+    assert view.thresholds().tolist() == [[3.0]]
+    assert view.capacity.tolist() == [1.0] * 8
+    env.step(np.array([0.0, 1.0]))
+
+    assert env.view().finished.tolist() == [0]
+    assert env.view().delivered.tolist() == [1, 0]
+
+
+def test_the_last_step_is_paid_for_what_it_delivered() -> None:
+    flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
+    env = small_env(workload=FixedWorkload(workload=flows), flows=2)
+    first, last = (env.step(np.array([1.0, 1.0])) for _ in range(2))
+
+    assert [step[4]["finished"] for step in (first, last)] == [(1, 0), (2,)]
+    assert last[1] == -1.0
+    assert last[2]
+    assert "action_mask" not in last[4]
+
+
+def test_an_episode_begins_with_the_first_thresholds_whatever_the_one_before_has_set() -> None:
+    envs = SmallVectorEnv(1)
+    envs.reset(seed=8)
+    envs.step(np.ones((1, 2)))
+    assert envs.view(0).thresholds().tolist() == [[5.0]]
+    for _ in range(4):
+        envs.reset()
+
+        assert envs.view(0).thresholds().tolist() == [[3.0]]
+
+
+@pytest.mark.parametrize("wrong", [0, [0.5], [[0.5, 0.5]], [[0.5, 0.5], [0.5, 1.5]], [[0.5, 0.5], [np.nan, 0.5]]])
+def test_an_action_that_is_none_is_refused_before_anything_moves(wrong: Any) -> None:
+    envs, untouched = SmallVectorEnv(2), SmallVectorEnv(2)
+    envs.reset(seed=9)
+    untouched.reset(seed=9)
+    with pytest.raises(InvalidAction, match="action"):
+        envs.step(wrong)
+
+    actions = np.full((2, 2), 0.5)
+    assert exactly(dict(enumerate(envs.step(actions)))) == exactly(dict(enumerate(untouched.step(actions))))
+
+
+def test_there_are_no_masks_and_nothing_to_view_before_the_first_episode() -> None:
+    env, envs = SmallEnv(), SmallVectorEnv(2)
+
+    assert not hasattr(env, "action_masks")
+    assert not hasattr(envs, "action_masks")
+    with pytest.raises(AttributeError, match="'action_masks' is not known of each environment"):
+        envs.call("action_masks")
+    for view in (env.view, lambda: envs.view(0)):
+        with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+            view()
+
+
+def test_flows_whose_links_fail_are_refused() -> None:
+    drawn = FLOWS.draw(1)
+    changes = LinkChanges(time=np.array([1.0]), link=np.array([0]), up=np.array([True]))
+    names = ("flow_id", "source", "destination", "size", "arrival_time")
+    flows = Workload(**{name: getattr(drawn, name) for name in names}, link_changes=changes)
+    with pytest.raises(ConfigError, match="the links of this environment stay up"):
+        SmallEnv(workload=FixedWorkload(workload=flows)).reset(seed=1)
