@@ -10,12 +10,12 @@ import numpy as np
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.tables import View
+from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
 from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.model.rules.competing import find_competing, touch_links
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
 from flowsched_gym.model.rules.progress import insert_sorted
 from flowsched_gym.model.rules.routing import choose_path, review_paths
@@ -29,6 +29,7 @@ __all__ = [
     "count_delivered",
     "find_question",
     "forget_touched",
+    "move",
     "next_change_time",
     "next_period_time",
     "review",
@@ -181,6 +182,12 @@ def set_path(t: View, row: int, path: int) -> None:
     if t.controls.path[row] != path:
         t.controls.path[row] = path
         moved(row, t.own)
+
+
+@rule
+def move(tables: Tables, row: int, path: int) -> None:
+    """Does what ``set_path`` does, called from Python."""
+    set_path(view(tables), row, path)
 
 
 @inlined_rule

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import new_choosing
+from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import Deed, act_one, run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
@@ -259,6 +260,27 @@ class BatchSimulation:
             raise SimulationError("no period waits to begin")
         self._do(number, Deed.GO_ON, 0)
 
+    def num_periods(self, number: int) -> int:
+        """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
+        choosing = self.tables.choosing
+        return 0 if choosing is None else int(choosing.choices["periods"][number])
+
+    def move(self, number: int, row: int, choice: int) -> None:
+        """Sends a live flow of a network along another of its paths while a ``PeriodQuestion`` waits.
+
+        Raises:
+            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
+        """
+        choosing = self.tables.choosing
+        if choosing is None or not isinstance(self.question(number), PeriodQuestion):
+            raise SimulationError("no period waits to begin")
+        if self._routing is None:
+            raise SimulationError("no routing was given: flows keep their paths")
+        at = number * self.num_rows + row
+        first, last = int(choosing.routes.first[at]), int(choosing.routes.last[at])
+        self._check_choice(number, choice, first, last)
+        move(self.tables, at, first + choice)
+
     def take_path(self, number: int, choice: int) -> int:
         """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row in its network.
 
@@ -268,15 +290,7 @@ class BatchSimulation:
         question = self.question(number)
         if not isinstance(question, PathQuestion):
             raise SimulationError("no path waits for a decision")
-        if not 0 <= choice < question.last - question.first:
-            raise SimulationError(
-                f"choice is {choice}: the flow has the paths 0 to {question.last - question.first - 1}"
-            )
-        num_links = self.topology.num_links
-        capacity = self.tables.capacity[number * num_links : (number + 1) * num_links]
-        network = self.topology.network
-        if not path_is_live(question.first + choice, capacity, network.path_start, network.path_links):
-            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+        self._check_choice(number, choice, question.first, question.last)
         return self._do(number, Deed.TAKE_PATH, choice)
 
     def delivered(self, number: int) -> list[int]:
@@ -386,6 +400,19 @@ class BatchSimulation:
     def _path(self, workload: Workload) -> npt.NDArray[np.int64]:
         """Finds the paths of flows."""
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
+
+    def _check_choice(self, number: int, choice: int, first: int, last: int) -> None:
+        """Refuses a path that a flow, whose paths are the rows from the first to before the last, cannot take."""
+        if not 0 <= choice < last - first:
+            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+        num_links, network, first_link = (
+            self.topology.num_links,
+            self.topology.network,
+            number * self.tables.link_stride,
+        )
+        capacity = self.tables.capacity[first_link : first_link + num_links]
+        if not path_is_live(first + choice, capacity, network.path_start, network.path_links):
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
 
     def _act(self, number: int, what: Deed, slot: int) -> int:
         """Decides for the destination that asks."""

@@ -122,7 +122,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._simulation = self._begin(workload)
         self._episode_seed = episode_seed
         self._flows = None
-        self._simulation.run()
+        self._run()
         self._over = False
         self._num_decisions = 0
         return self._observe(), self._info([], {})
@@ -140,7 +140,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._act(action)
         # What finished before the first decision belongs to the first action.
         already = len(simulation.delivered) if self._num_decisions else 0
-        simulation.run()
+        self._run()
         finished = simulation.delivered[already:]
         self._num_decisions += 1
         terminated = not simulation.awaits_decision
@@ -212,6 +212,10 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self.render_mode == "rgb_array":
             return self._render_frame()
         return None
+
+    def _run(self) -> None:
+        """Runs the episode to its next decision, or to its end."""
+        self._simulation.run()
 
     def _fingerprint(self) -> bytes:
         """Digests the flows of the current episode, once."""

@@ -4,6 +4,8 @@ Both engines keep the same columns of flows, so what a system observes, sets and
 in NumPy on such a view, and gives the same bits in both.
 """
 
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,7 +38,7 @@ class KeptColumns(NamedTuple):
     ideal_fct: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NetworkView:
     """Shows a network that waits for an action, or whose flows have all been delivered.
 
@@ -45,7 +47,8 @@ class NetworkView:
 
     Attributes:
         now: Time in s.
-        begun_at: Time in s of the last action, when the period began that has ended now; 0 before the first.
+        begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
+        num_periods: Periods that have begun.
         size: Bytes to deliver, (num_flows,) float64.
         arrival_time: Absolute times in s, (num_flows,) float64, later than now for flows to come.
         attained: Bytes sent, (num_flows,) float64; of live flows alone, as are the next two.
@@ -59,16 +62,18 @@ class NetworkView:
         destination: Receiving hosts, (num_flows,) int64.
         ideal_fct: Completion times in s alone on the empty network, (num_flows,) float64.
         live: Rows of the flows that have arrived and not sent their last byte, (num_live,) int64, increasing.
-        delivered: Rows in the order of their delivery, (num_delivered,) int64.
-        finished: Those of them since the last action, (num_finished,) int64; none before the first action.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
+        moves: Sends a live flow of this network along another of its paths.
+        deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
+        told: How many of these there were at the last action; 0 before the second.
         network: Number of this network among them.
         first_row: Row there of the first flow.
     """
 
     now: float
     begun_at: float
+    num_periods: int
     size: FloatArray
     arrival_time: FloatArray
     attained: FloatArray
@@ -82,10 +87,11 @@ class NetworkView:
     destination: IntArray
     ideal_fct: FloatArray
     live: IntArray
-    delivered: IntArray
-    finished: IntArray
     capacity: FloatArray
     discipline: Mlfq
+    moves: Callable[[int, int], None]
+    deliveries: Sequence[int] | npt.NDArray[np.integer[Any]]
+    told: int
     network: int = 0
     first_row: int = 0
 
@@ -93,6 +99,16 @@ class NetworkView:
     def num_flows(self) -> int:
         """Flows of the episode."""
         return len(self.size)
+
+    @functools.cached_property
+    def delivered(self) -> IntArray:
+        """Rows in the order of their delivery, (num_delivered,)."""
+        return np.array(self.deliveries, dtype=np.int64) - self.first_row
+
+    @functools.cached_property
+    def finished(self) -> IntArray:
+        """Those delivered since the last action, (num_finished,); all before the second."""
+        return np.array(self.deliveries[self.told :], dtype=np.int64) - self.first_row
 
     @property
     def period(self) -> float:
@@ -128,6 +144,14 @@ class NetworkView:
         """
         self.discipline.pin(row + self.first_row, queue)
 
+    def move(self, row: int, choice: int) -> None:
+        """Sends a live flow along one of its paths from now on.
+
+        Raises:
+            SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.
+        """
+        self.moves(row, choice)
+
 
 def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, begun_at: float) -> NetworkView:
     """Views a simulation of the reference engine whose discipline is ``Mlfq``.
@@ -140,10 +164,10 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
     """
     state, controls, links = simulation.state, simulation.controls, simulation.links
     assert isinstance(simulation.discipline, Mlfq)
-    delivered = np.array(simulation.delivered, dtype=np.int64)
     return NetworkView(
         now=simulation.now,
         begun_at=begun_at,
+        num_periods=simulation.num_periods,
         size=state.size,
         arrival_time=state.arrival_time,
         attained=state.attained,
@@ -154,10 +178,11 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
         completion_time=simulation.completion_time,
         **kept._asdict(),
         live=np.sort(links.live[: links.count]),
-        delivered=delivered,
-        finished=delivered[told:],
         capacity=simulation.network.capacity,
         discipline=simulation.discipline,
+        moves=simulation.move,
+        deliveries=simulation.delivered,
+        told=told,
     )
 
 
@@ -185,11 +210,11 @@ def view_network(
     num_flows, first, first_live = int(net["num_flows"]), number * tables.num_rows, number * tables.num_active
     flows = tables.flows[first : first + num_flows]
     live = tables.live[first_live : first_live + int(net["live"])].astype(np.int64) - first
-    delivered = tables.delivered[first : first + int(net["delivered"])].astype(np.int64) - first
     num_links, first_link = batch.topology.num_links, number * tables.link_stride
     return NetworkView(
         now=float(net["now"]),
         begun_at=begun_at,
+        num_periods=batch.num_periods(number),
         size=flows["size"],
         arrival_time=flows["arrival_time"],
         attained=flows["attained"],
@@ -200,10 +225,11 @@ def view_network(
         completion_time=flows["completion_time"],
         **{name: column[number, :num_flows] for name, column in kept._asdict().items()},
         live=np.sort(live),
-        delivered=delivered,
-        finished=delivered[told:],
         capacity=tables.capacity[first_link : first_link + num_links],
         discipline=discipline,
+        moves=functools.partial(batch.move, number),
+        deliveries=tables.delivered[first : first + int(net["delivered"])],
+        told=told,
         network=number,
         first_row=first,
     )

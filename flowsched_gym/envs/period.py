@@ -1,7 +1,7 @@
 """Holds what environments share whose agent acts once per period, and not at single events."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,12 @@ class PeriodControl(ABC, Generic[Action]):
     layout: Layout
     action_space: spaces.Space[Any]
     memory_size: int = 0
+    may_pass: ClassVar[bool] = False
+    """Whether ``asks`` may answer no."""
+
+    def asks(self, view: NetworkView) -> bool:
+        """Tells whether there is anything to decide at the beginning of a period; if not, it begins at once."""
+        return True
 
     @abstractmethod
     def new_discipline(self) -> Mlfq:
@@ -74,6 +80,8 @@ class PeriodControl(ABC, Generic[Action]):
 
 class PeriodEnv(FlowSchedEnv[Action]):
     """Runs episodes in which the agent acts at time 0 and at the beginning of each further period.
+
+    Where the system has nothing to decide, the period begins without a step.
 
     Feedback queues serve the flows. The step in which all flows have been delivered ends the episode, wherever in its
     period that is, and is paid for what it delivered.
@@ -158,9 +166,18 @@ class PeriodEnv(FlowSchedEnv[Action]):
         """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
-        self._told, self._begun_at = len(simulation.delivered), simulation.now
-        self._control.act(self.view(), self._memory, chosen)
-        simulation.go_on()
+        if self._num_decisions:
+            self._told, self._begun_at = len(simulation.delivered), simulation.now
+        if simulation.awaits_decision:
+            self._control.act(self.view(), self._memory, chosen)
+            simulation.go_on()
+
+    def _run(self) -> None:
+        """Runs the episode to the next period in which there is something to decide, or to its end."""
+        super()._run()
+        while self._control.may_pass and self._simulation.awaits_decision and not self._control.asks(self.view()):
+            self._simulation.go_on()
+            super()._run()
 
     def _observe(self) -> Observation:
         """Returns what the agent sees."""

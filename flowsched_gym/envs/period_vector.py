@@ -150,14 +150,28 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             raise InvalidAction(f"actions is {actions!r}: there must be one for each of {self.num_envs} environments")
         chosen = [self._control.check(given[number], f"action of environment {number}") for number in running]
         networks = self._current[running].tolist()
-        for network, action in zip(networks, chosen, strict=True):
-            net = self.simulation.tables.networks[network]
-            self._told[network], self._begun_at[network] = net["delivered"], net["now"]
-            self._control.act(self._view(network), self._memory[network], action)
-            self.simulation.go_on(network)
-        self.simulation.run(*networks)
+        for number, network, action in zip(running, networks, chosen, strict=True):
+            if self._num_steps[number]:
+                net = self.simulation.tables.networks[network]
+                self._told[network], self._begun_at[network] = net["delivered"], net["now"]
+            if self.simulation.question(network) is not None:
+                self._control.act(self._view(network), self._memory[network], action)
+                self.simulation.go_on(network)
+        self._run(networks)
         finished = [self._end_step(number, outputs) for number in running]
         return np.concatenate([np.zeros(0, dtype=np.int64), *finished]), int(np.count_nonzero(self._over))
+
+    def _run(self, networks: list[int]) -> None:
+        """Runs networks, each to the next period in which there is something to decide, or to its end."""
+        simulation, asks = self.simulation, self._control.asks
+        simulation.run(*networks)
+        while self._control.may_pass:
+            networks = [n for n in networks if simulation.question(n) is not None and not asks(self._view(n))]
+            if not networks:
+                return
+            for network in networks:
+                simulation.go_on(network)
+            simulation.run(*networks)
 
     def _end_step(self, number: int, outputs: StepResults) -> IntArray:
         """Pays an environment, and shows where it is; returns the rows that have finished."""
@@ -217,7 +231,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             column[network, :num_flows] = values
         self._memory[network], self._told[network], self._begun_at[network] = 0.0, 0, 0.0
         self._control.begin(self._view(network), self._memory[network])
-        self.simulation.run(network)
+        self._run([network])
 
     def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Views what is kept of networks, with a leading axis over these."""

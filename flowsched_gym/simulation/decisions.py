@@ -115,6 +115,25 @@ class Decisions:
         self._note(EventKind.DECISION, [question.number])
         self.links.request_sharing()
 
+    def move(self, row: int, choice: int) -> None:
+        """Sends a live flow along another of its paths while a ``PeriodQuestion`` waits; nothing sent is lost.
+
+        Raises:
+            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
+        """
+        if not isinstance(self.question, PeriodQuestion):
+            raise SimulationError("no period waits to begin")
+        if self._paths is None:
+            raise SimulationError("no routing was given: flows keep their paths")
+        first, last = int(self._paths.routes.first[row]), int(self._paths.routes.last[row])
+        if not 0 <= choice < last - first:
+            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+        before = int(self.controls.path[row])
+        self._paths.set(row, first + choice)
+        if not self._paths.is_live(row):
+            self._paths.set(row, before)
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+
     def take_path(self, choice: int) -> int:
         """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row.
 

@@ -18,14 +18,17 @@ class Periods:
         period: When a period ends.
         clock: Clock of the simulation.
         on_due: Called at each beginning of a period.
+
+    Attributes:
+        begun: Periods that have begun.
     """
 
     def __init__(self, period: Period, clock: Clock, *, on_due: Callable[[], None]) -> None:
         """Schedules the first period."""
+        self.begun = 0
         self._period = period
         self._clock = clock
         self._on_due = on_due
-        self._begun = 0
         self._counted = 0
         self._due = False
         clock.at(0.0, EventKind.EXPIRY, self._begin)
@@ -42,16 +45,16 @@ class Periods:
         if not self._due:
             return None
         self._due = False
-        return PeriodQuestion(self._begun - 1)
+        return PeriodQuestion(self.begun - 1)
 
     def _begin(self, _: Event) -> None:
         """Begins a period by the clock, and schedules the next."""
         self._note_begin()
         if self._period.seconds is not None:
-            self._clock.at(self._begun * self._period.seconds, EventKind.EXPIRY, self._begin)
+            self._clock.at(self.begun * self._period.seconds, EventKind.EXPIRY, self._begin)
 
     def _note_begin(self) -> None:
         """Counts a period, and asks."""
-        self._begun += 1
+        self.begun += 1
         self._due = True
         self._on_due()

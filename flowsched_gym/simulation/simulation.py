@@ -219,6 +219,11 @@ class Simulation(Decisions):
         return self._completion_time
 
     @property
+    def num_periods(self) -> int:
+        """Periods that have begun, after which an agent is asked; none where it is not."""
+        return 0 if self._periods is None else self._periods.begun
+
+    @property
     def num_delivered(self) -> int:
         """Flows delivered so far."""
         return len(self.delivered)

@@ -9,13 +9,16 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import Workload, make_workload
+from flowsched_gym.topology import big_switch, multi_plane
+from flowsched_gym.workload import LinkChanges, Workload, make_workload
 
 NUM_HOSTS = 8
 GROUPS = [0, 0, 0, 1, 1, 1, 0, 1]
 SWITCH = big_switch(num_hosts=NUM_HOSTS, delay=1e-5)
+PLANES = multi_plane(num_hosts=NUM_HOSTS, num_planes=3, capacity=5e7, delay=1e-5)
+ECMP = Routing(RoutingKind.ECMP)
 
 
 def flows_of(seed: int, *, simultaneous: bool) -> Workload:
@@ -70,6 +73,87 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, per
 
         assert simulation.finished
         assert batch.log(number) == simulation.log
+
+
+def failing(workload: Workload) -> Workload:
+    """Lets host 0 and host 3 lose their links to plane 1 for a while."""
+    columns = {name: getattr(workload, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
+    changes = [(0.05, 16, False), (0.05, 27, False), (0.4, 27, True), (0.5, 16, True)]
+    return Workload(**columns, link_changes=LinkChanges.of(changes))
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(simultaneous: bool) -> None:
+    period = Period(seconds=0.02)
+    batch = BatchSimulation(
+        2, 150, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=Asks.PERIOD, period=period, log_length=5_000
+    )
+    workload = failing(flows_of(5, simultaneous=simultaneous))
+    simulation = Simulation(
+        workload, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=Asks.PERIOD, period=period, keep_log=True
+    )
+    batch.load(1, workload)
+    generator = np.random.default_rng(6)
+    simulation.run()
+    batch.run(1)
+    num_moved, refused = 0, set()
+    while simulation.question is not None:
+        assert batch.question(1) == simulation.question
+        assert batch.num_periods(1) == simulation.num_periods == simulation.question.number + 1  # type: ignore[union-attr]
+        for row in np.sort(simulation.links.live[: simulation.links.count]).tolist():
+            choice, before = int(generator.integers(3)), simulation.controls.path[row]
+            for move in (simulation.move, lambda row, choice: batch.move(1, row, choice)):
+                try:
+                    move(row, choice)
+                except SimulationError as error:
+                    refused.add(str(error))
+            num_moved += simulation.controls.path[row] != before
+        simulation.go_on()
+        batch.go_on(1)
+        simulation.run()
+        batch.run(1)
+
+    assert simulation.finished
+    assert num_moved > 50
+    assert refused == {"choice is 1: a link of that path has failed"}
+    assert batch.log(1) == simulation.log
+
+
+def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() -> None:
+    flows = Workload(flow_id=np.arange(2), source=[0, 0], destination=[1, 2], size=[1e7, 1e7], arrival_time=[0.0, 0.0])  # type: ignore[arg-type]  # lists become arrays
+    simulation = Simulation(flows, PLANES, Mlfq([1e5]), routing=ECMP, asks=Asks.PERIOD, period=Period(seconds=0.1))
+    simulation.run()
+    for row in (0, 1):
+        simulation.move(row, 0)
+    simulation.go_on()
+    simulation.run()
+    simulation.move(1, 2)
+    for _ in range(2):
+        simulation.go_on()
+        simulation.run()
+
+    # Both send half of 5e7 B/s for 0.1 s, and then each alone the 7.5e6 B that are left; two delays of 1e-5 s follow.
+    assert simulation.completion_time.tolist() == pytest.approx([0.25002] * 2, rel=1e-12)
+
+
+def test_moves_that_cannot_be_made_are_refused() -> None:
+    period = Period(seconds=0.02)
+    workload = flows_of(3, simultaneous=False)
+    for routing, expected in (
+        (None, "no routing was given: flows keep their paths"),
+        (ECMP, "choice is 3: the flow has"),
+    ):
+        batch = BatchSimulation(1, 150, PLANES, Mlfq([1e5]), routing=routing, asks=Asks.PERIOD, period=period)
+        batch.load(0, workload)
+        simulation = Simulation(workload, PLANES, Mlfq([1e5]), routing=routing, asks=Asks.PERIOD, period=period)
+        for move in (simulation.move, lambda row, choice, batch=batch: batch.move(0, row, choice)):  # type: ignore[misc]
+            with pytest.raises(SimulationError, match="no period waits to begin"):
+                move(0, 3)
+        simulation.run()
+        batch.run(0)
+        for move in (simulation.move, lambda row, choice, batch=batch: batch.move(0, row, choice)):  # type: ignore[misc]
+            with pytest.raises(SimulationError, match=expected):
+                move(0, 3)
 
 
 def test_thresholds_and_queues_travel_with_a_snapshot() -> None:

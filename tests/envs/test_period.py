@@ -89,6 +89,15 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
         return (np.array(values) / (np.array(values) + 10.0)).astype(np.float32)
 
 
+class PassingControl(SmallControl):
+    """Has nothing to decide unless two flows are live, and in every third period."""
+
+    may_pass = True
+
+    def asks(self, view: NetworkView) -> bool:
+        return len(view.live) >= 2 and view.num_periods % 3 > 0
+
+
 class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
     """Acts after every so many flows, or seconds."""
 
@@ -99,9 +108,10 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
         seconds: float | None = None,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        passing: bool = False,
     ) -> None:
         super().__init__(
-            SmallControl(),
+            PassingControl() if passing else SmallControl(),
             source=workload,
             topology=big_switch(num_hosts=HOSTS, capacity=1.0, delay=0.25),
             period=Period(flows=flows, seconds=seconds),
@@ -146,6 +156,46 @@ def test_a_native_vector_gives_what_single_environments_give(
     pair = Pair(SPEC, mode=mode, **period, **limits)
     pair.reset(seed=3)
     assert pair.play(60, seed=4) >= 6
+
+
+@pytest.mark.parametrize("period", [{"flows": 2}, {"flows": None, "seconds": 1.5}], ids=["flows", "time"])
+def test_periods_in_which_nothing_is_decided_are_passed_over_alike(period: dict[str, Any]) -> None:
+    pair = Pair(SPEC, passing=True, **period)
+    pair.reset(seed=12)
+
+    assert pair.play(150, seed=13) >= 6
+
+
+def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for_all_before_it() -> None:
+    flows = make_flows(
+        [0.0, 5.0, 8.0, 8.0, 20.0], [1.0, 1.0, 4.0, 4.0, 1.0], source=[0, 1, 0, 1, 0], destination=[2, 2, 2, 3, 3]
+    )
+    env = small_env(workload=FixedWorkload(workload=flows), flows=None, seconds=1.0, passing=True)
+
+    # The periods begin at 0, 1, 2, ...; the third, sixth, ... of them are passed over, and so that at 8 s.
+    assert env.simulation.now == 9.0
+    assert env.view().finished.tolist() == [0, 1]
+    step = env.step(np.array([0.5, 1.0]))
+    assert env.simulation.now == 10.0
+    assert env.view().finished.tolist() == [0, 1]
+    assert step[4]["finished"] == (0, 1)
+    step = env.step(np.array([0.5, 1.0]))
+
+    assert step[2]
+    assert step[4]["finished"] == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "make", [SmallEnv, lambda **arguments: SmallVectorEnv(1, **arguments)], ids=["single", "native"]
+)
+def test_an_episode_with_nothing_to_decide_ends_with_its_first_step(make: Any) -> None:
+    flows = make_flows([0.0, 50.0], [1.0, 1.0], source=[0, 1], destination=[2, 2])
+    env = make(workload=FixedWorkload(workload=flows), passing=True)
+    env.reset(seed=1)
+    action = np.full(env.action_space.shape, 0.5)
+    _, reward, terminated, *_ = env.step(action)
+
+    assert (float(np.sum(reward)), bool(np.all(terminated))) == (-2.0, True)
 
 
 def test_environments_of_different_lengths_make_room_and_go_on_from_states() -> None:
