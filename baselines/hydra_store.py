@@ -86,6 +86,8 @@ def environment_schema(environment: EnvironmentSpec) -> type:
     columns: list[tuple[str, Any, Any]] = [(ID_FIELD, str, field(default=ID_PREFIX + environment.id))]
     for argument in dataclasses.fields(config):
         kind, default = hints[argument.name], argument.default
+        if any(typing.get_origin(option) is not None for option in typing.get_args(kind)):
+            kind = Any  # OmegaConf knows no choice between a list and something else; the dataclass checks it.
         if isinstance(kind, type) and issubclass(kind, Enum):
             offered = Enum(kind.__name__, {member.value: member.value for member in kind})  # type: ignore[misc]
             kind, default = offered, offered[kind(default).value]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import gymnasium
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.systems import artemis, merp
+from flowsched_gym.systems import artemis, auto, merp
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "system_of",
 ]
 
-SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM)
+SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM)
 """The systems, one line each."""
 
 

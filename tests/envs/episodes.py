@@ -22,6 +22,7 @@ __all__ = [
     "ENVIRONMENTS",
     "SHORT",
     "Step",
+    "action_at",
     "any_action",
     "combinations",
     "each_environment",
@@ -37,6 +38,7 @@ SHORT: Final[dict[str, dict[str, Any]]] = {
     "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},
     "flowsched/MERPOrder-v0": {"load": 0.95, "flows": 60, "f": 3},
     "flowsched/MERPRoute-v0": {"flows": 60},
+    "flowsched/AuTOThresholds-v0": {"hosts": 20, "flows": 120, "period_flows": 2},
 }
 """Arguments by id that make an episode short, and its decisions matter."""
 
@@ -44,6 +46,7 @@ EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "flowsched/Artemis-v0": {"destinations": (1, 3)},
     "flowsched/MERPOrder-v0": {"link_delay_us": (0.0, 250.0)},
     "flowsched/MERPRoute-v0": {"failures": (0, 2)},
+    "flowsched/AuTOThresholds-v0": {"clusters": (1, 2)},
 }
 """Values by id and argument that belong to all combinations besides the members of enums."""
 
@@ -73,6 +76,17 @@ def make(spec: EnvironmentSpec, **arguments: Any) -> gym.Env:
 def any_action(env: gym.Env, observation: Any, info: dict[str, Any]) -> Any:
     """Draws any action of the space, whether it does what it says or not."""
     return env.action_space.sample()
+
+
+def action_at(space: gym.Space, place: int) -> Any:
+    """Returns an action that depends on the place in an episode alone."""
+    if isinstance(space, gym.spaces.Discrete):
+        return (7 * place + place // 3) % int(space.n)
+    generator = np.random.default_rng(place)
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        return generator.integers(space.nvec)
+    assert isinstance(space, gym.spaces.Box)
+    return generator.uniform(space.low, space.high).astype(space.dtype)
 
 
 def play(env: gym.Env, choose: Choose = any_action, *, seed: int, limit: int = EPISODE_LIMIT) -> list[Step]:
@@ -121,7 +135,9 @@ def fingerprint(env_id: str, seed: int, **arguments: Any) -> str:
     with gym.make(env_id, **(SHORT[env_id.removeprefix("flowsched_gym:")] | arguments)) as env:
         for step in play(env, seed=seed):
             digest.update(np.asarray(step.observation).tobytes())
-            digest.update(repr((step.action, step.reward, step.terminated, step.truncated)).encode())
+            digest.update(
+                repr((np.asarray(step.action).tolist(), step.reward, step.terminated, step.truncated)).encode()
+            )
             digest.update(repr((step.info["time"], step.info["finished"], step.info["reward_terms"])).encode())
-            digest.update(np.asarray(step.info["action_mask"]).tobytes())
+            digest.update(np.asarray(step.info.get("action_mask", ())).tobytes())
     return digest.hexdigest()

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import SHORT, each_environment, make, play
+from tests.envs.episodes import SHORT, action_at, each_environment, make, play
 
 MODES = ("sync", "async", "vector_entry_point")
 """Gymnasium's own ways to run a vector, and a native one where there is one."""
@@ -53,7 +55,7 @@ def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: Envi
             assert (rewards[number], terminated[number], truncated[number]) == expected[1:4]
             assert infos["time"][number] == expected[4]["time"]
             assert tuple(infos["finished"][number]) == expected[4]["finished"]
-            assert (infos["action_mask"][number] == expected[4]["action_mask"]).all()
+            assert np.array_equal(infos.get("action_mask", [None] * 3)[number], expected[4].get("action_mask"))
             if over[number]:
                 ends += 1
                 assert infos["episode_metrics"]["mean_fct"][number] == expected[4]["episode_metrics"]["mean_fct"]
@@ -65,6 +67,8 @@ def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: Envi
 @each_environment
 @each_mode
 def test_masks_of_a_vector_are_those_of_its_environments(spec: EnvironmentSpec, mode: str) -> None:
+    if not issubclass(load_target(spec.entry_point), MaskedEnv):
+        pytest.skip(f"{spec.id} has no masks")
     vector = make_vector(spec, mode, 3)
     _, infos = vector.reset(seed=22)
     for _ in range(20):
@@ -81,10 +85,11 @@ def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_in
 ) -> None:
     vector = make_vector(spec, mode, 2, same_step=True)
     vector.reset(seed=23)
-    last = [play(make(spec), lambda *_: 0, seed=23 + number)[-1] for number in range(2)]
+    action = action_at(vector.single_action_space, 0)
+    last = [play(make(spec), lambda *_: action, seed=23 + number)[-1] for number in range(2)]
     ended = [False, False]
     while not all(ended):
-        _, _, terminated, _, infos = vector.step(np.zeros(2, dtype=np.int64))
+        _, _, terminated, _, infos = vector.step(np.stack([action] * 2))
         for number in np.flatnonzero(terminated):
             if not ended[number]:
                 ended[number] = True
@@ -100,7 +105,7 @@ def test_a_vector_takes_a_seed_for_each_environment(spec: EnvironmentSpec, mode:
     vector = make_vector(spec, mode, 3)
     first = vector.reset(seed=[4, 4, 5])[0]
     for _ in range(10):
-        first, *_ = vector.step(np.zeros(3, dtype=np.int64))
+        first, *_ = vector.step(np.stack([action_at(vector.single_action_space, 0)] * 3))
     vector.close()
 
     assert (first[0] == first[1]).all()

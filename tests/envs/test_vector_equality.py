@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import SHORT, combinations
-from tests.envs.vectors import NATIVE, TIES, Pair, compare_on_ties, each_native, keep_event_logs
+from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native, keep_event_logs
 from tests.strategies import simultaneous_flows
 
 DECISIONS = 17
@@ -102,7 +102,7 @@ def test_an_environment_that_has_ended_can_be_reset_before_it_resets_itself(spec
     pair = Pair(spec, **(SHORT[spec.id] | {"max_decisions": 5}))
     pair.reset(seed=49)
     for _ in range(5):
-        over = pair.step(np.zeros(3, dtype=np.int64))
+        over = pair.step(actions_at(pair.native, 0))
     assert over.all()
     pair.reset(reset_mask=np.array([True, False, False]))
 

@@ -8,11 +8,27 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.envs import CompiledVectorEnv, MaskedVectorEnv
 from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import SHORT, make
-from tests.envs.vectors import TIES, Pair, SimultaneousFlows, any_actions, each_native, exactly, make_native
+from tests.envs.vectors import (
+    TIES,
+    Pair,
+    SimultaneousFlows,
+    actions_at,
+    any_actions,
+    each_native,
+    each_native_choice,
+    exactly,
+    make_native,
+)
+
+
+def masks_of(envs: Any) -> Any:
+    """Returns the masks of a vector environment that has some."""
+    return envs.action_masks() if isinstance(envs, MaskedVectorEnv) else None
 
 
 @each_native
@@ -42,11 +58,13 @@ def test_it_has_the_spaces_and_attributes_of_its_environments(spec: EnvironmentS
 def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
     envs, single = make_native(spec, 2), make(spec).unwrapped
     envs.reset(seed=[3, 8])
-    for name in ("config", "layout", "render_mode", "num_actions", "metadata"):
+    shared = ("num_actions",) if isinstance(envs, CompiledVectorEnv) else ()
+    for name in ("config", "layout", "render_mode", "metadata", *shared):
         assert envs.call(name) == envs.get_attr(name) == (getattr(single, name),) * 2
     assert [each.id for each in envs.get_attr("spec")] == [spec.id] * 2
     assert envs.get_attr("np_random_seed") == envs.np_random_seed == (3, 8)
-    assert np.stack(envs.call("action_masks")).tolist() == envs.action_masks().tolist()
+    if isinstance(envs, MaskedVectorEnv):
+        assert np.stack(envs.call("action_masks")).tolist() == envs.action_masks().tolist()
     for name in ("simulation", "step", "absent"):
         with pytest.raises(AttributeError, match=f"'{name}' is not known of each environment: it must be one of "):
             envs.get_attr(name)
@@ -76,12 +94,12 @@ def test_without_a_seed_every_environment_begins_elsewhere(spec: EnvironmentSpec
 @each_native
 def test_what_is_returned_stays_as_it_is_when_the_environments_go_on(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, autoreset_mode="SameStep", max_decisions=7)
-    told: list[Any] = [envs.reset(seed=1), envs.action_masks()]
+    told: list[Any] = [envs.reset(seed=1), masks_of(envs)]
     before = [exactly(dict(enumerate(told[0]))), exactly(told[1])]
     generator = np.random.default_rng(1)
     for _ in range(30):
         step = envs.step(any_actions(envs, generator))
-        told += [step, envs.action_masks()]
+        told += [step, masks_of(envs)]
         before += [exactly(dict(enumerate(step))), exactly(told[-1])]
     after = [exactly(dict(enumerate(each)) if isinstance(each, tuple) else each) for each in told]
 
@@ -95,7 +113,7 @@ def test_what_is_told_of_finished_flows_and_metrics_may_be_read_much_later(spec:
     other.reset(seed=2)
     told, expected = [], []
     for place in range(90):
-        actions = np.full(3, place % 2)
+        actions = actions_at(envs, place % 2)
         told.append(envs.step(actions)[4])
         expected.append(exactly(other.step(actions)[4]))
 
@@ -103,7 +121,7 @@ def test_what_is_told_of_finished_flows_and_metrics_may_be_read_much_later(spec:
     assert sum(bool("episode_metrics" in each) for each in told) >= 4
 
 
-@each_native
+@each_native_choice
 @pytest.mark.parametrize("place", [0, 1, 7])
 def test_an_action_outside_the_space_is_refused_before_anything_moves(spec: EnvironmentSpec, place: int) -> None:
     envs, untouched = (make_native(spec, render_mode="ansi") for _ in range(2))
@@ -131,7 +149,7 @@ def test_an_action_outside_the_space_is_refused_before_anything_moves(spec: Envi
     assert envs.render() == untouched.render()
 
 
-@each_native
+@each_native_choice
 def test_actions_of_any_integer_type_will_do(spec: EnvironmentSpec) -> None:
     envs, other = make_native(spec), make_native(spec)
     envs.reset(seed=4)
@@ -144,8 +162,8 @@ def test_actions_of_any_integer_type_will_do(spec: EnvironmentSpec) -> None:
 def test_actions_of_environments_that_begin_anew_do_not_matter(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, max_decisions=2)
     envs.reset(seed=5)
-    envs.step(np.zeros(3, dtype=np.int64))
-    assert envs.step(np.zeros(3, dtype=np.int64))[3].all()
+    envs.step(actions_at(envs, 0))
+    assert envs.step(actions_at(envs, 0))[3].all()
     _, rewards, terminated, truncated, infos = envs.step(np.full(3, -5))
 
     assert rewards.tolist() == [0.0, 0.0, 0.0]
@@ -180,9 +198,9 @@ def test_without_a_render_mode_nothing_is_drawn(spec: EnvironmentSpec) -> None:
 def test_before_the_first_reset_there_is_nothing_to_ask(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, render_mode="ansi")
     for ask in (
-        envs.action_masks,
+        *([envs.action_masks] if isinstance(envs, MaskedVectorEnv) else []),
         envs.render,
-        lambda: envs.step(np.zeros(3, dtype=np.int64)),
+        lambda: envs.step(actions_at(envs, 0)),
         lambda: envs.workload(0),
         lambda: envs.records(2),
     ):
@@ -191,7 +209,7 @@ def test_before_the_first_reset_there_is_nothing_to_ask(spec: EnvironmentSpec) -
     with pytest.raises(SimulationError, match="not in reset_mask has had no episode yet: reset all first"):
         envs.reset(options={"reset_mask": np.array([True, False, True])})
     envs.reset(seed=8)
-    envs.step(np.zeros(3, dtype=np.int64))
+    envs.step(actions_at(envs, 0))
 
 
 @each_native
@@ -215,7 +233,7 @@ def test_a_reset_that_cannot_be_is_refused_and_nothing_has_changed(
     with pytest.raises(ConfigError, match=message):
         envs.reset(**arguments)
 
-    actions = np.zeros(3, dtype=np.int64)
+    actions = actions_at(envs, 0)
     assert exactly(envs.step(actions)[0]) == exactly(untouched.step(actions)[0])
     assert exactly(envs.reset()[0]) == exactly(untouched.reset()[0])
 
@@ -254,7 +272,7 @@ def test_an_argument_that_single_environments_refuse_is_refused(spec: Environmen
 def test_an_environment_that_has_ended_waits_for_its_reset_where_nothing_resets_itself(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, autoreset_mode=AutoresetMode.DISABLED, max_decisions=1)
     envs.reset(seed=11)
-    actions = np.zeros(3, dtype=np.int64)
+    actions = actions_at(envs, 0)
     assert envs.step(actions)[3].all()
     envs.reset(options={"reset_mask": np.array([True, False, True])})
     with pytest.raises(
@@ -292,7 +310,7 @@ def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is
                     seed, began = None, envs.reset(seed=seed)
                     found.append(exactly(dict(enumerate(began))))
                 else:
-                    found.append(exactly(dict(enumerate(envs.step(np.zeros(1, dtype=np.int64))))))
+                    found.append(exactly(dict(enumerate(envs.step(actions_at(envs, 0))))))
             except ConfigError as error:
                 seed = None
                 found.append(str(error))

@@ -11,11 +11,20 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import flowsched_gym
-from flowsched_gym.envs import VectorState
+from flowsched_gym.envs import MaskedVectorEnv, VectorState
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import combinations, run_python
-from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, each_native, exactly, make_native
+from tests.envs.vectors import (
+    NATIVE,
+    TIES,
+    SimultaneousFlows,
+    actions_at,
+    any_actions,
+    each_native,
+    exactly,
+    make_native,
+)
 
 SEED = 31
 NUM_ENVS = 3
@@ -43,15 +52,15 @@ def started_on_ties(spec: EnvironmentSpec, source: SimultaneousFlows) -> Any:
 
 def act(envs: Any, place: int) -> Any:
     """Takes a step with actions that depend on the place alone, the same for all, so that they show who is who."""
-    actions = np.full(envs.num_envs, (7 * place + place // 3) % envs.single_action_space.n)
-    return exactly(dict(enumerate(envs.step(actions))))
+    return exactly(dict(enumerate(envs.step(actions_at(envs, place)))))
 
 
 def play(envs: Any, first: int, last: int) -> list[Any]:
     """Takes the steps of some places, and returns all that the environments tell; at last, what they know."""
     found = [act(envs, place) for place in range(first, last)]
     records = [envs.records(number) for number in range(envs.num_envs)]
-    return [*found, exactly(envs.action_masks()), exactly(dict(enumerate(map(dataclasses.asdict, records))))]
+    masks = envs.action_masks() if isinstance(envs, MaskedVectorEnv) else None
+    return [*found, exactly(masks), exactly(dict(enumerate(map(dataclasses.asdict, records))))]
 
 
 def row(found: Any, number: int) -> Any:
@@ -161,8 +170,8 @@ def test_branches_do_not_touch_each_other(spec: EnvironmentSpec) -> None:
     alone.set_state(alone.get_state().pick([2, 2, 2]))
     generator = np.random.default_rng(1)
     for place in range(100):
-        actions = generator.integers(envs.single_action_space.n, size=NUM_ENVS)
-        found, expected = envs.step(actions), alone.step(np.full(NUM_ENVS, actions[1]))
+        actions = any_actions(envs, generator)
+        found, expected = envs.step(actions), alone.step(np.stack([actions[1]] * NUM_ENVS))
         assert exactly(found[0][1]) == exactly(expected[0][1]), place
 
 
@@ -234,7 +243,7 @@ def test_what_was_told_of_an_episode_stays_true_when_another_takes_its_place(spe
     envs, other = (started(spec, max_decisions=40) for _ in range(2))
     state = envs.get_state()
     for place in range(40):
-        told, expected = (each.step(np.full(NUM_ENVS, place % 2))[4] for each in (envs, other))
+        told, expected = (each.step(actions_at(each, place % 2))[4] for each in (envs, other))
     envs.set_state(state)
     play(envs, 0, 30)
 

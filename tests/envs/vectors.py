@@ -1,8 +1,8 @@
 """Plays native vector environments beside Gymnasium's vectors of single ones, and compares them to the last bit."""
 
 import functools
-import importlib
 import itertools
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,19 +14,23 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs import CompiledVectorEnv
+from flowsched_gym.registration import load_target
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
-from tests.envs.episodes import ENVIRONMENTS, SHORT
+from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
 
 __all__ = [
     "NATIVE",
     "TIES",
     "Pair",
     "SimultaneousFlows",
+    "actions_at",
     "any_actions",
     "compare_on_ties",
     "each_native",
+    "each_native_choice",
     "exactly",
     "keep_event_logs",
     "make_native",
@@ -52,16 +56,36 @@ TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"link_gbps": 8e-9, "discipline": "ps", "rerouting": "memr", "reward": "fct"},
         {"link_gbps": 8e-9, "link_delay_us": 5e5, "discipline": "fifo", "rerouting": "conga", "reward": "slowdown"},
     ),
+    "flowsched/AuTOThresholds-v0": (
+        {"link_gbps": 8e-3, "link_delay_us": 0.0, "period_flows": 3, "hosts": 8, "clusters": 2},
+        {"link_gbps": 8e-3, "link_delay_us": 5e5, "period_flows": 1, "within": "fifo", "reward": "fct_ratio"},
+        {
+            "link_gbps": 8e-3,
+            "link_delay_us": 5e5,
+            "period_flows": None,
+            "period_ms": 1e3,
+            "topology": "one-link",
+            "observation": "paper",
+            "initial_thresholds": [1e6, 2e6, 3e6],
+        },
+    ),
 }
 """Arguments by id under which flows of whole sizes and times do many things at once.
 
-Links have 1 B/s and whole delays; with windows, so many B/s that a flow takes as long as without, and several windows.
+Links have 1 B/s and whole delays; with windows, so many B/s that a flow takes as long as without, and several windows;
+with thresholds, 1 MB/s.
 """
 
 LOG_LENGTH: Final = 6_000
 """Events of an episode that are kept; more are an error."""
 
 each_native = pytest.mark.parametrize("spec", NATIVE, ids=lambda spec: spec.id)
+each_native_choice = pytest.mark.parametrize(
+    "spec",
+    [spec for spec in NATIVE if issubclass(load_target(str(spec.vector_entry_point)), CompiledVectorEnv)],
+    ids=lambda spec: spec.id,
+)
+"""Those whose actions are one choice each."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +131,9 @@ def keep_event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
             (spec.entry_point, "Simulation", functools.partial(Simulation, keep_log=True)),
             (spec.vector_entry_point, "BatchSimulation", functools.partial(BatchSimulation, log_length=LOG_LENGTH)),
         ):
-            monkeypatch.setattr(importlib.import_module(entry_point.partition(":")[0]), name, engine)
+            # The environment itself makes it, or what it inherits from.
+            modules = (sys.modules[owner.__module__] for owner in load_target(entry_point).__mro__)
+            monkeypatch.setattr(next(module for module in modules if hasattr(module, name)), name, engine)
 
 
 def any_actions(
@@ -120,6 +146,11 @@ def any_actions(
     if masks is None:
         return generator.integers(space.n, size=envs.num_envs)
     return np.array([generator.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+def actions_at(envs: Any, place: int) -> npt.NDArray[Any]:
+    """Returns actions that depend on the place alone, the same for all environments."""
+    return np.stack([action_at(envs.single_action_space, place)] * envs.num_envs)
 
 
 def exactly(value: Any) -> Any:
@@ -231,7 +262,7 @@ class Pair:
 def compare_on_ties(spec: EnvironmentSpec, mode: AutoresetMode = AutoresetMode.NEXT_STEP) -> None:
     """Compares both where many events are simultaneous."""
     for arguments in TIES[spec.id]:
-        scale = 3e4 if arguments.get("transport") == "tcp" else 1.0
+        scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
         # Flows of a tree that all go to one rack would share one link, and no two would send.
         flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments)
         pair = Pair(spec, num_envs=4, mode=mode, workload=flows, **arguments)

@@ -54,6 +54,31 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         {"flows": 60, "failures": 2, "discipline": "ps", "rerouting": "conga", "reward": "both"},
         {"flows": 60, "arity": 6, "failures": 8, "discipline": "srpt", "reward": "fct", "link_gbps": 10.0},
     ],
+    "flowsched/AuTOThresholds-v0": [
+        {"flows": 400, "period_flows": 10, "hosts": 8},
+        {
+            "workload": "auto-clusters",
+            "flows": 300,
+            "hosts": 8,
+            "clusters": 4,
+            "queues": 3,
+            "period_flows": None,
+            "period_ms": 5.0,
+            "reward": "log_slowdown",
+        },
+        {
+            "workload": "auto-data-mining",
+            "topology": "one-link",
+            "within": "fifo",
+            "flows": 300,
+            "period_flows": 6,
+            "queues": 8,
+            "observation": "paper",
+            "m_s": 12,
+            "reward": "fct_ratio",
+            "initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7],
+        },
+    ],
 }
 """Arguments of the episodes of each id."""
 
@@ -77,16 +102,27 @@ def command(env_id: str) -> str:
     return f"python -m tests.golden.freeze {env_id}"
 
 
-def scattered_actions(num_actions: int) -> list[int]:
+def scattered_actions(space: gym.Space[Any]) -> list[Any]:
     """Returns actions that look random and come from no library: a linear congruential generator."""
-    state, actions = 1, []
-    for _ in range(NUM_DECISIONS):
+    state = 1
+
+    def scattered(end: int) -> int:
+        nonlocal state
         state = (1_103_515_245 * state + 12_345) % 2**31
-        actions.append((state >> 16) % num_actions)
-    return actions
+        return (state >> 16) % end
+
+    if isinstance(space, gym.spaces.Discrete):
+        return [scattered(int(space.n)) for _ in range(NUM_DECISIONS)]
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        return [[scattered(int(count)) for count in space.nvec] for _ in range(NUM_DECISIONS)]
+    assert isinstance(space, gym.spaces.Box)
+    assert (space.low == -1).all()
+    assert (space.high == 1).all()
+    # Of few digits, so that JSON keeps them short.
+    return [[scattered(65) / 32 - 1 for _ in space.low] for _ in range(NUM_DECISIONS)]
 
 
-def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[int] | None = None) -> dict[str, Any]:
+def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[Any] | None = None) -> dict[str, Any]:
     """Plays an episode and returns all that is frozen of it, in values that JSON keeps exactly.
 
     Args:
@@ -96,19 +132,19 @@ def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[int
         actions: Actions to take; by default scattered ones.
     """
     env = gym.make(env_id, **arguments).unwrapped
-    num_actions = int(env.action_space.n)  # type: ignore[attr-defined]
+    space: Any = env.action_space
     observation, info = env.reset(seed=seed)
     digest = hashlib.sha256(observation.tobytes())
     episode: dict[str, Any] = {
         "arguments": arguments,
         "seed": seed,
-        "num_actions": num_actions,
+        **({"num_actions": int(space.n)} if isinstance(space, gym.spaces.Discrete) else {"action_space": str(space)}),
         "columns": list(env.layout.column_names),  # type: ignore[attr-defined]
         "bounds": [float(env.observation_space.low.min()), float(env.observation_space.high.max())],  # type: ignore[attr-defined]
         "start": {"time": info["time"], "observation": observation.tolist()},
         "steps": [],
     }
-    for number, action in enumerate(scattered_actions(num_actions) if actions is None else actions, start=1):
+    for number, action in enumerate(scattered_actions(space) if actions is None else actions, start=1):
         observation, reward, terminated, truncated, info = env.step(action)
         digest.update(observation.tobytes())
         step = {
@@ -116,8 +152,9 @@ def play(env_id: str, arguments: dict[str, Any], *, seed: int, actions: list[int
             "reward": float(reward),
             "time": float(info["time"]),
             "finished": list(info["finished"]),
-            "mask": "".join("01"[int(allowed)] for allowed in info["action_mask"]),
         }
+        if "action_mask" in info:
+            step["mask"] = "".join("01"[int(allowed)] for allowed in info["action_mask"])
         if number % SHOWN_EVERY == 0:
             step["observation"] = observation.tolist()
         episode["steps"].append(step)

@@ -1,0 +1,52 @@
+"""The thresholds at which feedback queues demote flows (AuTO's agent of short flows, sRLA)."""
+
+from typing import Final
+
+from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+
+__all__ = ["THRESHOLDS"]
+
+POLICIES: Final = "flowsched_gym.systems.auto.thresholds.policies"
+
+THRESHOLDS: Final = EnvironmentSpec(
+    id="flowsched/AuTOThresholds-v0",
+    description="thresholds at which feedback queues demote flows",
+    entry_point="flowsched_gym.systems.auto.thresholds.env:AuTOThresholdsEnv",
+    vector_entry_point="flowsched_gym.systems.auto.thresholds.vector:AuTOThresholdsVectorEnv",
+    config="flowsched_gym.systems.auto.thresholds.config:AuTOThresholdsConfig",
+    workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
+    settings=(
+        {"workload": "auto-web-search", "initial_thresholds": "data_mining"},
+        {"workload": "auto-data-mining"},
+        {"workload": "auto-clusters", "clusters": 4},
+        {"workload": "auto-changing", "clusters": 4, "period_flows": 100},
+    ),
+    policies=(
+        PolicySpec(
+            name="random",
+            description="any thresholds, drawn anew in each period",
+            target=f"{POLICIES}:RandomThresholds",
+        ),
+        PolicySpec(
+            name="qlas",
+            description="the best thresholds in theory for the sizes and the load of each cluster",
+            target=f"{POLICIES}:BestThresholds",
+        ),
+        PolicySpec(
+            name="pias",
+            description="PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
+            target=f"{POLICIES}:PiasThresholds",
+        ),
+        PolicySpec(
+            name="mismatched",
+            description="the best thresholds for other sizes: data mining for web search, web search for all others",
+            target=f"{POLICIES}:MismatchedThresholds",
+        ),
+        PolicySpec(
+            name="equal",
+            description="equal steps on a logarithmic scale",
+            target=f"{POLICIES}:EqualSteps",
+        ),
+    ),
+)
+"""What the registry knows of the environment."""

@@ -1,0 +1,69 @@
+"""Sets thresholds by actions, and shows and pays what they did: the environment's part that both engines share."""
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.envs import NetworkView, PeriodControl
+from flowsched_gym.errors import InvalidAction
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
+from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.observation import observe, thresholds_layout
+from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, pay
+
+__all__ = ["ThresholdsControl"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ThresholdsControl(PeriodControl[FloatArray]):
+    """Sets the thresholds of each cluster.
+
+    Args:
+        config: The arguments of the environment.
+        initial_thresholds: Thresholds of each cluster in B until the first action, (num_clusters, num_queues - 1).
+    """
+
+    memory_size = MEMORY_SIZE
+
+    def __init__(self, config: AuTOThresholdsConfig, initial_thresholds: FloatArray) -> None:
+        """Sets the spaces."""
+        self.layout = thresholds_layout(config)
+        self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
+        self._config = config
+        self._initial_thresholds = initial_thresholds
+
+    def new_discipline(self) -> Mlfq:
+        """Makes the queues, in which flows obey the thresholds of their source's cluster."""
+        config = self._config
+        groups = np.arange(config.hosts) // config.hosts_per_cluster
+        return Mlfq(self._initial_thresholds, config.within, groups if config.clusters > 1 else None)
+
+    def check(self, action: object, name: str = "action") -> FloatArray:
+        """Reads an action.
+
+        Raises:
+            InvalidAction: It is not so many numbers in [-1, 1].
+        """
+        count = self._config.clusters * self._config.num_thresholds
+        try:
+            values = np.asarray(action, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.zeros(0)
+        if values.shape != (count,) or not (np.abs(values) <= 1.0).all():
+            raise InvalidAction(f"{name} is {action!r}: it must be {count} numbers in [-1, 1]")
+        return values
+
+    def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
+        """Sets the thresholds."""
+        view.set_thresholds(thresholds_of_action(action.reshape(self._config.clusters, -1)))
+
+    def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+        """Pays for the flows that finished."""
+        terms = pay(view, memory)
+        return terms[self._config.reward], {str(name): value for name, value in terms.items()}
+
+    def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
+        """Returns what the agent sees."""
+        return observe(view, self._config)

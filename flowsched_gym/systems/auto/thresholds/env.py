@@ -1,0 +1,219 @@
+"""AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
+
+import os
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs import PeriodEnv
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
+from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.rendering import draw_frame, write_frame
+from flowsched_gym.systems.auto.traffic import USUAL_LOAD, offered_traffic, qlas_thresholds
+from flowsched_gym.topology import make_topology
+from flowsched_gym.workload import Workload, WorkloadSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flowsched_gym.workload import Traffic
+
+__all__ = ["AuTOThresholdsEnv"]
+
+
+class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
+    """Lets an agent set the thresholds at which multi-level feedback queues demote flows.
+
+    ## Description
+    Flows of very different sizes, which nobody knows beforehand, run between servers that one switch joins. Hosts and
+    switch serve K queues in strict priority. A flow starts in the first queue and is demoted to the next one when it
+    has sent as many bytes as a threshold says, so that short flows pass long ones. The best thresholds depend on sizes
+    and load; the agent, AuTO's sRLA, sets them anew at the beginning and after each period, with one set for all
+    servers or one for each cluster of them, which the flows that it sends obey. New thresholds hold for live flows too:
+    these may rise again.
+
+    ## Action Space
+    ``Box(-1, 1, (clusters * (queues - 1),))`` of float32, cluster by cluster. With u = (action + 1) / 2, the first
+    number chooses a threshold on the logarithmic scale from 1 KB (u = 0) to 1 GB (u = 1), each of the others one
+    between 1.01 times the threshold before it and 1 GB, so that any action stands for thresholds that increase. They
+    are rounded to whole bytes. ``mapping.thresholds_of_action`` and ``mapping.action_of_thresholds`` translate. An
+    action outside the space, one with NaN for instance, raises ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32. ``observation="summary"``: a column of the network, then these for each cluster, (26,) with one
+    cluster and four queues; with other numbers of queues, as many ``live`` and ``threshold`` columns as there are. The
+    columns of flows concern those that its servers sent and that finished since the last action; 0 where there are
+    none. What ends in (log) is the place, from 0 to 1, on a logarithmic scale: of sizes from 1 KB to 1 GB, of times
+    from 10 us to 10 s. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | finished | flows that finished in the step | flows | squashed | 500 |
+    | small_share | share of its flows up to 100 KB in all that finished in the step | 1 | fraction | 1 |
+    | small_size_50 | 50 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
+    | small_size_90 | 90 % quantile of the size of flows up to 100 KB (log) | 1 | fraction | 1 |
+    | small_fct_50 | 50 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
+    | small_fct_90 | 90 % quantile of the completion time of flows up to 100 KB (log) | 1 | fraction | 1 |
+    | medium_share | share of its flows of 100 KB to 10 MB in all that finished in the step | 1 | fraction | 1 |
+    | medium_size_50 | 50 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
+    | medium_size_90 | 90 % quantile of the size of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
+    | medium_fct_50 | 50 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
+    | medium_fct_90 | 90 % quantile of the completion time of flows of 100 KB to 10 MB (log) | 1 | fraction | 1 |
+    | large_share | share of its flows above 10 MB in all that finished in the step | 1 | fraction | 1 |
+    | large_size_50 | 50 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
+    | large_size_90 | 90 % quantile of the size of flows above 10 MB (log) | 1 | fraction | 1 |
+    | large_fct_50 | 50 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
+    | large_fct_90 | 90 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
+    | mean_fct | mean completion time of its flows (log) | 1 | fraction | 1 |
+    | load | bytes that arrived in the step over what its links could send | 1 | squashed | 1 |
+    | live_0 | live flows in queue 0 | flows | squashed | 10 |
+    | live_1 | live flows in queue 1 | flows | squashed | 10 |
+    | live_2 | live flows in queue 2 | flows | squashed | 10 |
+    | live_3 | live flows in queue 3 | flows | squashed | 10 |
+    | left | bytes left to send | B | squashed | 100000000 |
+    | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
+    | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
+    | threshold_3 | threshold 3 (log) | 1 | fraction | 1 |
+
+    ``observation="paper"``: the ``m_s`` flows that finished last, of all servers, the last one first, (7 m_s,): 700
+    numbers, zeros where there are fewer.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
+    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
+    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
+    | size | bytes of the flow | B | squashed | 1000000 |
+    | fct | its completion time | s | squashed | 0.01 |
+
+    ## Rewards
+    Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern the flows
+    that finished since the last action. ``log_fct``: minus the logarithm of their mean completion time over the mean
+    of what they would take alone. ``log_slowdown``: minus the logarithm of their mean slowdown. ``fct_ratio``, the
+    paper's: mean completion time of the step before over that of this step, 1 in the first. In a step in which no flow
+    finishes, ``fct_ratio`` is 1, and the others are what they were in the step before, 0 in the first.
+
+    ## Starting State
+    The flows of the episode are drawn from the workload by one integer of the environment's generator; the first action
+    is asked for at time 0. Until it is taken, thresholds are the initial ones. ``set_state(state)`` begins where
+    ``get_state()`` was called, in this environment or in another one with the same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every flow has finished, wherever in a period that is; the last action is paid for the flows
+    that finished until then. ``truncated`` after ``max_decisions``, if given. ``info["episode_metrics"]`` then holds
+    the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
+    ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``, ``load``, ``flows``, ``hosts``,
+    ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``, ``initial_thresholds``, ``observation``,
+    ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. As in the paper:
+
+    ```python
+    gym.make("flowsched/AuTOThresholds-v0", load=0.8, observation="paper", reward="fct_ratio")
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
+    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``.
+    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
+    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    L. Chen, J. Lingys, K. Chen, F. Liu, AuTO: Scaling Deep Reinforcement Learning for Datacenter-Scale Automatic
+    Traffic Optimization, SIGCOMM 2018, sections 4 and 6. We deviate: the network is a fluid with max-min sharing inside
+    a queue (or first in, first out), not packets under DCTCP; servers have one path, and no agent steers long flows
+    (``AuTOLongFlows-v0`` does); flows see new thresholds at once. The paper does not print how outputs become
+    thresholds, how long a period is, or how observations are scaled: all that is ours, as are the summary and the two
+    logarithmic rewards.
+    """
+
+    config: AuTOThresholdsConfig
+
+    def __init__(
+        self,
+        workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",
+        *,
+        topology: str = "big-switch",
+        load: float | None = None,
+        flows: int | None = None,
+        hosts: int = 32,
+        clusters: int = 1,
+        queues: int = 4,
+        within: str = "ps",
+        period_flows: int | None = 500,
+        period_ms: float | None = None,
+        initial_thresholds: "str | Sequence[float]" = "web_search",
+        observation: str = "summary",
+        m_s: int = 100,
+        reward: str = "log_fct",
+        link_gbps: float = 1.0,
+        link_delay_us: float = 25.0,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
+                network.
+            FlowFileError: The flow file has a fault.
+        """
+        if isinstance(workload, (str, PathLike)):
+            workload = os.fspath(workload)
+        config = AuTOThresholdsConfig(
+            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            topology=topology,  # type: ignore[arg-type]
+            load=load,
+            flows=flows,
+            hosts=hosts,
+            clusters=clusters,
+            queues=queues,
+            within=within,
+            period_flows=period_flows,
+            period_ms=period_ms,
+            initial_thresholds=initial_thresholds,
+            observation=observation,  # type: ignore[arg-type]
+            m_s=m_s,
+            reward=reward,  # type: ignore[arg-type]
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
+        )
+        source = thresholds_source(config, workload)
+        self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
+        super().__init__(
+            ThresholdsControl(config, self._initial_thresholds(config)),
+            source=source,
+            topology=make_topology(
+                config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay
+            ),
+            period=config.period,
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+        )
+        self.config = config
+
+    def _initial_thresholds(self, config: AuTOThresholdsConfig) -> npt.NDArray[np.float64]:
+        """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""
+        given = config.initial_thresholds
+        if not isinstance(given, str):
+            return np.tile(np.array(given), (config.clusters, 1))
+        loads = [USUAL_LOAD] * config.clusters if self.traffic is None else [each.load for each in self.traffic]
+        return np.array([qlas_thresholds(given, load, config.queues) for load in loads])
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+        return draw_frame(self)
+
+    def _render_text(self) -> str:
+        """Writes a frame as text."""
+        return write_frame(self)

@@ -1,0 +1,79 @@
+"""Turns actions into thresholds and back.
+
+AuTO prints neither the scale of its actor's outputs nor how they become ordered thresholds. Here each number chooses a
+place on a logarithmic scale between the threshold before it and the largest one, so that thresholds are ordered
+whatever the agent says.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+
+__all__ = ["HIGHEST", "LEAST_RATIO", "LOWEST", "action_of_thresholds", "place_of_size", "thresholds_of_action"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LOWEST: Final = BYTES_PER_KILOBYTE
+HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
+"""Smallest and largest threshold in B: below one packet, and from the largest flows on, it would change nothing."""
+LEAST_RATIO: Final = 1.01
+"""A threshold is larger than the one before by this factor at least."""
+
+BOTTOM: Final = math.log(LOWEST)
+TOP: Final = math.log(HIGHEST)
+STEP: Final = math.log(LEAST_RATIO)
+
+
+def thresholds_of_action(action: FloatArray) -> FloatArray:
+    """Returns the thresholds that an action stands for.
+
+    With u = (action + 1) / 2, log t_1 = log LOWEST + u_1 (h_1 - log LOWEST) and log t_i = l_i + u_i (h_i - l_i), where
+    l_i is the logarithm of LEAST_RATIO t_(i-1), and h_i leaves room below HIGHEST for the thresholds that follow.
+
+    Args:
+        action: Numbers in [-1, 1], (num_clusters, num_queues - 1) float64.
+
+    Returns:
+        Thresholds in whole B, the same shape, increasing in each row, from LOWEST to HIGHEST.
+    """
+    share = (action + 1.0) / 2.0
+    logarithm = np.empty_like(share)
+    for place in range(share.shape[1]):
+        low, high = _range_of(place, logarithm)
+        logarithm[:, place] = low + share[:, place] * (high - low)
+    # Whole bytes, so that no last bit of a logarithm decides.
+    return np.rint(np.exp(logarithm))
+
+
+def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
+    """Returns the action that stands for thresholds, or, where they are outside its range, for the nearest ones.
+
+    Args:
+        thresholds: Thresholds in B, > 0, increasing, (num_clusters, num_queues - 1).
+
+    Returns:
+        Numbers in [-1, 1], the same shape.
+    """
+    wanted = np.log(thresholds)
+    logarithm, share = np.empty_like(wanted), np.zeros_like(wanted)
+    for place in range(wanted.shape[1]):
+        low, high = _range_of(place, logarithm)
+        logarithm[:, place] = np.clip(wanted[:, place], low, high)
+        np.divide(logarithm[:, place] - low, high - low, out=share[:, place], where=high > low)
+    return np.clip(2.0 * share - 1.0, -1.0, 1.0)
+
+
+def place_of_size(size: FloatArray) -> FloatArray:
+    """Returns where sizes in B, > 0, stand on the logarithmic scale from LOWEST (0) to HIGHEST (1), cut to that."""
+    return np.clip((np.log(size) - BOTTOM) / (TOP - BOTTOM), 0.0, 1.0)
+
+
+def _range_of(place: int, logarithm: FloatArray) -> tuple[FloatArray, float]:
+    """Returns between which logarithms a threshold may lie, by those before it: (num_clusters,), and the upper end."""
+    num_clusters, count = logarithm.shape
+    low = np.full(num_clusters, BOTTOM) if place == 0 else logarithm[:, place - 1] + STEP
+    return low, TOP - STEP * (count - 1 - place)

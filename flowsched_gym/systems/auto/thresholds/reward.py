@@ -1,0 +1,40 @@
+"""Pays for the flows that finished in a period, by their completion times."""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
+
+__all__ = ["MEMORY_SIZE", "pay"]
+
+LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
+"""Places in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
+what two terms were then."""
+
+FIRST_RATIO: Final = 1.0
+
+
+def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[ThresholdsReward, float]:
+    """Returns the terms for a step, and remembers what the next one needs; see ``ThresholdsReward``.
+
+    Where no flow finished, the ratio is 1, and the others are what they were in the step before, 0 in the first.
+    """
+    ratio = FIRST_RATIO
+    rows = view.finished
+    if len(rows):
+        fct, ideal_fct = view.fct(rows), view.ideal_fct[rows]
+        mean_fct = float(fct.mean())
+        if memory[LAST_FCT] > 0:
+            ratio = float(memory[LAST_FCT]) / mean_fct
+        memory[LAST_FCT] = mean_fct
+        memory[LAST_LOG_SLOWDOWN] = -math.log(float((fct / ideal_fct).mean()))
+        memory[LAST_LOG_FCT] = -math.log(mean_fct / float(ideal_fct.mean()))
+    return {
+        ThresholdsReward.LOG_FCT: float(memory[LAST_LOG_FCT]),
+        ThresholdsReward.LOG_SLOWDOWN: float(memory[LAST_LOG_SLOWDOWN]),
+        ThresholdsReward.FCT_RATIO: ratio,
+    }
