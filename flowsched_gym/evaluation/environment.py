@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 
+from flowsched_gym.batch.loop import run_many
 from flowsched_gym.envs import FlowSchedVectorEnv
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import load_target, system_of
@@ -57,8 +58,10 @@ def has_machine_code(env_id: str) -> bool:
     assert entry_point is not None
     module = sys.modules[load_target(entry_point).__module__]
     rules = (value for value in vars(module).values() if isinstance(value, Dispatcher))
-    # The system's own rules serve the vector alone. Not every workload needs all of them.
-    return any(_is_compiled(rule) for rule in rules if rule.__module__.startswith(f"{module.__package__}."))
+    # The system's own rules serve the vector alone; where it has none, the loop that all share runs the networks.
+    own: list[Any] = [rule for rule in rules if rule.__module__.startswith(f"{module.__package__}.")]
+    # Not every workload needs all of them.
+    return any(map(_is_compiled, own or [run_many]))
 
 
 def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
