@@ -147,7 +147,7 @@ def test_a_seed_for_each_environment_is_used_at_the_next_reset_and_only_there(sp
 
     def begin(envs: SB3VecEnv) -> Any:
         # The first observation may be of an empty network, whatever the seed.
-        return np.stack([envs.reset(), envs.step(actions_at(envs.envs, 0))[0]], axis=1)
+        return np.stack([np.array(envs.reset()), np.array(envs.step(actions_at(envs.envs, 0))[0])], axis=1)
 
     first, second = begin(vector), begin(other)
     assert_same_arrays(first[1], first[0])

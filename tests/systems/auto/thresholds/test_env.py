@@ -1,0 +1,238 @@
+"""Solves feedback queues by hand whose thresholds an agent sets, and holds them to queueing theory."""
+
+import dataclasses
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
+from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
+from flowsched_gym.systems.auto.thresholds.mapping import action_of_thresholds, thresholds_of_action
+from flowsched_gym.workload import UnstableLoadWarning, Workload
+from tests.flows import make_flows
+
+KILOBYTE_PER_SECOND = 8e-6
+"""In Gbps: flows of thousands of bytes take seconds."""
+SMALLEST, LARGEST = np.array([-1.0]), np.array([1.0])
+"""Actions of one threshold: 1 KB and 1 GB."""
+
+
+def started(workload: Any, **arguments: Any) -> AuTOThresholdsEnv:
+    """Makes an environment of two queues on slow links without delay, and begins an episode."""
+    slow = {"link_gbps": KILOBYTE_PER_SECOND, "link_delay_us": 0.0, "queues": 2, "hosts": 4, "period_flows": 1}
+    env = AuTOThresholdsEnv(workload, **(slow | {"initial_thresholds": [5e8]} | arguments))
+    env.reset(seed=1)
+    return env
+
+
+def two_flows(second: float = 3000.0, *, at: float = 0.5) -> Workload:
+    """Returns flows of 1 KB and of another size that arrive together on one link."""
+    return make_flows([at, at], [1000.0, second], source=[0, 1], destination=[2, 3])
+
+
+def test_the_first_threshold_is_the_initial_one_and_then_that_of_the_action() -> None:
+    env = started(two_flows())
+    assert env.view().thresholds().tolist() == [[5e8]]
+    env.step(SMALLEST)
+    assert env.view().thresholds().tolist() == [[1e3]]
+
+
+def test_initial_thresholds_by_name_are_the_best_ones_of_that_distribution_at_each_clusters_load() -> None:
+    def initial(**arguments: Any) -> list[list[float]]:
+        env = AuTOThresholdsEnv(**arguments)
+        env.reset(seed=1)
+        return env.view().thresholds().tolist()
+
+    best = {load: optimal_thresholds("qlas", "data_mining", load, 4).tolist() for load in (0.5, 0.6, 0.8)}
+    assert initial(initial_thresholds="data_mining", load=0.5) == [best[0.5]]
+    assert initial(workload="auto-clusters", clusters=4, initial_thresholds="data_mining") == [
+        best[load] for load in (0.6, 0.8, 0.6, 0.8)
+    ]
+    assert initial(workload=two_flows(), initial_thresholds="data_mining") == [best[0.8]]
+
+
+def test_no_thresholds_are_best_at_a_load_without_bound() -> None:
+    with pytest.warns(UnstableLoadWarning), pytest.raises(ConfigError, match=r"load is 1\.2: it must be below 1"):
+        AuTOThresholdsEnv(load=1.2)
+    with pytest.warns(UnstableLoadWarning):
+        AuTOThresholdsEnv(load=1.2, initial_thresholds=[1e4, 1e5, 1e6])
+
+
+@pytest.mark.parametrize(("action", "finished_at"), [(SMALLEST, [5.0, 3.0]), (LARGEST, [5.0, 4.0])])
+def test_a_threshold_lets_a_short_flow_pass_a_long_one(action: np.ndarray, finished_at: list[float]) -> None:
+    # The long flow has sent 2 KB when the short one arrives: demoted, or not.
+    flows = make_flows([0.0, 2.0], [4000.0, 1000.0], source=[0, 0], destination=[1, 1])
+    env = started(flows)
+    while not env.step(action)[2]:
+        pass
+
+    assert env.records().completion_time.tolist() == finished_at
+
+
+def test_a_clusters_thresholds_touch_the_flows_of_its_own_servers_alone() -> None:
+    flows = make_flows(
+        [0.0, 2.0, 0.0, 2.0], [4000.0, 1000.0, 4000.0, 1000.0], source=[0, 0, 2, 2], destination=[1, 1, 3, 3]
+    )
+    times = {}
+    for name, action in {"both": [-1, -1], "first": [-1, 1], "second": [1, -1], "none": [1, 1]}.items():
+        env = started(flows, clusters=2, initial_thresholds=[5e8])
+        while not env.step(np.array(action, dtype=np.float32))[2]:
+            pass
+        times[name] = env.records().completion_time.tolist()
+
+    passed, shared = [5.0, 3.0], [5.0, 4.0]
+    assert times == {
+        "both": [*passed, *passed],
+        "first": [*passed, *shared],
+        "second": [*shared, *passed],
+        "none": [*shared, *shared],
+    }
+
+
+def test_rewards_by_hand() -> None:
+    # Both share until 1 KB is sent, 2 s after they arrived; the larger one needs 2 s more.
+    env = started(two_flows(), topology="one-link")
+    first, last = (env.step(SMALLEST) for _ in range(2))
+
+    assert first[4]["reward_terms"] == pytest.approx(
+        {"fct_ratio": 1.0, "log_slowdown": -math.log(2.0), "log_fct": -math.log(2.0)}
+    )
+    assert last[4]["reward_terms"] == pytest.approx(
+        {"fct_ratio": 0.5, "log_slowdown": -math.log(4 / 3), "log_fct": -math.log(4 / 3)}
+    )
+    assert (first[2], last[2]) == (False, True)
+    assert first[1] == first[4]["reward_terms"]["log_fct"]
+
+
+def test_mean_slowdown_and_mean_fct_weigh_flows_differently() -> None:
+    env = started(two_flows(), topology="one-link", period_flows=2)
+    terms = env.step(SMALLEST)[4]["reward_terms"]
+
+    # FCT 2 s and 4 s; alone 1 s and 3 s.
+    assert terms["log_slowdown"] == pytest.approx(-math.log((2 / 1 + 4 / 3) / 2))
+    assert terms["log_fct"] == pytest.approx(-math.log(6 / 4))
+
+
+def test_a_step_in_which_nothing_finishes_is_paid_as_the_one_before() -> None:
+    env = started(two_flows(6000.0, at=0.0), topology="one-link", period_flows=None, period_ms=1500.0)
+    terms = [env.step(SMALLEST)[4]["reward_terms"] for _ in range(5)]
+
+    # At 2 s the first flow finishes, at 7 s the other.
+    assert [round(each["log_fct"], 6) for each in terms] == [0.0, *[round(-math.log(2.0), 6)] * 3, -0.154151]
+    assert [each["fct_ratio"] for each in terms] == pytest.approx([1.0, 1.0, 1.0, 1.0, 2 / 7])
+
+
+def test_the_papers_observation_lists_the_last_finished_flows_the_last_one_first() -> None:
+    flows = dataclasses.replace(two_flows(), flow_id=np.array([4, 7]))
+    env = started(flows, observation="paper", m_s=3, topology="one-link")
+    assert env.reset(seed=1)[0].tolist() == [0.0] * 21
+    env.step(SMALLEST)
+    observation = env.step(SMALLEST)[0]
+
+    def row(source: int, destination: int, flow_id: int, size: float, fct: float) -> list[float]:
+        ports = 12_000 / 65_535, (32_768 + flow_id) / 65_535
+        return [source / 4, ports[0], destination / 4, ports[1], 6 / 255, size / (size + 1e6), fct / (fct + 0.01)]
+
+    expected = [*row(2, 4, 7, 3000.0, 4.0), *row(1, 3, 4, 1000.0, 2.0), *[0.0] * 7]
+    assert observation.tolist() == pytest.approx(expected, rel=1e-6)
+    newest = started(flows, observation="paper", m_s=1, topology="one-link")
+    newest.step(SMALLEST)
+    assert newest.step(SMALLEST)[0].tolist() == pytest.approx(expected[:7], rel=1e-6)
+
+
+def test_the_summary_describes_each_cluster() -> None:
+    env = started(two_flows(), topology="one-link", clusters=2)
+    observation = env.step(np.array([-1.0, -1.0]))[0]
+    shown = dict(zip(env.layout.column_names, observation.tolist(), strict=True))
+
+    def cluster(number: int, **values: float) -> dict[str, float]:
+        zeros = dict.fromkeys((column.name for column in env.layout.slot), 0.0)
+        return {f"{name}[{number}]": value for name, value in (zeros | values).items()}
+
+    # After 2.5 s the flow of host 0 has finished; that of host 1, which is in the same cluster, has sent 1 KB of 3 KB.
+    place = math.log(2.0 / 1e-5) / math.log(1e6)
+    assert shown == pytest.approx(
+        {
+            "finished": 1 / 501,
+            **cluster(
+                0,
+                small_share=1.0,
+                small_fct_50=place,
+                small_fct_90=place,
+                mean_fct=place,
+                load=3.2 / 4.2,  # 4 KB in 2.5 s over half of the link
+                live_0=1 / 11,
+                left=2e3 / (2e3 + 1e8),
+            ),
+            **cluster(1),
+        }
+    )
+
+
+def test_the_summary_tells_classes_of_size_apart() -> None:
+    sizes = [1e3, 1e5, 1.1e5, 1e7, 1.1e7]
+    flows = make_flows([0.0] * 5, sizes, source=range(5), destination=[5] * 5)
+    env = started(flows, topology="one-link", hosts=6, period_flows=5, link_gbps=1.0)
+    shown = dict(zip(env.layout.column_names, env.step(LARGEST)[0].tolist(), strict=True))
+
+    assert [shown[f"{name}_share[0]"] for name in ("small", "medium", "large")] == pytest.approx([0.4, 0.4, 0.2])
+    assert [shown[f"{name}_size_50[0]"] for name in ("small", "medium", "large")] == pytest.approx(
+        [math.log10(size / 1e3) / 6 for size in (1e3, 1.1e5, 1.1e7)]
+    )
+    assert [shown[f"{name}_size_90[0]"] for name in ("small", "medium", "large")] == pytest.approx(
+        [math.log10(size / 1e3) / 6 for size in (1e5, 1e7, 1.1e7)]
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.nan,
+        [np.nan, 0.0, 0.0],
+        [0.0, 0.0],
+        [[0.0, 0.0, 0.0]],
+        [0.0, 0.0, 1.0001],
+        [0.0, -np.inf, 0.0],
+        ["low", "high", "high"],
+        [[0.0], [0.0, 0.0]],
+        None,
+        {},
+    ],
+)
+def test_an_action_outside_the_space_is_refused(wrong: Any) -> None:
+    env = AuTOThresholdsEnv(flows=10)
+    env.reset(seed=1)
+    with pytest.raises(InvalidAction, match=r"action is .*: it must be 3 numbers in \[-1, 1\]"):
+        env.step(wrong)
+
+    assert env.view().now == 0.0
+
+
+def test_flows_of_too_many_hosts_are_refused() -> None:
+    flows = make_flows([0.0], [1000.0], source=[9], destination=[0])
+    with pytest.raises(ConfigError, match="has 10 hosts: the network has 4"):
+        AuTOThresholdsEnv(flows, hosts=4)
+
+
+@pytest.mark.parametrize("thresholds", [[2e5, 2e6, 1e7], [3e3, 3e4, 3e5], [1e7, 2e7, 5e8]], ids=["best", "low", "high"])
+def test_mean_completion_times_are_those_of_queueing_theory(thresholds: list[float]) -> None:
+    num_envs, load = 4, 0.6
+    one_link = {"topology": "one-link", "within": "fifo", "link_delay_us": 0.0, "load": load}
+    envs: Any = gym.make_vec("flowsched/AuTOThresholds-v0", num_envs, flows=20_000, period_flows=2_000, **one_link)
+    action = action_of_thresholds(np.array([thresholds]))
+    envs.reset(seed=1)
+    means = [np.nan] * num_envs
+    while np.isnan(means).any():
+        over = envs.step(np.tile(action, (num_envs, 1)))[2]
+        for number in np.flatnonzero(over & np.isnan(means)).tolist():
+            records = envs.records(number)
+            # Against the mean of the sizes drawn, which takes part of the noise out.
+            means[number] = records.fct.mean() / (records.size.mean() / 125e6)
+
+    expected = multilevel_fct("qlas", "web_search", load, thresholds_of_action(action)[0]).overall
+    # A mean over 80,000 flows.
+    assert np.mean(means) == pytest.approx(expected, rel=0.02)
