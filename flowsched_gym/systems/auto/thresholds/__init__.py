@@ -16,10 +16,9 @@ THRESHOLDS: Final = EnvironmentSpec(
     config="flowsched_gym.systems.auto.thresholds.config:AuTOThresholdsConfig",
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
     settings=(
-        {"workload": "auto-web-search", "initial_thresholds": "data_mining"},
-        {"workload": "auto-data-mining"},
-        {"workload": "auto-clusters", "clusters": 4},
-        {"workload": "auto-changing", "clusters": 4, "period_flows": 100},
+        {"workload": "auto-web-search", "flows": 5_000},
+        {"workload": "auto-clusters", "flows": 5_000, "clusters": 4},
+        {"workload": "auto-changing", "flows": 5_000, "clusters": 4, "period_flows": 100},
     ),
     policies=(
         PolicySpec(

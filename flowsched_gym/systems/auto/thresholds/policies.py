@@ -72,6 +72,27 @@ class FixedThresholds:
         """Finds the action."""
         self._action = action_of_thresholds(thresholds).ravel().astype(np.float32)
 
+    def predict(
+        self,
+        observation: Observations,
+        state: Any = None,
+        episode_start: npt.NDArray[np.bool_] | None = None,
+        deterministic: bool = False,
+    ) -> tuple[Actions, Any]:
+        """Returns the action, once for each observation; see ``Policy``.
+
+        Raises:
+            SpaceMismatchError: It is neither an observation nor a batch of them.
+        """
+        shape = np.shape(observation)
+        if len(shape) not in (1, 2):
+            raise SpaceMismatchError(f"observation has shape {shape}: it must be (size,) or (batch, size)")
+        return np.broadcast_to(self._action, (*shape[:-1], len(self._action))).copy(), state
+
+
+class _ThresholdsOfEnv(FixedThresholds):
+    """Finds the thresholds by the arguments of an environment."""
+
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
         """Makes the policy for an environment.
@@ -88,25 +109,8 @@ class FixedThresholds:
     def thresholds_for(config: AuTOThresholdsConfig, traffic: tuple[Traffic, ...] | None) -> list[tuple[float, ...]]:
         """Finds the thresholds of each cluster in B, by the arguments of an environment and what its hosts send."""
 
-    def predict(
-        self,
-        observation: Observations,
-        state: Any = None,
-        episode_start: npt.NDArray[np.bool_] | None = None,
-        deterministic: bool = False,
-    ) -> tuple[Actions, Any]:
-        """Returns the action, once for each observation; see ``Policy``.
 
-        Raises:
-            SpaceMismatchError: It is neither an observation nor a batch of them.
-        """
-        shape = np.shape(observation)
-        if len(shape) not in (1, 2):
-            raise SpaceMismatchError(f"observation has shape {shape}: it must be (size,) or (batch, size)")
-        return np.tile(self._action, (*shape[:-1], 1)).reshape(*shape[:-1], -1), state
-
-
-class BestThresholds(FixedThresholds):
+class BestThresholds(_ThresholdsOfEnv):
     """Sets the best thresholds in theory for the sizes and the load of each cluster (QLAS; AuTO, section 6)."""
 
     pure: ClassVar[bool] = True
@@ -117,7 +121,7 @@ class BestThresholds(FixedThresholds):
         return [qlas_thresholds(each.size, each.load, config.queues) for each in _known(traffic)]
 
 
-class PiasThresholds(FixedThresholds):
+class PiasThresholds(_ThresholdsOfEnv):
     """Sets thresholds by PIAS's sum-of-ratios rule for the sizes and the load of each cluster."""
 
     pure: ClassVar[bool] = True
@@ -128,7 +132,7 @@ class PiasThresholds(FixedThresholds):
         return [tuple(pias_thresholds(each.size, each.load, config.queues)) for each in _known(traffic)]
 
 
-class MismatchedThresholds(FixedThresholds):
+class MismatchedThresholds(_ThresholdsOfEnv):
     """Sets the best thresholds for other sizes at the same load: data mining for web search, web search for others."""
 
     pure: ClassVar[bool] = True
@@ -143,7 +147,7 @@ class MismatchedThresholds(FixedThresholds):
         ]
 
 
-class EqualSteps(FixedThresholds):
+class EqualSteps(_ThresholdsOfEnv):
     """Sets thresholds in equal steps on the logarithmic scale between the smallest and the largest there can be."""
 
     pure: ClassVar[bool] = True
