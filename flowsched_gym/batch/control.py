@@ -157,6 +157,7 @@ def control(
             controls.admitted,
             own.first,
             own.table,
+            own.mark,
             own.level,
             own.settings,
             own.held,

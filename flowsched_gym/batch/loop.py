@@ -409,7 +409,8 @@ def _share(t: View, n: int) -> None:
         state.rate,
         t.residual,
         t.links,
-        t.members,
+        t.sharers,
+        t.crossings,
         t.blocks,
     )
     take_note_of_quiet(t, n, t.choosing)

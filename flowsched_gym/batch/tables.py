@@ -14,7 +14,7 @@ from flowsched_gym.batch.choice_tables import ROW, Choosing
 from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER
+from flowsched_gym.model.rules.sharing import BLOCK, CROSSING, LINK, SHARER
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
@@ -75,13 +75,17 @@ TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=Tr
 
 FLOW_FIELDS: Final = (
     # One line for flows that send,
-    *((name, "f8") for name in ("volume", "attained", "remaining", "rate", "review_at", "weight")),
+    *((name, "f8") for name in ("attained", "remaining", "rate", "review_at", "weight")),
     ("priority", "i4"),
     ("path", ROW),
+    *((name, BLOCK[name]) for name in BLOCK.names or ()),
     ("admitted", "?"),
     ("place", ROW),  # place of its destination among those of the network
     # and one for those that wait.
-    *((name, "f8") for name in ("rate_cap", "arrival_time", "deadline", "size", "grant_time", "completion_time")),
+    *(
+        (name, "f8")
+        for name in ("volume", "rate_cap", "arrival_time", "deadline", "size", "grant_time", "completion_time")
+    ),
 )
 """What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
 not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
@@ -135,8 +139,8 @@ class Tables(NamedTuple):
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
         residual: Scratch of link sharing, (num_links,).
         links: Likewise, (num_links,) LINK.
-        members: Likewise, (num_active * longest path,) MEMBER.
-        blocks: Likewise, (num_networks * num_rows,) BLOCK.
+        sharers: Likewise, (num_active,) SHARER.
+        crossings: Likewise, (num_active * longest path,) CROSSING.
         nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
         capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
             (num_networks * num_links,).
@@ -171,8 +175,8 @@ class Tables(NamedTuple):
     windows: Rows
     residual: FloatArray
     links: Rows
-    members: Rows
-    blocks: Rows
+    sharers: Rows
+    crossings: Rows
     nominal_capacity: FloatArray
     capacity: FloatArray
     data_capacity: FloatArray
@@ -218,7 +222,8 @@ class View(NamedTuple):
     data_capacity: FloatArray
     residual: FloatArray
     links: Rows
-    members: Rows
+    sharers: Rows
+    crossings: Rows
     blocks: Rows
     path_delay: FloatArray
     round_trip: FloatArray
@@ -278,8 +283,9 @@ def view(t: Tables) -> View:
         t.data_capacity,
         t.residual,
         t.links,
-        t.members,
-        t.blocks,
+        t.sharers,
+        t.crossings,
+        flows,
         t.paths["delay"],
         t.paths["round_trip"],
         flows["place"],
@@ -355,8 +361,8 @@ def new_tables(
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
         residual=np.zeros(topology.num_links),
         links=np.zeros(topology.num_links, dtype=LINK),
-        members=np.zeros(num_active * longest_path(topology.network), dtype=MEMBER),
-        blocks=np.zeros(num_flows, dtype=BLOCK),
+        sharers=np.zeros(num_active, dtype=SHARER),
+        crossings=np.zeros(num_active * longest_path(topology.network), dtype=CROSSING),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),

@@ -65,6 +65,7 @@ class DisciplineArrays(NamedTuple):
         entered: Time in s at which each flow entered its level, (num_flows,).
         group: Group of hosts of each flow's source, (num_flows,).
         pinned: Level at which a flow is held, -1 for none, (num_flows,).
+        mark: Links of each flow's path in bits, (num_flows,).
         table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
         front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
@@ -86,13 +87,14 @@ class DisciplineArrays(NamedTuple):
     entered: FloatArray = NO_FLOATS
     group: IntArray = NO_INTEGERS
     pinned: IntArray = NO_INTEGERS
+    mark: IntArray = NO_INTEGERS
     table: FloatArray = NO_TABLE
     held: FloatArray = NO_FLOATS
     front: IntArray = NO_INTEGERS
     num_groups: int = 1
 
 
-KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "table", "held", "front")
+KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "mark", "table", "held", "front")
 """Fields of ``DisciplineArrays`` that belong to flows or networks, and change as time goes on."""
 
 

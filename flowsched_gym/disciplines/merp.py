@@ -76,6 +76,7 @@ class Merp(BaseDiscipline):
         always = self.data_share < 1
         self._virtual_deadline = np.zeros(len(state.size))
         self._on_link = np.zeros((len(state.size), longest_path(network)))
+        self._mark = np.zeros(len(state.size), dtype=np.int64)
         self._standing = np.zeros(len(state.size), dtype=np.int64)
         self._settings = np.array([*self._gaps, float(always)])
         self._held = np.zeros(num_networks)
@@ -111,6 +112,7 @@ class Merp(BaseDiscipline):
             controls.admitted,
             self._virtual_deadline,
             self._on_link,
+            self._mark,
             self._standing,
             self._settings,
             self._held,
@@ -134,6 +136,7 @@ class Merp(BaseDiscipline):
                 settings=self._settings,
                 first=self._virtual_deadline,
                 level=self._standing,
+                mark=self._mark,
                 table=self._on_link,
                 held=self._held,
                 links=self._links,

@@ -13,7 +13,7 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.progress import advance, next_event_time
-from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER, share_links
+from flowsched_gym.model.rules.sharing import BLOCK, CROSSING, LINK, SHARER, share_links
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.simulation.clock import Clock
 from flowsched_gym.simulation.paths import Paths
@@ -83,7 +83,8 @@ class LinkSharing:
             state.rate,
             np.zeros(num_links),
             np.zeros(num_links, dtype=LINK),
-            np.zeros(num_flows * longest_path(network), dtype=MEMBER),
+            np.zeros(num_flows, dtype=SHARER),
+            np.zeros(num_flows * longest_path(network), dtype=CROSSING),
             np.zeros(num_flows, dtype=BLOCK),
         )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER, share_links
+from flowsched_gym.model.rules.sharing import BLOCK, CROSSING, LINK, SHARER, share_links
 
 ROUNDING = 1e-9
 
@@ -61,7 +61,8 @@ def rates(network: Network) -> npt.NDArray[np.float64]:
         rate,
         np.zeros(num_links),
         links,
-        np.zeros(sum(len(path) for path in network.paths), dtype=MEMBER),
+        np.zeros(num_flows, dtype=SHARER),
+        np.zeros(sum(len(path) for path in network.paths), dtype=CROSSING),
         np.zeros(num_flows, dtype=BLOCK),
     )
     assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))

@@ -11,7 +11,7 @@ import pytest
 import flowsched_gym
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.model import Records
-from flowsched_gym.model.rules.sharing import BLOCK, LINK, MEMBER, share_links
+from flowsched_gym.model.rules.sharing import BLOCK, CROSSING, LINK, SHARER, share_links
 from flowsched_gym.topology import Topology, big_switch, one_link
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
@@ -146,7 +146,8 @@ def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float6
         rate,
         np.zeros(len(capacity)),
         np.zeros(len(capacity), dtype=LINK),
-        np.zeros(sum(len(path) for path in case["paths"]), dtype=MEMBER),
+        np.zeros(count, dtype=SHARER),
+        np.zeros(sum(len(path) for path in case["paths"]), dtype=CROSSING),
         np.zeros(count, dtype=BLOCK),
     )
     return rate

@@ -31,6 +31,9 @@ IN_ORDER, NOBODY = -2, -1
 MANY: Final = 128
 """Flows of a link from which on a tournament finds their order sooner than comparing all."""
 
+MARKS: Final = 62
+"""Bits by which links are told apart at a glance."""
+
 STALE_LINK: Final = np.dtype([("first", "i8"), ("stale", "i8")])
 """First of the members of a link that is ordered anew, ``IN_ORDER`` before and after; and the links that are."""
 
@@ -55,6 +58,7 @@ def serve_by_virtual_deadline(
     admitted: BoolArray,
     virtual_deadline: FloatArray,
     on_link: FloatArray,
+    mark: IntArray,
     standing: IntArray,
     settings: FloatArray,
     held: FloatArray,
@@ -85,6 +89,7 @@ def serve_by_virtual_deadline(
         virtual_deadline: Effective virtual deadlines in s, ``UNKNOWN`` for a flow that is new or has a new path; kept
             from event to event.
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
+        mark: Links of each flow's path in bits, told apart by ``MARKS`` bits; kept likewise.
         standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap; kept from event to event.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event.
@@ -96,9 +101,14 @@ def serve_by_virtual_deadline(
     """
     always = settings[2] > 0.0
     num_stale = 0
+    mark_of_stale = 0
     for place in range(count):
         row = live[place]
-        if virtual_deadline[row] == UNKNOWN or always:
+        is_unknown = virtual_deadline[row] == UNKNOWN
+        if is_unknown:
+            mark[row] = _mark(path[row], path_start, path_links)
+        if is_unknown or always:
+            mark_of_stale |= mark[row]
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 link = path_links[step]
                 if links["first"][link] == IN_ORDER:
@@ -119,24 +129,42 @@ def serve_by_virtual_deadline(
             path_links,
             virtual_deadline,
             on_link,
+            mark,
+            mark_of_stale,
             links,
             num_stale,
             members,
             matches,
         )
+        _rank(live, count, virtual_deadline, arrival, priority)
+    if settings[0] > 0.0 or settings[1] > 0.0:
+        _wait_for_detection(now, n, live, count, admitted, standing, settings, held)
+    if strict:
+        _admit_the_first(live, count, path, path_start, path_links, admitted, links)
+
+
+@rule
+def _mark(path: int, path_start: IntArray, path_links: IntArray) -> int:
+    """Marks the links of a path in bits: two paths without a common bit have no common link."""
+    mark = 0
+    for step in range(path_start[path], path_start[path + 1]):
+        mark |= 1 << np.int64(path_links[step] % MARKS)
+    return mark
+
+
+@rule
+def _rank(live: IntArray, count: int, virtual_deadline: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
+    """Sorts the live flows by deadline; quick where they are nearly in order."""
     for place in range(1, count):
         row = live[place]
         hole = place
         while hole > 0 and _is_behind(live[hole - 1], row, virtual_deadline, arrival):
             live[hole] = live[hole - 1]
             hole -= 1
-        live[hole] = row
+        if hole < place:
+            live[hole] = row
     for place in range(count):
         priority[live[place]] = place
-    if settings[0] > 0.0 or settings[1] > 0.0:
-        _wait_for_detection(now, n, live, count, admitted, standing, settings, held)
-    if strict:
-        _admit_the_first(live, count, path, path_start, path_links, admitted, links)
 
 
 @rule
@@ -222,6 +250,8 @@ def _order_links(
     path_links: IntArray,
     virtual_deadline: FloatArray,
     on_link: FloatArray,
+    mark: IntArray,
+    mark_of_stale: int,
     links: Records,
     num_stale: int,
     members: Records,
@@ -232,6 +262,8 @@ def _order_links(
     num_members = 0
     for place in range(count - 1, -1, -1):
         row = live[place]
+        if mark[row] & mark_of_stale == 0:
+            continue
         begin = path_start[path[row]]
         for step in range(begin, path_start[path[row] + 1]):
             link = path_links[step]

@@ -127,17 +127,20 @@ def level_by_attained(
         entered: Time in s at which the flow entered its level; updated.
         review_at: Receives the next threshold, inf in the last level and at a level that is held.
     """
+    last = thresholds.shape[1]
     for place in range(count):
         row = live[place]
-        review_at[row] = np.inf
         new_level = pinned[row]
         if new_level < 0:
-            limits = thresholds[first_group + group[row]]
-            new_level = 0
-            while new_level < len(limits) and attained[row] >= limits[new_level]:
+            limits = first_group + group[row]
+            new_level = level[row]
+            while new_level < last and attained[row] >= thresholds[limits, new_level]:
                 new_level += 1
-            if new_level < len(limits):
-                review_at[row] = limits[new_level]
+            while new_level > 0 and attained[row] < thresholds[limits, new_level - 1]:
+                new_level -= 1
+            review_at[row] = thresholds[limits, new_level] if new_level < last else np.inf
+        else:
+            review_at[row] = np.inf
         if new_level != level[row]:
             level[row] = new_level
             entered[row] = now
@@ -159,13 +162,18 @@ def head_of_each_level(
     """Turns levels into priorities: equals share inside a level, or they are served in the order of entry.
 
     Args:
-        live: Rows of the live flows in its first ``count`` places; reordered by (level, entered, row).
+        live: Rows of the live flows in its first ``count`` places; if they do not share, reordered by
+            (level, entered, row).
         count: Number of live flows.
         level: Level of each flow, 0 is the highest.
         entered: Time in s at which the flow entered its level.
         priority: Receives the priorities.
         share: True to share inside a level, False to serve in the order of entry.
     """
+    if share:
+        for place in range(count):
+            priority[live[place]] = level[live[place]]
+        return
     for place in range(1, count):
         row = live[place]
         hole = place
@@ -183,7 +191,7 @@ def head_of_each_level(
             hole -= 1
         live[hole] = row
     for place in range(count):
-        priority[live[place]] = level[live[place]] if share else place
+        priority[live[place]] = place
 
 
 @rule

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule
 
-__all__ = ["BLOCK", "LINK", "MEMBER", "share_links"]
+__all__ = ["BLOCK", "CROSSING", "LINK", "SHARER", "share_links"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,27 +22,36 @@ Records = npt.NDArray[Any]
 LINK: Final = np.dtype(
     [
         ("load", "f8"),  # weight of the flows whose rates are not fixed yet
-        ("share", "f8"),  # rate per unit of weight that the link could give, or less
         ("open_flows", "i4"),  # flows whose rates are not fixed yet
-        ("first_member", "i4"),  # first of the link's members
+        ("first_member", "u4"),  # place of the first of the sharers of a rival
         ("used", "u4"),  # links that flows cross, in the order in which flows touch them first
-        ("heap", "u4"),  # places in ``used``: a binary heap by (share, place)
-        ("place", "u4"),  # place of a link in ``used``
-        ("spot", "u4"),  # where a place is in the heap
+        ("rival", "i4"),  # place of a link among the rivals, or ``NOBODY``
+        ("share", "f8"),  # by place: rate per unit of weight that a rival could give
+        ("link", "u4"),  # by place: the rivals, links that may be the tightest
     ],
     align=True,
 )
 """Scratch for a link; ``load`` and ``open_flows`` are 0 before and after."""
 
-MEMBER: Final = np.dtype([("row", "u4"), ("next_member", "i4")])
-"""Scratch: a flow that crosses a link, and the next flow that does."""
+SHARER: Final = np.dtype(
+    [
+        ("weight", "f8"),
+        ("row", "u4"),
+        ("first", "u4"),  # place of its first link among the crossings
+        ("end", "u4"),  # place behind its last link
+        ("is_open", "?"),  # whether its rate is not fixed yet
+    ],
+    align=True,
+)
+"""Scratch: a flow of the priority that is being filled."""
 
-BLOCK: Final = np.dtype([("next_path", "u4"), ("link", "u4")])
+CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4")])
+"""Scratch: the links of all sharers, one after the other; and, apart from that, the sharers of all rivals."""
+
+BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
 
 NOBODY: Final = -1
-OPEN: Final = -1.0
-"""Marks a rate that is not fixed yet."""
 
 
 @inlined_rule
@@ -60,7 +69,8 @@ def share_links(
     rate: FloatArray,
     residual: FloatArray,
     links: Records,
-    members: Records,
+    sharers: Records,
+    crossings: Records,
     blocks: Records,
 ) -> None:
     """Sets the rates of the live flows.
@@ -79,14 +89,19 @@ def share_links(
         rate: Receives the rates in B/s; 0 for flows that are not admitted.
         residual: Scratch, (num_links,): capacities in B/s that are left.
         links: Scratch, (num_links,) LINK.
-        members: Scratch, (largest count * longest path,) MEMBER.
-        blocks: Scratch, (num_flows,) BLOCK, kept from call to call, all 0 at first.
+        sharers: Scratch, (largest count,) SHARER.
+        crossings: Scratch, (largest count * longest path,) CROSSING.
+        blocks: Scratch, (num_flows,) with the fields of BLOCK, kept from call to call, all 0 at first.
     """
-    _sort_by_priority(live, count, priority)
+    ranked = _sort_by_priority(live, count, priority)
     one_class = priority[live[0]] == priority[live[count - 1]]
     if not one_class:
         for link in range(len(capacity)):
             residual[link] = capacity[link]
+    if ranked and not one_class:
+        for place in range(count):
+            _serve_alone(live[place], admitted, rate_cap, path, path_start, path_links, rate, residual, blocks)
+        return
     # Not the literal 0, for which Numba would compile the parts once more.
     first: int = np.int64(0)  # type: ignore[assignment]
     while first < count:
@@ -110,7 +125,8 @@ def share_links(
                 rate,
                 residual,
                 links,
-                members,
+                sharers,
+                crossings,
                 one_class,
                 last == count,
             )
@@ -118,14 +134,23 @@ def share_links(
 
 
 @inlined_rule
-def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
-    """Sorts the live flows by (priority, row); quick where they are nearly in order."""
+def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> bool:
+    """Sorts the live flows by (priority, row); quick where they are nearly in order.
+
+    Returns:
+        Whether they were in order, each with a priority of its own.
+    """
     row_before, before = live[0], priority[live[0]]
+    ranked = True
     for place in range(1, count):
         row = live[place]
         key = priority[row]
-        if before < key or (before == key and row_before < row):
+        if before < key:
             row_before, before = row, key
+            continue
+        ranked = False
+        if before == key and row_before < row:
+            row_before = row
             continue
         hole = place
         while hole > 0 and (
@@ -134,6 +159,7 @@ def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
             live[hole] = live[hole - 1]
             hole -= 1
         live[hole] = row
+    return ranked
 
 
 @inlined_rule
@@ -149,17 +175,18 @@ def _serve_alone(
     blocks: Records,
 ) -> None:
     """Gives a flow with a priority of its own what is left on its path."""
-    rate[row] = 0.0
+    if rate[row] != 0.0:
+        rate[row] = 0.0
     if not admitted[row]:
         return
-    if blocks["next_path"][row] == path[row] + 1 and residual[blocks["link"][row]] == 0.0:
+    if blocks["next_path"][row] == path[row] + 1 and residual[blocks["full_link"][row]] == 0.0:
         return
     least = np.inf
     for step in range(path_start[path[row]], path_start[path[row] + 1]):
         least = min(least, residual[path_links[step]])
         if least == 0.0:
             blocks["next_path"][row] = path[row] + 1
-            blocks["link"][row] = path_links[step]
+            blocks["full_link"][row] = path_links[step]
             return
     least = min(least, rate_cap[row])
     rate[row] = least
@@ -182,7 +209,8 @@ def _fill_class(
     rate: FloatArray,
     residual: FloatArray,
     links: Records,
-    members: Records,
+    sharers: Records,
+    crossings: Records,
     is_first: bool,
     is_last: bool,
 ) -> None:
@@ -190,181 +218,163 @@ def _fill_class(
 
     Before the first priority nothing has been taken from the links, and behind the last nobody asks what is left.
     """
-    load, share, open_flows = links["load"], links["share"], links["open_flows"]
-    used, place_of = links["used"], links["place"]
-    num_links = 0
-    num_open = 0
-    any_cap = False
+    load, open_flows, used = links["load"], links["open_flows"], links["used"]
+    num_used = 0
+    num_sharers = 0
+    num_crossings = 0
     for place in range(first, last):
         row = live[place]
+        rate[row] = 0.0
         if not admitted[row]:
-            rate[row] = 0.0
             continue
-        rate[row] = OPEN
-        num_open += 1
-        any_cap = any_cap or rate_cap[row] < np.inf
+        least = np.inf
+        end = num_crossings
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             link = path_links[step]
+            crossings["link"][end] = link
+            end += 1
+            least = min(least, capacity[link] if is_first else residual[link])
+        if least == 0.0:
+            continue
+        sharers["weight"][num_sharers] = weight[row]
+        sharers["row"][num_sharers] = row
+        sharers["first"][num_sharers] = num_crossings
+        sharers["end"][num_sharers] = end
+        sharers["is_open"][num_sharers] = True
+        num_sharers += 1
+        for step in range(num_crossings, end):
+            link = crossings["link"][step]
             if open_flows[link] == 0:
-                used[num_links] = link
-                place_of[link] = num_links
-                num_links += 1
+                used[num_used] = link
+                num_used += 1
+                links["rival"][link] = NOBODY
                 if is_first:
                     residual[link] = capacity[link]
             open_flows[link] += 1
             load[link] += weight[row]
-    tightest = 0
-    for place in range(num_links):
-        share[used[place]] = residual[used[place]] / load[used[place]]
-        if share[used[place]] < share[used[tightest]]:
-            tightest = place
-    if num_open > 0 and is_last and not any_cap and open_flows[used[tightest]] == num_open:
-        # All cross this link.
-        for place in range(first, last):
-            if rate[live[place]] == OPEN:
-                rate[live[place]] = share[used[tightest]] * weight[live[place]]
+        num_crossings = end
+    num_rivals = 0
+    num_members = 0
+    for place in range(num_used):
+        if open_flows[used[place]] > 1:
+            num_members = _add_rival(used[place], num_rivals, num_members, residual, links)
+            num_rivals += 1
+    num_open = 0
+    any_cap = False
+    for place in range(num_sharers):
+        least_shared = np.inf
+        least, tightest = np.inf, used[0]
+        for step in range(sharers["first"][place], sharers["end"][place]):
+            link = crossings["link"][step]
+            if open_flows[link] > 1:
+                least_shared = min(least_shared, residual[link])
+            elif residual[link] < least:
+                least, tightest = residual[link], link
+        cap = rate_cap[sharers["row"][place]]
+        if least_shared == np.inf:
+            num_rivals = _fix(place, min(least, cap), rate, residual, links, sharers, crossings, num_rivals)
+            continue
+        num_open += 1
+        any_cap = any_cap or cap < min(least, least_shared)
+        if least < least_shared:
+            num_members = _add_rival(tightest, num_rivals, num_members, residual, links)
+            num_rivals += 1
+    if num_rivals == 1 and is_last and not any_cap:
+        for place in range(num_sharers):
+            if sharers["is_open"][place]:
+                rate[sharers["row"][place]] = links["share"][0] * sharers["weight"][place]
         num_open = 0
     if num_open > 0:
-        _list_members(live, first, last, path, path_start, path_links, rate, links, members, num_links)
-        _heapify(links, num_links)
+        _list_members(num_sharers, links, sharers, crossings)
     while num_open > 0:
-        link = _tightest_link(residual, links, num_links)
-        level = share[link]
-        capped = False
-        if any_cap:
-            for place in range(first, last):
-                row = live[place]
-                if rate[row] == OPEN and rate_cap[row] <= level * weight[row]:
-                    _fix(row, rate_cap[row], weight, path, path_start, path_links, rate, residual, links)
-                    num_open -= 1
-                    capped = True
-        member = links["first_member"][link]
-        while member != NOBODY and not capped:
-            row = members["row"][member]
-            if rate[row] == OPEN:
-                _fix(row, level * weight[row], weight, path, path_start, path_links, rate, residual, links)
+        rival = _tightest_rival(links, num_rivals)
+        link = links["link"][rival]
+        level = links["share"][rival]
+        before = num_open
+        for place in range(num_sharers if any_cap else 0):
+            cap = rate_cap[sharers["row"][place]]
+            if sharers["is_open"][place] and cap <= level * sharers["weight"][place]:
+                num_rivals = _fix(place, cap, rate, residual, links, sharers, crossings, num_rivals)
                 num_open -= 1
-            member = members["next_member"][member]
-    for place in range(num_links):
+        if num_open < before:
+            continue
+        member = links["first_member"][link]
+        while open_flows[link] > 0:
+            place = crossings["sharer"][member]
+            member += 1
+            if sharers["is_open"][place]:
+                fair = level * sharers["weight"][place]
+                num_rivals = _fix(place, fair, rate, residual, links, sharers, crossings, num_rivals)
+                num_open -= 1
+        residual[link] = 0.0
+    for place in range(num_used):
         open_flows[used[place]] = 0
         load[used[place]] = 0.0
 
 
 @inlined_rule
-def _list_members(
-    live: IntArray,
-    first: int,
-    last: int,
-    path: IntArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    rate: FloatArray,
-    links: Records,
-    members: Records,
-    num_links: int,
-) -> None:
-    """Lists the open flows of each link, in the order of rows."""
-    first_member = links["first_member"]
-    for place in range(num_links):
-        first_member[links["used"][place]] = NOBODY
-    num_members = 0
-    for place in range(last - 1, first - 1, -1):
-        row = live[place]
-        if rate[row] == OPEN:
-            for step in range(path_start[path[row]], path_start[path[row] + 1]):
-                link = path_links[step]
-                members["row"][num_members] = row
-                members["next_member"][num_members] = first_member[link]
-                first_member[link] = num_members
-                num_members += 1
+def _add_rival(link: int, num_rivals: int, num_members: int, residual: FloatArray, links: Records) -> int:
+    """Adds a link to the rivals; returns how many members all of them have."""
+    links["rival"][link] = num_rivals
+    links["link"][num_rivals] = link
+    links["share"][num_rivals] = residual[link] / links["load"][link]
+    total: int = num_members + links["open_flows"][link]
+    links["first_member"][link] = total
+    return total
+
+
+@inlined_rule
+def _list_members(num_sharers: int, links: Records, sharers: Records, crossings: Records) -> None:
+    """Lists the open flows of each rival, from the last one to the first."""
+    for place in range(num_sharers - 1, -1, -1):
+        if sharers["is_open"][place]:
+            for step in range(sharers["first"][place], sharers["end"][place]):
+                link = crossings["link"][step]
+                if links["rival"][link] != NOBODY:
+                    links["first_member"][link] -= 1
+                    crossings["sharer"][links["first_member"][link]] = place
 
 
 @inlined_rule
 def _fix(
-    row: int,
-    rate_of_row: float,
-    weight: FloatArray,
-    path: IntArray,
-    path_start: IntArray,
-    path_links: IntArray,
+    place: int,
+    rate_of_flow: float,
     rate: FloatArray,
     residual: FloatArray,
     links: Records,
-) -> None:
-    """Fixes the rate of a flow, and takes it from the links of its path."""
-    load, open_flows = links["load"], links["open_flows"]
-    rate[row] = rate_of_row
-    for step in range(path_start[path[row]], path_start[path[row] + 1]):
-        link = path_links[step]
-        residual[link] = max(residual[link] - rate_of_row, 0.0)
-        open_flows[link] -= 1
-        load[link] = load[link] - weight[row] if open_flows[link] > 0 else 0.0
-        if open_flows[link] > 0 and residual[link] / load[link] < links["share"][link]:
-            links["share"][link] = residual[link] / load[link]
-            _move_up(links, links["spot"][links["place"][link]])
+    sharers: Records,
+    crossings: Records,
+    num_rivals: int,
+) -> int:
+    """Fixes the rate of a flow, and takes it from the links of its path; returns how many rivals are left."""
+    rate[sharers["row"][place]] = rate_of_flow
+    sharers["is_open"][place] = False
+    for step in range(sharers["first"][place], sharers["end"][place]):
+        link = crossings["link"][step]
+        residual[link] = max(residual[link] - rate_of_flow, 0.0)
+        rival = links["rival"][link]
+        if rival == NOBODY:
+            continue
+        links["open_flows"][link] -= 1
+        if links["open_flows"][link] > 0:
+            links["load"][link] -= sharers["weight"][place]
+            links["share"][rival] = residual[link] / links["load"][link]
+        else:
+            num_rivals -= 1
+            moved = links["link"][num_rivals]
+            links["link"][rival] = moved
+            links["share"][rival] = links["share"][num_rivals]
+            links["rival"][moved] = rival
+            links["rival"][link] = NOBODY
+    return num_rivals
 
 
 @inlined_rule
-def _tightest_link(residual: FloatArray, links: Records, num_links: int) -> int:
-    """Returns the link with open flows of the least share, the first in ``used`` of such; its share is up to date.
-
-    A share in the heap may be less than what the link could give by now, never more.
-    """
-    heap, used, share = links["heap"], links["used"], links["share"]
-    while True:
-        link = used[heap[0]]
-        now = residual[link] / links["load"][link] if links["open_flows"][link] > 0 else np.inf
-        if now == share[link]:
-            # Signed, as a link is elsewhere.
-            return np.int64(link)  # type: ignore[return-value]
-        share[link] = now
-        _move_down(links, 0, num_links)
-
-
-@inlined_rule
-def _heapify(links: Records, num_links: int) -> None:
-    """Makes a heap of the used links."""
-    for place in range(num_links):
-        links["heap"][place] = place
-        links["spot"][place] = place
-    for spot in range(num_links // 2 - 1, -1, -1):
-        _move_down(links, spot, num_links)
-
-
-@inlined_rule
-def _is_before(links: Records, place: int, other: int) -> bool:
-    """Compares two places by (share, place)."""
-    mine, theirs = links["share"][links["used"][place]], links["share"][links["used"][other]]
-    return bool(mine < theirs or (mine == theirs and place < other))
-
-
-@inlined_rule
-def _move_down(links: Records, spot: int, num_links: int) -> None:
-    """Moves a place down to where it belongs in the heap."""
-    heap, spot_of = links["heap"], links["spot"]
-    place = heap[spot]
-    child = 2 * spot + 1
-    while child < num_links:
-        if child + 1 < num_links and _is_before(links, heap[child + 1], heap[child]):
-            child += 1
-        if not _is_before(links, heap[child], place):
-            break
-        heap[spot] = heap[child]
-        spot_of[heap[spot]] = spot
-        spot = child
-        child = 2 * spot + 1
-    heap[spot] = place
-    spot_of[place] = spot
-
-
-@inlined_rule
-def _move_up(links: Records, spot: int) -> None:
-    """Moves a place up to where it belongs in the heap."""
-    heap, spot_of = links["heap"], links["spot"]
-    place = heap[spot]
-    while spot > 0 and _is_before(links, place, heap[(spot - 1) // 2]):
-        heap[spot] = heap[(spot - 1) // 2]
-        spot_of[heap[spot]] = spot
-        spot = (spot - 1) // 2
-    heap[spot] = place
-    spot_of[place] = spot
+def _tightest_rival(links: Records, num_rivals: int) -> int:
+    """Returns the place of the link that could give least, the first of such."""
+    share = links["share"]
+    tightest = 0
+    for place in range(1, num_rivals):
+        if share[place] < share[tightest]:
+            tightest = place
+    return tightest
