@@ -1,6 +1,6 @@
 """Turns simulations into observations and actions into choices."""
 
-from flowsched_gym.encoders.actions import read_choice
-from flowsched_gym.encoders.layout import Column, Encoding, Layout
+from flowsched_gym.encoders.actions import read_choice, read_choices
+from flowsched_gym.encoders.layout import Column, Encoding, Layout, Rows
 
-__all__ = ["Column", "Encoding", "Layout", "read_choice"]
+__all__ = ["Column", "Encoding", "Layout", "Rows", "read_choice", "read_choices"]

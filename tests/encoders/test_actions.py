@@ -1,9 +1,9 @@
-"""Holds discrete actions to their range."""
+"""Holds discrete actions, and those of several choices, to their range."""
 
 import numpy as np
 import pytest
 
-from flowsched_gym.encoders import read_choice
+from flowsched_gym.encoders import read_choice, read_choices
 from flowsched_gym.errors import InvalidAction
 
 
@@ -25,3 +25,30 @@ def test_an_integer_outside_the_range_is_refused(action: object) -> None:
 def test_what_is_no_integer_is_refused(action: object) -> None:
     with pytest.raises(InvalidAction, match="it must be an integer from 0 to 2"):
         read_choice(action, 3)
+
+
+CHOICES = np.array([4, 3, 2])
+
+
+@pytest.mark.parametrize("action", [[3, 0, 1], (3, 0, 1), np.array([3, 0, 1]), np.array([3, 0, 1], dtype=np.uint8)])
+def test_as_many_integers_as_there_are_choices_are_an_action(action: object) -> None:
+    choices = read_choices(action, CHOICES)
+
+    assert choices.tolist() == [3, 0, 1]
+    assert choices.dtype == np.int64
+    assert choices is not action
+
+
+@pytest.mark.parametrize(
+    "action", [3, [3, 0], [3, 0, 1, 0], [[3, 0, 1]], [3.0, 0.0, 1.0], [True] * 3, None, "301", [[3], [0, 1]], ["3"] * 3]
+)
+def test_what_is_not_so_many_integers_is_refused(action: object) -> None:
+    with pytest.raises(InvalidAction, match=r"action of number 5 is .*: it must be 3 integers"):
+        read_choices(action, CHOICES, "action of number 5")
+
+
+@pytest.mark.parametrize(("action", "place"), [([4, 0, 1], 0), ([0, -1, 0], 1), ([0, 0, 2**40], 2)])
+def test_a_choice_outside_its_range_is_refused_with_its_place(action: list[int], place: int) -> None:
+    message = f"action has {action[place]} in place {place}: it must be an integer from 0 to {CHOICES[place] - 1}"
+    with pytest.raises(InvalidAction, match=message):
+        read_choices(action, CHOICES)

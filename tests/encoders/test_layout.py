@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.encoders import Column, Encoding, Layout, Rows
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules.observation import squash
 
@@ -52,6 +52,43 @@ def test_the_space_is_a_bounded_vector_that_is_signed_only_where_values_are() ->
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(read) -> None:
     with pytest.raises(ConfigError, match=r"the observation has no column 'colour': it has (free|size, slack)"):
         read(OBSERVATION, "colour")
+
+
+PORT = Column(name="port", meaning="number of a port", unit="1", encoding=Encoding.PLAIN, scale=65_535.0)
+FCT = Column(name="fct", meaning="completion time", unit="s", encoding=Encoding.SQUASHED, scale=0.1)
+WITH_ROWS = Layout(
+    context=(FREE,),
+    slot=(SIZE,),
+    num_slots=2,
+    rows=(Rows(columns=(PORT, FCT), count=2), Rows(columns=(SLACK,), count=3), Rows(columns=(), count=4)),
+)
+BEHIND = np.array([0.25, 0.5, 0.75, 80.0, 0.5, 443.0, 0.0, 0.5, 0.0, -0.5], dtype=np.float32)
+"""A free quarter; sizes 300 and 900 B; ports 80 and 443 with 0.1 and 0 s; slacks 0.02, 0 and -0.02 s."""
+
+
+def test_rows_stand_behind_the_slots_group_by_group() -> None:
+    assert WITH_ROWS.size == len(BEHIND)
+    assert WITH_ROWS.column_names == (
+        *("free", "size[0]", "size[1]", "port[0]", "fct[0]", "port[1]", "fct[1]", "slack[0]", "slack[1]", "slack[2]"),
+    )
+    assert [column.name for column in WITH_ROWS.columns] == ["free", "size", "port", "fct", "slack"]
+    assert WITH_ROWS.slot_column(BEHIND, "size").tolist() == [300.0, 900.0]
+    assert WITH_ROWS.row_column(BEHIND, "port").tolist() == [80.0, 443.0]
+    assert WITH_ROWS.row_column(np.stack([BEHIND, BEHIND]), "fct").tolist() == pytest.approx(
+        np.full((2, 2), [0.1, 0.0])
+    )
+    assert WITH_ROWS.row_column(BEHIND, "slack").tolist() == [0.02, 0.0, -0.02]
+    with pytest.raises(ConfigError, match="the rows of the observation have no column 'size'"):
+        WITH_ROWS.row_column(BEHIND, "size")
+
+
+def test_plain_values_are_bounded_by_their_scale() -> None:
+    space = WITH_ROWS.space()
+
+    assert space.low.tolist() == [0.0] * 7 + [-1.0] * 3
+    assert space.high[[3, 5]].tolist() == [65_535.0] * 2
+    assert space.contains(BEHIND)
+    assert not space.contains(BEHIND + np.float32(65_500.0) * (np.arange(10) == 3))
 
 
 def test_a_layout_without_context_says_that_it_has_none() -> None:

@@ -38,6 +38,15 @@ SHORT: Final[dict[str, dict[str, Any]]] = {
     "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},
     "flowsched/MERPOrder-v0": {"load": 0.95, "flows": 60, "f": 3},
     "flowsched/MERPRoute-v0": {"flows": 60},
+    "flowsched/AuTOLongFlows-v0": {
+        "workload": "poisson-exponential",
+        "flows": 60,
+        "hosts": 4,
+        "thresholds": (1e4, 3e4, 6e4),
+        "period_ms": 1.0,
+        "n_l": 3,
+        "link_gbps": 0.4,
+    },
     "flowsched/AuTOThresholds-v0": {"hosts": 20, "flows": 120, "period_flows": 2},
 }
 """Arguments by id that make an episode short, and its decisions matter."""
@@ -47,6 +56,7 @@ EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "flowsched/MERPOrder-v0": {"link_delay_us": (0.0, 250.0)},
     "flowsched/MERPRoute-v0": {"failures": (0, 2)},
     "flowsched/AuTOThresholds-v0": {"clusters": (1, 2)},
+    "flowsched/AuTOLongFlows-v0": {"paths": (2,)},
 }
 """Values by id and argument that belong to all combinations besides the members of enums."""
 

@@ -69,6 +69,20 @@ TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "initial_thresholds": [1e6, 2e6, 3e6],
         },
     ),
+    "flowsched/AuTOLongFlows-v0": (
+        {"link_gbps": 8e-9, "link_delay_us": 0.0, "thresholds": (0.25,), "scope": "network", "period_ms": 500.0},
+        {"link_gbps": 8e-9, "link_delay_us": 5e5, "thresholds": (0.5, 1.0), "hosts": 8, "period_ms": 4e3, "n_l": 2},
+        {
+            "link_gbps": 8e-9,
+            "link_delay_us": 0.0,
+            "thresholds": (0.5,),
+            "hosts": 7,
+            "period_ms": 3.5e3,
+            "observation": "paper",
+            "layout": "recorded",
+            "reward": "slowdown_growth",
+        },
+    ),
 }
 """Arguments by id under which flows of whole sizes and times do many things at once.
 
@@ -143,6 +157,10 @@ def any_actions(
     space = envs.single_action_space
     if isinstance(space, gym.spaces.Box):
         return generator.uniform(space.low, space.high, (envs.num_envs, *space.shape)).astype(space.dtype)
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        allowed = np.ones((envs.num_envs, space.nvec.sum()), dtype=np.bool_) if masks is None else masks
+        parts = np.split(allowed, np.cumsum(space.nvec)[:-1], axis=1)
+        return np.array([[generator.choice(np.flatnonzero(row)) for row in part] for part in parts]).T
     if masks is None:
         return generator.integers(space.n, size=envs.num_envs)
     return np.array([generator.choice(np.flatnonzero(mask)) for mask in masks])

@@ -79,6 +79,32 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
             "initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7],
         },
     ],
+    "flowsched/AuTOLongFlows-v0": [
+        {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
+        {
+            "workload": "auto-clusters",
+            "hosts": 8,
+            "flows": 300,
+            "thresholds": [1e4, 1e5, 5e5, 2e6],
+            "paths": 2,
+            "scope": "network",
+            "period_ms": 5.0,
+            "n_l": 4,
+            "m_l": 3,
+            "observation": "paper",
+            "reward": "throughput_ratio",
+        },
+        {
+            "workload": "auto-data-mining",
+            "hosts": 6,
+            "flows": 200,
+            "load": 0.9,
+            "thresholds": [2e5],
+            "observation": "paper",
+            "layout": "recorded",
+            "reward": "slowdown_growth",
+        },
+    ],
 }
 """Arguments of the episodes of each id."""
 

@@ -1,0 +1,99 @@
+"""Lets an agent steer long flows: what it may choose, what that does, what it sees and is paid."""
+
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.encoders import read_choices
+from flowsched_gym.envs import NetworkView, PeriodControl
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
+from flowsched_gym.systems.auto.long_flows.observation import observe
+from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, pay
+from flowsched_gym.systems.auto.long_flows.seen import links_of, path_of, seen_flows
+
+__all__ = ["RATE_STEPS", "LongFlowsControl"]
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
+"""Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""
+
+
+class LongFlowsControl(PeriodControl[IntArray]):
+    """Sets queue, largest rate and path of the long flows that an agent sees.
+
+    Args:
+        config: The arguments of the environment.
+    """
+
+    may_pass: ClassVar[bool] = True
+    memory_size = MEMORY_SIZE
+
+    def __init__(self, config: AuTOLongFlowsConfig) -> None:
+        """Sets the spaces."""
+        self.config = config
+        self.layout = long_flows_layout(config)
+        parts = (config.num_queues, len(RATE_STEPS), config.paths)
+        self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
+        self.action_space = spaces.MultiDiscrete(self._num_choices)
+        none = [np.arange(count) == 0 for count in parts]
+        self._empty: BoolArray = np.concatenate(none)
+
+    def new_discipline(self) -> Mlfq:
+        """Makes feedback queues with the fixed thresholds."""
+        return Mlfq(self.config.thresholds)
+
+    def asks(self, view: NetworkView) -> bool:
+        """Tells whether there is a long flow to decide about."""
+        return len(seen_flows(view, self.config)) > 0
+
+    def check(self, action: object, name: str = "action") -> IntArray:
+        """Reads a queue, a rate step and a path for each slot.
+
+        Raises:
+            InvalidAction: The action is outside the space.
+        """
+        return read_choices(action, self._num_choices, name)
+
+    def act(self, view: NetworkView, memory: FloatArray, action: IntArray) -> None:
+        """Sets what was chosen for the flows in the slots; a path on which a link has failed is not taken."""
+        rows = seen_flows(view, self.config)
+        usable = self._usable_paths(view, rows)
+        present = path_of(view, self.config, rows).tolist()
+        chosen = action.reshape(self.config.n_l, -1)[: len(rows)].tolist()
+        for slot, (row, (queue, step, path)) in enumerate(zip(rows.tolist(), chosen, strict=True)):
+            view.pin(row, queue)
+            share = RATE_STEPS[step]
+            view.rate_cap[row] = self.config.capacity * share if share < 1 else np.inf
+            if path != present[slot] and usable[slot, path]:
+                view.move(row, path)
+
+    def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+        """Returns the reward, and its named terms."""
+        terms = pay(view, self.config, memory)
+        return terms[self.config.reward], terms
+
+    def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
+        """Returns what the agent sees."""
+        return observe(view, self.config)
+
+    def masks(self, view: NetworkView) -> BoolArray:
+        """Returns which choices do what they say, slot by slot, part by part; of an empty slot, each part's first."""
+        rows = seen_flows(view, self.config)
+        masks = np.tile(self._empty, (self.config.n_l, 1))
+        masks[: len(rows), : -self.config.paths] = True
+        masks[: len(rows), -self.config.paths :] = self._usable_paths(view, rows)
+        return masks.ravel()
+
+    def _usable_paths(self, view: NetworkView, rows: IntArray) -> BoolArray:
+        """Tells which paths of flows have no failed link, or are taken already, (count, paths)."""
+        up, down = links_of(view, self.config, rows)
+        live = (view.capacity[up] > 0) & (view.capacity[down] > 0)
+        usable: BoolArray = live | (path_of(view, self.config, rows)[:, None] == np.arange(self.config.paths))
+        return usable

@@ -1,0 +1,240 @@
+"""AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
+
+import os
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs import MaskedEnv, PeriodEnv
+from flowsched_gym.model.questions import Period
+from flowsched_gym.routing import Routing, RoutingKind
+from flowsched_gym.systems.auto.flows import flow_source
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
+from flowsched_gym.systems.auto.long_flows.rendering import draw_frame, write_frame
+from flowsched_gym.topology import multi_plane
+from flowsched_gym.workload import Workload, WorkloadSource
+
+__all__ = ["AuTOLongFlowsEnv"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
+    """Lets an agent steer long flows: choose their queues, largest rates and paths.
+
+    ## Description
+    Flows of very different sizes, which nobody knows beforehand, run between servers that are joined by several planes
+    of switches, a path between any two servers for each plane. Hosts and switches serve K queues in strict priority. A
+    flow starts in the first queue, on the path that a hash gives it (ECMP), and is demoted when it has sent as many
+    bytes as fixed thresholds say. One that has sent the last threshold is long, and the agent's, AuTO's lRLA: it may
+    hold it in any queue, limit its rate, and move it to another path, which loses nothing that it has sent. The other
+    flows know no agent. With ``scope="server"`` the servers are asked one after the other, each once in a period of 10
+    ms, about the long flows that they send; with ``scope="network"`` there is one question in a period, about all. A
+    question about no long flow is passed over without a step. What is chosen for a flow holds until it is asked about
+    again.
+
+    ## Action Space
+    ``MultiDiscrete`` of (queue, rate step, path) for each of ``n_l`` slots, slot by slot, (3 n_l,): queue 0 is the
+    highest of K; the rate is at most 1/3 of a link's capacity (step 0), 2/3, or all of it; paths are numbered from 0.
+    Slots hold long flows, oldest first; of those that have no slot nothing changes. What is said of an empty slot
+    changes nothing. A path with a failed link is not taken: the flow stays. ``info["action_mask"]`` and
+    ``action_masks()`` tell beforehand, (n_l (K + 3 + paths),), choice by choice in that order, as MaskablePPO of
+    sb3-contrib reads it; of an empty slot they allow the first choices alone. An action outside the space raises
+    ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32: the columns of each slot, then those of the ``m_l`` long flows that finished last, the last one
+    first; with scope ``server``, those that it sent. Rows that are empty are 0. Squashed means ``x / (x + scale)``;
+    ``layout`` decodes it, to six digits. ``observation="full"``, 323 numbers by default; with another number of paths,
+    as many columns of each kind as there are:
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
+    | destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
+    | protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
+    | priority | queue, counted from 1 for the highest, over the number of queues | 1 | fraction | 1 |
+    | attained | bytes sent | B | squashed | 10000000 |
+    | waiting | time since arrival | s | squashed | 0.1 |
+    | rate | rate over the capacity of a link | 1 | fraction | 1 |
+    | rate_cap | largest rate over it, 1 for none | 1 | fraction | 1 |
+    | path | path, counted from 1, over the number of paths | 1 | fraction | 1 |
+    | long_up_0 | other long flows on the sending host's link of path 0 | flows | squashed | 4 |
+    | long_down_0 | other long flows on the receiving host's link of path 0 | flows | squashed | 4 |
+    | all_up_0 | all other flows on the sending host's link of path 0 | flows | squashed | 4 |
+    | all_down_0 | all other flows on the receiving host's link of path 0 | flows | squashed | 4 |
+    | long_up_1 | other long flows on the sending host's link of path 1 | flows | squashed | 4 |
+    | long_down_1 | other long flows on the receiving host's link of path 1 | flows | squashed | 4 |
+    | all_up_1 | all other flows on the sending host's link of path 1 | flows | squashed | 4 |
+    | all_down_1 | all other flows on the receiving host's link of path 1 | flows | squashed | 4 |
+    | long_up_2 | other long flows on the sending host's link of path 2 | flows | squashed | 4 |
+    | long_down_2 | other long flows on the receiving host's link of path 2 | flows | squashed | 4 |
+    | all_up_2 | all other flows on the sending host's link of path 2 | flows | squashed | 4 |
+    | all_down_2 | all other flows on the receiving host's link of path 2 | flows | squashed | 4 |
+    | finished_source | sending host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | finished_source_port | port that it is sent from, over 65535 | 1 | fraction | 1 |
+    | finished_destination | receiving host, counted from 1, over the number of hosts | 1 | fraction | 1 |
+    | finished_destination_port | port that it is sent to, by its id, over 65535 | 1 | fraction | 1 |
+    | finished_protocol | protocol number, that of TCP, over 255 | 1 | fraction | 1 |
+    | finished_size | bytes delivered | B | squashed | 10000000 |
+    | finished_fct | completion time | s | squashed | 0.1 |
+
+    ``observation="paper"`` ends a slot with the priority, (6 n_l + 7 m_l,): the paper's 136 numbers. Sizes of live
+    flows are not told, as nobody knows them. With ``layout="recorded"`` the paper's columns are plain numbers and come
+    in the order of recorded rows of the authors' agent (``recorded.recorded_states``): slot 0, 11 finished flows, the
+    other slots (there slot 0 comes once more among these); with ``"full"``, what that adds follows, slot by slot.
+    (6 + 77 + 60,) = 143 numbers:
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | source | sending host, counted from 1 | host | plain | 65535 |
+    | source_port | port that it is sent from | port | plain | 65535 |
+    | destination | receiving host, counted from 1 | host | plain | 65535 |
+    | destination_port | port that it is sent to, by its id | port | plain | 65535 |
+    | protocol | protocol number, that of TCP | number | plain | 255 |
+    | priority | queue, from 0 for the highest | queue | plain | 255 |
+    | finished_source | sending host, counted from 1 | host | plain | 65535 |
+    | finished_source_port | port that it is sent from | port | plain | 65535 |
+    | finished_destination | receiving host, counted from 1 | host | plain | 65535 |
+    | finished_destination_port | port that it is sent to, by its id | port | plain | 65535 |
+    | finished_protocol | protocol number, that of TCP | number | plain | 255 |
+    | finished_size | bytes delivered | B | plain | 1000000000000 |
+    | finished_fct | completion time | us | plain | 1000000000000 |
+
+    ## Rewards
+    Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern long
+    flows, those that finished since the last action above all; the first action is paid for those before it too.
+    ``slowdown``: minus their mean slowdown, 0 where none finished. ``slowdown_growth``: minus the growth since the last
+    action of the sum of the slowdowns of long flows, finished or, so far, live; the return of an episode is minus the
+    sum of the slowdowns of all long flows. ``throughput_ratio``, the paper's: (x + C) / (y + C), with x the sum of
+    size over completion time of the flows that finished in this step, y that of the step before, 0 before the first,
+    and C the capacity of a link, which keeps it finite where none finished.
+
+    ## Starting State
+    The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
+    first question about a long flow. ``set_state(state)`` begins where ``get_state()`` was called, in this environment
+    or in another one with the same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every flow has finished; the last action is paid for all of them. Where there never is a long
+    flow, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
+    ``info["episode_metrics"]`` then holds the metrics, of all flows. (Gymnasium's ``max_episode_steps`` truncates from
+    outside, without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
+    ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``, ``hosts``, ``paths``,
+    ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``, ``reward``, ``link_gbps``,
+    ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the paper:
+
+    ```python
+    gym.make("flowsched/AuTOLongFlows-v0", load=0.8, observation="paper", reward="throughput_ratio")
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these, whose networks run in one compiled call per step: the same
+    observations, rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is
+    ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is
+    (n, n_l (K + 3 + paths)). ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read.
+    ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from
+    them.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    L. Chen, J. Lingys, K. Chen, F. Liu, AuTO: Scaling Deep Reinforcement Learning for Datacenter-Scale Automatic
+    Traffic Optimization, SIGCOMM 2018, sections 5.2.2 and 6. We deviate: the network is a fluid with max-min sharing
+    inside a queue, not packets under DCTCP; a choice holds at once; thresholds stay (``AuTOThresholds-v0`` sets them).
+    The paper prints neither the period nor what a server is asked in it, nor how throughput is guarded where nothing
+    finished; ports, which no rule of this model reads, stand for ids. That load is one of three links for each server,
+    the full observation and the other two rewards are ours.
+    """
+
+    config: AuTOLongFlowsConfig
+    _control: LongFlowsControl
+
+    def __init__(
+        self,
+        workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",
+        *,
+        load: float | None = None,
+        flows: int | None = None,
+        hosts: int = 32,
+        paths: int = 3,
+        thresholds: Sequence[float] = (200_000.0, 2_000_000.0, 10_000_000.0),
+        scope: str = "server",
+        period_ms: float = 10.0,
+        n_l: int = 11,
+        m_l: int | None = None,
+        observation: str = "full",
+        layout: str = "grouped",
+        reward: str = "slowdown",
+        link_gbps: float = 1.0,
+        link_delay_us: float = 25.0,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
+                network.
+            FlowFileError: The flow file has a fault.
+        """
+        if isinstance(workload, (str, PathLike)):
+            workload = os.fspath(workload)
+        config = AuTOLongFlowsConfig(
+            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            load=load,
+            flows=flows,
+            hosts=hosts,
+            paths=paths,
+            thresholds=thresholds,  # type: ignore[arg-type]
+            scope=scope,  # type: ignore[arg-type]
+            period_ms=period_ms,
+            n_l=n_l,
+            m_l=m_l,
+            observation=observation,  # type: ignore[arg-type]
+            layout=layout,  # type: ignore[arg-type]
+            reward=reward,  # type: ignore[arg-type]
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
+        )
+        source = flow_source(
+            workload,
+            load=config.load,
+            flows=config.flows,
+            hosts=config.hosts,
+            capacity=config.paths * config.capacity,
+        )
+        super().__init__(
+            LongFlowsControl(config),
+            source=source,
+            topology=multi_plane(
+                num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
+            ),
+            period=Period(seconds=config.seconds),
+            routing=Routing(RoutingKind.ECMP),
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+        )
+        self.config = config
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""
+        return self._control.masks(self.view())
+
+    def _render_frame(self) -> npt.NDArray[np.uint8]:
+        """Draws a frame."""
+        return draw_frame(self)
+
+    def _render_text(self) -> str:
+        """Writes a frame as text."""
+        return write_frame(self)

@@ -1,0 +1,163 @@
+"""Steers long flows by rules, from the columns of a full observation (``layouts``)."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.encoders import Layout
+from flowsched_gym.errors import SpaceMismatchError
+from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS
+
+__all__ = ["KeepPath", "LeastAttained", "LeastLoadedPath", "RandomSteering", "SteeringPolicy"]
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Observations = npt.NDArray[np.float32]
+
+NO_LIMIT: Final = len(RATE_STEPS) - 1
+"""Choice of a rate that leaves a flow as fast as its links are."""
+
+
+class SteeringPolicy:
+    """Chooses a queue, a rate step and a path for each slot; of empty slots the first of each.
+
+    Args:
+        layout: Columns of the observations.
+        config: Arguments of the environment.
+        seed: Seed of policies that draw.
+
+    Raises:
+        ConfigError: The layout lacks a column that the policy needs.
+    """
+
+    def __init__(self, layout: Layout, config: AuTOLongFlowsConfig, *, seed: int = 0) -> None:
+        """Keeps the arguments."""
+        self.layout = layout
+        self.config = config
+        self.rng = np.random.default_rng(seed)
+        layout.slot_slice("source")
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment of long flows."""
+        return cls(attribute_of(env, "layout"), attribute_of(env, "config"), seed=seed)
+
+    def predict(
+        self,
+        observation: npt.NDArray[np.floating],
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[IntArray, Any]:
+        """Chooses actions, (3 * slots,) or (batch, 3 * slots); see ``Policy``.
+
+        Raises:
+            SpaceMismatchError: The observations have another length than the layout.
+        """
+        observation = np.asarray(observation, dtype=np.float32)
+        if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
+            raise SpaceMismatchError(
+                f"observation has shape {observation.shape}: it must be ({self.layout.size},) or a batch of these"
+            )
+        batch = observation.reshape(-1, self.layout.size)
+        action = np.stack(self.choose(batch), axis=2)
+        action[self.layout.slot_column(batch, "source") == 0] = 0
+        return action.reshape(*observation.shape[:-1], -1), state
+
+    @abstractmethod
+    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+        """Chooses queues, rate steps and paths, (batch, slots) each; what it says of empty slots is not used."""
+
+
+class RandomSteering(SteeringPolicy):
+    """Draws each choice, all with the same probability."""
+
+    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+        """Draws all of them at once."""
+        counts = self.config.num_queues, len(RATE_STEPS), self.config.paths
+        drawn = self.rng.random((len(batch), self.layout.num_slots, len(counts)))
+        queue, step, path = np.moveaxis((drawn * counts).astype(np.int64), 2, 0)
+        return queue, step, path
+
+
+class KeepPath(SteeringPolicy):
+    """Leaves flows on the paths that ECMP has given them, in the lowest queue."""
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, layout: Layout, config: AuTOLongFlowsConfig, *, seed: int = 0) -> None:
+        """Finds the column of paths."""
+        super().__init__(layout, config, seed=seed)
+        layout.slot_slice("path")
+
+    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+        """Chooses what is."""
+        path = self.path(batch)
+        return self.queue(batch), np.full_like(path, NO_LIMIT), path
+
+    def queue(self, batch: Observations) -> IntArray:
+        """Chooses the lowest queue, (batch, slots)."""
+        return np.full((len(batch), self.layout.num_slots), self.config.num_queues - 1)
+
+    def path(self, batch: Observations) -> IntArray:
+        """Reads the present paths, (batch, slots)."""
+        share = self.layout.slot_column(batch, "path")
+        return np.rint(share * self.config.paths).astype(np.int64) - 1
+
+
+class LeastLoadedPath(KeepPath):
+    """Moves flows to the path with the fewest long flows on its busier link, slot by slot, where that is another one.
+
+    Flows of the slots before are counted where they have just been moved to.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def path(self, batch: Observations) -> IntArray:
+        """Chooses paths, (batch, slots)."""
+        layout, planes = self.layout, range(self.config.paths)
+        before = super().path(batch)
+        path = before.copy()
+        up, down = (
+            np.rint(np.stack([layout.slot_column(batch, f"{name}_{plane}") for plane in planes], axis=2))
+            for name in ("long_up", "long_down")
+        )
+        ends = [(up, layout.slot_column(batch, "source")), (down, layout.slot_column(batch, "destination"))]
+        for slot in range(layout.num_slots):
+            busier = np.maximum(up[:, slot], down[:, slot])
+            stays = np.arange(self.config.paths) == before[:, slot, None]
+            path[:, slot] = np.argmin(busier - 0.5 * stays, axis=1)
+            moved = (np.arange(self.config.paths) == path[:, slot, None]) * 1.0 - stays
+            for others, host in ends:
+                shared = host[:, slot + 1 :] == host[:, slot, None]
+                others[:, slot + 1 :] += shared[:, :, None] * moved[:, None]
+        return path
+
+
+class LeastAttained(LeastLoadedPath):
+    """Serves long flows that have sent less before those that have sent more, besides.
+
+    Flows go to queue 1, then 2, ... as their bytes double, beginning at the last threshold: the first queue is left to
+    flows that have just begun.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def queue(self, batch: Observations) -> IntArray:
+        """Chooses queues by the bytes sent, (batch, slots)."""
+        attained = self.layout.slot_column(batch, "attained")
+        queue = np.ones(attained.shape, dtype=np.int64)
+        limit = self.config.long_from
+        for _ in range(2, self.config.num_queues):
+            limit *= STEP
+            queue += attained >= limit
+        return np.minimum(queue, self.config.num_queues - 1)
+
+
+STEP: Final = 2.0
+"""Factor between the bytes at which ``LeastAttained`` changes the queue."""
