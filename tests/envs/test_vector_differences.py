@@ -16,6 +16,7 @@ from flowsched_gym.model.questions import PathQuestion
 from flowsched_gym.simulation import Simulation, contest, destination, link_sharing, senders, simulation
 from flowsched_gym.simulation.clock import Clock, RowSchedule
 from flowsched_gym.simulation.decisions import Decisions
+from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
@@ -158,6 +159,11 @@ def ask_of_fewer(find: Callable[..., int]) -> Callable[..., int]:
     return altered
 
 
+def count_one_late(count: Callable[..., None]) -> Callable[..., None]:
+    """Lets a period of flows last one flow longer."""
+    return lambda self, num_delivered: count(self, num_delivered - 1)
+
+
 EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "rates": (link_sharing, "share_links", faster),
     "time of the next event": (link_sharing, "next_event_time", later),
@@ -185,6 +191,10 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
         "path that is chosen": (Decisions, "take_path", take_first_path),
         "paths of one instant": (Decisions, "_find_path", ask_youngest_first),
         "sharing before decision": (Clock, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
+    },
+    "flowsched/AuTOThresholds-v0": {
+        "flows of a period": (Periods, "count", count_one_late),
+        "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
     },
 }
 """What only environments see that have it, by id."""
