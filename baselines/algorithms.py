@@ -1,30 +1,40 @@
-"""Builds the learning algorithms of Stable-Baselines3 and sb3-contrib from their configurations."""
+"""Builds the learning algorithms of Stable-Baselines3 and sb3-contrib, and REINFORCE, from their configurations."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
 import torch
+from gymnasium import spaces
 from sb3_contrib import MaskablePPO
-from stable_baselines3 import A2C, PPO
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from sb3_contrib.common.maskable.utils import is_masking_supported
+from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.preprocessing import get_action_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from flowsched_gym.baselines.hydra_schemas import (
+from flowsched_gym.baselines.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
-    FlatConfig,
+    DDPGConfig,
     MaskablePPOConfig,
-    PolicyConfig,
+    OffPolicyConfig,
     PPOConfig,
-    SetwiseConfig,
+    ReinforceConfig,
+    SACConfig,
+    TD3Config,
     ThesisA2CConfig,
 )
+from flowsched_gym.baselines.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.mixture import MixturePolicy, SetwiseMixturePolicy
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PolicyConfig, SetwiseConfig
+from flowsched_gym.baselines.reinforce import Reinforce
 from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
@@ -58,7 +68,7 @@ class SharedLayers(BaseFeaturesExtractor):
         return hidden
 
 
-def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, *, seed: int) -> OnPolicyAlgorithm:
+def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, *, seed: int) -> BaseAlgorithm:
     """Makes an untrained model.
 
     Args:
@@ -68,37 +78,37 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         seed: Seed of weights, draws and minibatches.
 
     Raises:
-        ConfigError: The network does not suit the environment.
+        ConfigError: The algorithm or the network does not suit the environment, or they do not suit each other.
     """
+    _check_suits(algorithm, policy, envs)
     policy_class, policy_kwargs = _policy(algorithm, policy, envs)
-    common = {
-        "policy_kwargs": policy_kwargs,
-        "learning_rate": LinearSchedule(algorithm.learning_rate, algorithm.final_learning_rate, 1.0),
-        "n_steps": algorithm.n_steps,
-        "gamma": algorithm.gamma,
-        "gae_lambda": algorithm.gae_lambda,
-        "ent_coef": algorithm.ent_coef,
-        "vf_coef": algorithm.vf_coef,
-        "max_grad_norm": algorithm.max_grad_norm,
-        "normalize_advantage": algorithm.normalize_advantage,
-        "seed": seed,
-        "device": "cpu",
-        "verbose": 0,
+    settings: dict[str, Any] = {
+        field.name: getattr(algorithm, field.name) for field in fields(algorithm) if field.name not in OWN_SETTINGS
     }
-    special: dict[str, Any] = {}
-    if isinstance(algorithm, PPOConfig):
-        names = ("batch_size", "n_epochs", "clip_range", "target_kl")
-        special = {name: getattr(algorithm, name) for name in names}
-    elif isinstance(algorithm, A2CConfig):
-        special = {"use_rms_prop": algorithm.use_rms_prop}
-    return algorithm_class(algorithm)(policy_class, envs, **common, **special)
+    if isinstance(algorithm, DDPGConfig):
+        num_actions = get_action_dim(envs.action_space)
+        settings["action_noise"] = NormalActionNoise(
+            np.zeros(num_actions), np.full(num_actions, algorithm.action_sigma)
+        )
+    if isinstance(algorithm, ReinforceConfig):
+        settings["baseline_column"] = _column(algorithm.baseline_column, envs)
+    return algorithm_class(algorithm)(
+        policy_class,
+        envs,
+        policy_kwargs=policy_kwargs,
+        learning_rate=LinearSchedule(algorithm.learning_rate, algorithm.final_learning_rate, 1.0),
+        seed=seed,
+        device="cpu",
+        verbose=0,
+        **settings,
+    )
 
 
-def algorithm_class(algorithm: AlgorithmConfig) -> Callable[..., OnPolicyAlgorithm]:
+def algorithm_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
     """Returns the class of the model that an algorithm trains; it has ``load``."""
     for config, model in ALGORITHMS.items():
         if isinstance(algorithm, config):
-            found: Callable[..., OnPolicyAlgorithm] = model
+            found: Callable[..., BaseAlgorithm] = model
             return found
     raise ConfigError(f"algorithm is {type(algorithm).__name__}: no model is known for it")
 
@@ -107,14 +117,73 @@ ALGORITHMS: Final[Mapping[type[AlgorithmConfig], Any]] = {
     MaskablePPOConfig: MaskablePPO,
     PPOConfig: PPO,
     A2CConfig: A2C,
+    ReinforceConfig: Reinforce,
+    TD3Config: TD3,
+    DDPGConfig: DDPG,
+    SACConfig: SAC,
 }
 """Models by configuration, the more special ones first."""
+
+OWN_SETTINGS: Final = frozenset(
+    {
+        *("name", "num_envs", "reward_scale", "learning_rate", "final_learning_rate", "final_ent_coef"),
+        *("initial_epsilon", "final_epsilon", "epsilon_fraction", "action_sigma"),
+    }
+)
+"""Settings that are no arguments of the models."""
+
+
+def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> None:
+    """Refuses an algorithm or a network that cannot learn here.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    space, off_policy = envs.action_space, isinstance(algorithm, OffPolicyConfig)
+    numbers = isinstance(space, spaces.Box)
+    described = f"the environment has {type(space).__name__}"
+    name = f"algorithm is {algorithm.name}"
+    if off_policy and not numbers:
+        raise ConfigError(f"{name}: it needs actions of numbers (Box), {described}")
+    if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) and not is_masking_supported(envs):
+        raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
+    if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
+        raise ConfigError(f"policy is setwise: it chooses one slot (Discrete), {described}")
+    if isinstance(policy, AutoConfig) and not isinstance(algorithm, DDPGConfig):
+        raise ConfigError(f"policy is auto: its critic reads actions, as those of ddpg and td3 do; {name}")
+    if isinstance(policy, FlatConfig):
+        if policy.shared and (off_policy or isinstance(algorithm, ReinforceConfig)):
+            raise ConfigError(f"policy.shared is {list(policy.shared)}: {algorithm.name} shares none with a critic")
+        if policy.start_std is not None and (not numbers or isinstance(algorithm, DDPGConfig)):
+            raise ConfigError(
+                f"policy.start_std is {policy.start_std}: ppo, a2c and sac draw actions of numbers; {name}, {described}"
+            )
+
+
+def _column(name: str | None, envs: VecEnv) -> int | None:
+    """Finds a column of the observation, that of the first slot where slots have it.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    if name is None:
+        return None
+    columns = [column.removesuffix("[0]") for column in envs.get_attr("layout", 0)[0].column_names]
+    if name not in columns:
+        allowed = ", ".join(column for column in columns if "[" not in column)
+        raise ConfigError(f"algorithm.baseline_column is {name!r}: it must be one of {allowed}")
+    return columns.index(name)
 
 
 def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> tuple[Any, dict[str, Any]]:
     """Chooses the policy class for a network and an algorithm, and its arguments."""
     kwargs: dict[str, Any]
     classes: tuple[Any, Any, Any]
+    if isinstance(policy, AutoConfig):
+        return LateActionPolicy, {"net_arch": {"pi": list(policy.actor), "qf": list(policy.critic)}}
+    if isinstance(policy, FlatConfig) and isinstance(algorithm, OffPolicyConfig):
+        widths = list(policy.separate)
+        return "MlpPolicy", {"net_arch": widths, "activation_fn": ACTIVATIONS[policy.activation]}
     if isinstance(policy, SetwiseConfig):
         layout: Layout = envs.get_attr("layout", 0)[0]
         shape = SetwiseShape.of_layout(layout, width=policy.width, num_blocks=policy.num_blocks)
@@ -123,7 +192,8 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
     else:
         assert isinstance(policy, FlatConfig)
         widths = list(policy.separate)
-        kwargs = {"net_arch": {"pi": widths, "vf": widths}, "activation_fn": ACTIVATIONS[policy.activation]}
+        critic = [] if isinstance(algorithm, ReinforceConfig) else widths
+        kwargs = {"net_arch": {"pi": widths, "vf": critic}, "activation_fn": ACTIVATIONS[policy.activation]}
         if policy.shared:
             kwargs["features_extractor_class"] = SharedLayers
             kwargs["features_extractor_kwargs"] = {"widths": list(policy.shared), "activation": policy.activation}
@@ -131,4 +201,4 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
     if isinstance(algorithm, ThesisA2CConfig):
         names = ("initial_epsilon", "final_epsilon", "epsilon_fraction")
         return classes[2], kwargs | {name: getattr(algorithm, name) for name in names}
-    return (classes[1] if isinstance(algorithm, MaskablePPOConfig) else classes[0]), kwargs
+    return (classes[1] if isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)) else classes[0]), kwargs

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+from flowsched_gym.baselines.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.checkpoints import Checkpoint, restore_generators, save_checkpoint
-from flowsched_gym.baselines.hydra_schemas import AlgorithmConfig, CheckpointConfig
+from flowsched_gym.baselines.hydra_schemas import CheckpointConfig
 from flowsched_gym.baselines.interim import InterimComparison
 from flowsched_gym.baselines.mixture import EpsilonMixture
 from flowsched_gym.baselines.progress import progress_bar
@@ -67,9 +69,8 @@ class _BetweenUpdates(BaseCallback):
         return True
 
     @property
-    def _learner(self) -> OnPolicyAlgorithm:
+    def _learner(self) -> BaseAlgorithm:
         """The model."""
-        assert isinstance(self.model, OnPolicyAlgorithm)
         return self.model
 
 
@@ -77,10 +78,10 @@ class Schedules(_BetweenUpdates):
     """Changes the weight of the entropy bonus, and the epsilon of a mixture, with the progress of the training.
 
     Args:
-        algorithm: Settings of the algorithm.
+        algorithm: Settings of an algorithm that learns from rollouts.
     """
 
-    def __init__(self, algorithm: AlgorithmConfig) -> None:
+    def __init__(self, algorithm: RolloutConfig) -> None:
         """Keeps the settings."""
         super().__init__()
         self._algorithm = algorithm
@@ -88,6 +89,7 @@ class Schedules(_BetweenUpdates):
     def _on_rollout_start(self) -> None:
         """Sets the values of the rollout and update that follow."""
         model, algorithm = self._learner, self._algorithm
+        assert isinstance(model, OnPolicyAlgorithm)
         done = 1.0 - model._current_progress_remaining
         model.ent_coef = algorithm.ent_coef + done * (algorithm.final_ent_coef - algorithm.ent_coef)
         self.logger.record("train/ent_coef", model.ent_coef)
@@ -203,7 +205,7 @@ class Checkpoints(_BetweenUpdates):
         if self._resumed is not None:
             for name, value in self._resumed.memory["pending_log"].items():
                 self.logger.record(name, value)
-            restore_generators(self._resumed)
+            restore_generators(self._resumed, self._learner)
             self._resumed = None
         elif self.num_timesteps >= self._due_at or (self._interruption.asked and self.num_timesteps > 0):
             self.save()

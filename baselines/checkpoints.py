@@ -1,8 +1,9 @@
 """Saves a training run so that it can be taken up again exactly, and finds the newest one.
 
-A checkpoint is a folder named by the number of decisions: the model with its optimiser (``model.zip``), and the states
-of the random generators and of the environments, and what the callbacks remember (``state.pkl``). It is written under
-another name and renamed when it is whole, so that a kill at any moment leaves the one before.
+A checkpoint is a folder named by the number of decisions: the model with its optimisers (``model.zip``), the states of
+the random generators and of the environments, and what the callbacks remember (``state.pkl``), and of algorithms that
+learn from a memory of all they did, that memory (``replay.pkl``). It is written under another name and renamed when it
+is whole, so that a kill at any moment leaves the one before.
 A run taken up from it ends with the same weights, bit by bit, as one that was never interrupted.
 """
 
@@ -16,7 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from flowsched_gym.baselines.training_envs import EnvironmentStates, environment_states, restore_environments
@@ -26,6 +28,7 @@ __all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_genera
 
 MODEL: Final = "model.zip"
 STATE: Final = "state.pkl"
+REPLAY: Final = "replay.pkl"
 DIGITS: Final = 12
 """Digits of the folders' names, so that their order is that of the numbers."""
 
@@ -36,18 +39,18 @@ class Checkpoint:
 
     Attributes:
         num_timesteps: Decisions made.
-        generators: States of the generators of Python, NumPy and torch.
+        generators: States of the generators of Python, NumPy and torch, and of the model's action space.
         environments: Where the environments are.
         memory: What the callbacks remember, by name.
     """
 
     num_timesteps: int
-    generators: tuple[Any, Any, Any]
+    generators: tuple[Any, Any, Any, Any]
     environments: EnvironmentStates
     memory: dict[str, Any]
 
 
-def save_checkpoint(folder: Path, model: OnPolicyAlgorithm, *, memory: dict[str, Any], keep: int) -> Path:
+def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any], keep: int) -> Path:
     """Saves a run between two updates and removes older checkpoints.
 
     Args:
@@ -63,7 +66,12 @@ def save_checkpoint(folder: Path, model: OnPolicyAlgorithm, *, memory: dict[str,
     assert envs is not None
     state = Checkpoint(
         num_timesteps=model.num_timesteps,
-        generators=(random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002 - SB3 draws there
+        generators=(
+            random.getstate(),
+            np.random.get_state(),  # noqa: NPY002 - Stable-Baselines3 draws there
+            torch.get_rng_state(),
+            model.action_space.np_random.bit_generator.state,
+        ),
         environments=environment_states(envs),
         memory=memory,
     )
@@ -73,6 +81,8 @@ def save_checkpoint(folder: Path, model: OnPolicyAlgorithm, *, memory: dict[str,
     temporary.mkdir(parents=True)
     try:
         model.save(temporary / MODEL)
+        if isinstance(model, OffPolicyAlgorithm):
+            model.save_replay_buffer(temporary / REPLAY)
         (temporary / STATE).write_bytes(pickle.dumps(state))
         if target.exists():
             shutil.rmtree(target)
@@ -91,7 +101,7 @@ def latest_checkpoint(folder: Path) -> Path | None:
     return whole[-1] if whole else None
 
 
-def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[OnPolicyAlgorithm, Checkpoint]:
+def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[BaseAlgorithm, Checkpoint]:
     """Loads a checkpoint and brings the environments to where they were.
 
     Args:
@@ -108,7 +118,9 @@ def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[OnPolicyA
     """
     try:
         state = pickle.loads((path / STATE).read_bytes())
-        model: OnPolicyAlgorithm = algorithm.load(path / MODEL, env=envs, device="cpu", force_reset=False)
+        model: BaseAlgorithm = algorithm.load(path / MODEL, env=envs, device="cpu", force_reset=False)
+        if isinstance(model, OffPolicyAlgorithm):
+            model.load_replay_buffer(path / REPLAY)
     except Exception as error:  # what a damaged pickle raises is anybody's guess
         raise ConfigError(
             f"checkpoint {path} cannot be read: {error}; remove it to go back to the one before"
@@ -121,12 +133,13 @@ def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[OnPolicyA
     return model, state
 
 
-def restore_generators(state: Checkpoint) -> None:
-    """Sets the generators of Python, NumPy and torch to where they were."""
-    python, numpy, of_torch = state.generators
+def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
+    """Sets the generators of Python, NumPy and torch, and of the model's action space, to where they were."""
+    python, numpy, of_torch, of_actions = state.generators
     random.setstate(python)
     np.random.set_state(numpy)  # noqa: NPY002 - Stable-Baselines3 shuffles minibatches by this generator
     torch.set_rng_state(of_torch)
+    model.action_space.np_random.bit_generator.state = of_actions
 
 
 def _checkpoints(folder: Path) -> list[Path]:

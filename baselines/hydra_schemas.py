@@ -1,6 +1,7 @@
 """Declares what the configuration files may say: names, types, ranges. Hydra refuses everything else.
 
-`hydra_store` registers these schemas, and those of the environments.
+These are the schemas of the commands; `algorithm_schemas` and `policy_schemas` hold those of what learns. `hydra_store`
+registers them all, and those of the environments.
 """
 
 from dataclasses import dataclass, field
@@ -9,22 +10,15 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from flowsched_gym.baselines.schema_checks import check_member, check_range
 from flowsched_gym.errors import ConfigError
 
 __all__ = [
-    "A2CConfig",
-    "AlgorithmConfig",
     "CheckpointConfig",
     "EvaluateConfig",
     "EvaluationConfig",
-    "FlatConfig",
     "HeuristicsConfig",
     "LoggerConfig",
-    "MaskablePPOConfig",
-    "PPOConfig",
-    "PolicyConfig",
-    "SetwiseConfig",
-    "ThesisA2CConfig",
     "TrainConfig",
     "Vectorization",
 ]
@@ -39,172 +33,6 @@ class Vectorization(Enum):
     """One after the other, simulated by SimPy."""
     subproc = "subproc"
     """Each in a process of its own, simulated by SimPy."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyConfig:
-    """Is the parent of the settings of a policy network."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlatConfig(PolicyConfig):
-    """Configures perceptrons on the whole observation.
-
-    Attributes:
-        shared: Widths of the hidden layers that actor and critic share.
-        separate: Widths of the hidden layers that each of them has behind these.
-        activation: ``tanh`` or ``relu``.
-    """
-
-    shared: list[int] = field(default_factory=list)
-    separate: list[int] = field(default_factory=lambda: [128, 128])
-    activation: str = "tanh"
-
-    def __post_init__(self) -> None:
-        """Checks the widths."""
-        for name in ("shared", "separate"):
-            widths = getattr(self, name)
-            if any(width < 1 for width in widths):
-                raise ConfigError(f"policy.{name} is {list(widths)}: widths must be >= 1")
-        _check_member("policy.activation", self.activation, ("tanh", "relu"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetwiseConfig(PolicyConfig):
-    """Configures one network that all slots share (`setwise`).
-
-    Attributes:
-        width: Width of all layers.
-        num_blocks: Rounds in which each slot reads a summary of all.
-    """
-
-    width: int = 32
-    num_blocks: int = 1
-
-    def __post_init__(self) -> None:
-        """Checks the sizes."""
-        _check_range("policy", self, width=(1, None), num_blocks=(0, None))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlgorithmConfig:
-    """Holds what all algorithms have.
-
-    Attributes:
-        name: Name in file names and tables.
-        num_envs: Environments that are stepped together.
-        n_steps: Steps of each environment between two updates.
-        learning_rate: Learning rate at the start.
-        final_learning_rate: Learning rate at the end; it changes linearly in between.
-        gamma: Discount for each decision.
-        gae_lambda: Decay of generalised advantage estimation; 1 gives n-step returns.
-        ent_coef: Weight of the entropy bonus at the start.
-        final_ent_coef: Weight of it at the end; it changes linearly in between.
-        vf_coef: Weight of the critic's loss.
-        max_grad_norm: Largest norm of the gradient.
-        normalize_advantage: Whether advantages are standardised in each batch.
-        reward_scale: What rewards are multiplied by in training, so that returns are near 1; metrics keep the reward.
-    """
-
-    name: str = MISSING
-    num_envs: int = 64
-    n_steps: int = 128
-    learning_rate: float = 2e-3
-    final_learning_rate: float = 0.0
-    gamma: float = 0.98
-    gae_lambda: float = 0.95
-    ent_coef: float = 0.01
-    final_ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
-    normalize_advantage: bool = True
-    reward_scale: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        _check_range(
-            "algorithm",
-            self,
-            num_envs=(1, None),
-            n_steps=(1, None),
-            learning_rate=(0, None),
-            final_learning_rate=(0, None),
-            gamma=(0, 1),
-            gae_lambda=(0, 1),
-            ent_coef=(0, None),
-            final_ent_coef=(0, None),
-            vf_coef=(0, None),
-            max_grad_norm=(0, None),
-            reward_scale=(0, None),
-        )
-
-    @property
-    def steps_per_update(self) -> int:
-        """Steps of all environments together between two updates."""
-        return self.num_envs * self.n_steps
-
-
-@dataclass(frozen=True, kw_only=True)
-class A2CConfig(AlgorithmConfig):
-    """Configures advantage actor-critic.
-
-    Attributes:
-        use_rms_prop: Whether RMSprop is the optimiser; Adam otherwise.
-    """
-
-    use_rms_prop: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThesisA2CConfig(A2CConfig):
-    """Configures the thesis's A2C: actions are drawn from a mixture with the uniform distribution (`mixture`).
-
-    Attributes:
-        initial_epsilon: Share of the uniform distribution at the start.
-        final_epsilon: Share of it at the end of its reduction.
-        epsilon_fraction: Part of the training in which it is reduced linearly.
-    """
-
-    initial_epsilon: float = 1.0
-    final_epsilon: float = 0.0
-    epsilon_fraction: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        super().__post_init__()
-        _check_range("algorithm", self, initial_epsilon=(0, 1), final_epsilon=(0, 1), epsilon_fraction=(0, 1))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PPOConfig(AlgorithmConfig):
-    """Configures proximal policy optimisation.
-
-    Attributes:
-        batch_size: Samples of a minibatch.
-        n_epochs: Times that each sample is used.
-        clip_range: How far the probability ratio may leave 1.
-        target_kl: Divergence from the old policy at which an update stops; ``None`` for never.
-    """
-
-    batch_size: int = 1024
-    n_epochs: int = 10
-    clip_range: float = 0.2
-    target_kl: float | None = None
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        super().__post_init__()
-        _check_range("algorithm", self, batch_size=(2, None), n_epochs=(1, None), clip_range=(0, None))
-        if self.steps_per_update % self.batch_size:
-            raise ConfigError(
-                f"algorithm.batch_size is {self.batch_size}: it must divide num_envs * n_steps, "
-                f"{self.num_envs} * {self.n_steps} = {self.steps_per_update}"
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaskablePPOConfig(PPOConfig):
-    """Configures PPO that only draws actions which do what they say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +60,7 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         """Checks the ranges."""
         least = {"episodes": (1, None), "interim_episodes": (1, None), "seed": (0, None), "interval": (1, None)}
-        _check_range("evaluation", self, **least)
+        check_range("evaluation", self, **least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +77,7 @@ class CheckpointConfig:
 
     def __post_init__(self) -> None:
         """Checks the ranges."""
-        _check_range("checkpoints", self, interval=(1, None), keep=(1, None))
+        check_range("checkpoints", self, interval=(1, None), keep=(1, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,8 +104,8 @@ class LoggerConfig:
 
     def __post_init__(self) -> None:
         """Checks interval and mode."""
-        _check_range("logger", self, interval=(1, None))
-        _check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
+        check_range("logger", self, interval=(1, None))
+        check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,7 +146,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Checks what belongs to no group."""
-        _check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
+        check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
 
@@ -349,7 +177,7 @@ class HeuristicsConfig:
 
     def __post_init__(self) -> None:
         """Checks the ranges."""
-        _check_range("", self, episodes=(1, None), seed=(0, None))
+        check_range("", self, episodes=(1, None), seed=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,18 +195,3 @@ class EvaluateConfig(HeuristicsConfig):
         super().__post_init__()
         if not self.model:
             raise ConfigError("model is empty: name at least one model file, such as model=[runs/first/model.zip]")
-
-
-def _check_range(group: str, config: object, **ranges: tuple[float | None, float | None]) -> None:
-    """Refuses numbers outside their ranges, ends included."""
-    for name, (least, most) in ranges.items():
-        value = getattr(config, name)
-        if (least is not None and not value >= least) or (most is not None and not value <= most):
-            allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
-            raise ConfigError(f"{group + '.' if group else ''}{name} is {value}: it must be {allowed}")
-
-
-def _check_member(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuses a word that is none of those allowed."""
-    if value not in allowed:
-        raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")

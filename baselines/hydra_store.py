@@ -15,18 +15,18 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.hydra_schemas import (
+from flowsched_gym.baselines.algorithm_schemas import (
     A2CConfig,
-    EvaluateConfig,
-    FlatConfig,
-    HeuristicsConfig,
-    LoggerConfig,
+    DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
-    SetwiseConfig,
+    ReinforceConfig,
+    SACConfig,
+    TD3Config,
     ThesisA2CConfig,
-    TrainConfig,
 )
+from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, HeuristicsConfig, LoggerConfig, TrainConfig
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, SetwiseConfig
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
 from flowsched_gym.systems.spec import EnvironmentSpec
@@ -44,12 +44,16 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
         "heuristics_schema": HeuristicsConfig,
         "evaluate_schema": EvaluateConfig,
     },
-    "policy": {"flat_schema": FlatConfig, "setwise_schema": SetwiseConfig},
+    "policy": {"auto_schema": AutoConfig, "flat_schema": FlatConfig, "setwise_schema": SetwiseConfig},
     "algorithm": {
         "a2c_schema": A2CConfig,
         "a2c_thesis_schema": ThesisA2CConfig,
-        "ppo_schema": PPOConfig,
+        "ddpg_schema": DDPGConfig,
         "maskable_ppo_schema": MaskablePPOConfig,
+        "ppo_schema": PPOConfig,
+        "reinforce_schema": ReinforceConfig,
+        "sac_schema": SACConfig,
+        "td3_schema": TD3Config,
     },
     "logger": {"logger_schema": LoggerConfig},
 }

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import CallbackList
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from flowsched_gym import __version__
+from flowsched_gym.baselines.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.algorithms import algorithm_class, build_model
 from flowsched_gym.baselines.callbacks import (
     Checkpoints,
@@ -50,6 +51,8 @@ from flowsched_gym.baselines.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.hydra_store import environment_arguments
 from flowsched_gym.baselines.interim import InterimComparison
 from flowsched_gym.baselines.loggers import WandbCurves, make_logger
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.starting import first_action, start_at, start_with_std
 from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
@@ -190,13 +193,14 @@ def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]
     )
 
 
-def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[OnPolicyAlgorithm, Checkpoint | None]:
+def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm, Checkpoint | None]:
     """Makes the model, or loads it from the last checkpoint."""
     newest = latest_checkpoint(folder / CHECKPOINTS_FOLDER) if config.resume else None
     if newest is None:
         if config.resume:
             LOGGER.info("no checkpoint in %s: the training begins anew", folder / CHECKPOINTS_FOLDER)
         model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
+        _start(model, config)
         # Making a model seeds the environments by the seeds of the run, which are for evaluation.
         envs.seed(training_seed(config.seed))
         return model, None
@@ -205,9 +209,22 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[OnPolicyAlgori
     return model, state
 
 
+def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
+    """Has a new model begin as the settings of its network say.
+
+    Raises:
+        ConfigError: The start is none of the environment's actions.
+    """
+    policy = config.policy
+    if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
+        start_at(model, first_action(policy.start, *environment_arguments(config.env)))
+    if isinstance(policy, FlatConfig) and policy.start_std is not None:
+        start_with_std(model, policy.start_std)
+
+
 def _learn(
     config: TrainConfig,
-    model: OnPolicyAlgorithm,
+    model: BaseAlgorithm,
     comparison: InterimComparison,
     folder: Path,
     resumed: Checkpoint | None,
@@ -225,9 +242,8 @@ def _learn(
     left = config.total_timesteps - model.num_timesteps
     if left <= 0:
         return
-    callbacks = CallbackList(
-        [Schedules(config.algorithm), comparisons, Curves(config.logger.interval), checkpoints, bar]
-    )
+    schedules = [Schedules(config.algorithm)] if isinstance(config.algorithm, RolloutConfig) else []
+    callbacks = CallbackList([*schedules, comparisons, Curves(config.logger.interval), checkpoints, bar])
     try:
         with interruption.watched(), logging_redirect_tqdm():
             model.learn(left, callback=callbacks, log_interval=NEVER, reset_num_timesteps=resumed is None)
@@ -237,7 +253,7 @@ def _learn(
 
 
 def _save_model(
-    model: OnPolicyAlgorithm, folder: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
+    model: BaseAlgorithm, folder: Path, *, env_id: str, kwargs: Mapping[str, Any], config: TrainConfig
 ) -> None:
     """Writes the model, and beside it what it was trained for; each whole or not at all."""
     sidecar = {

@@ -12,48 +12,76 @@ from omegaconf import OmegaConf
 from flowsched_gym.baselines.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.hydra_store import read_config, register_schemas
 
-__all__ = ["SMALL", "compose_training", "weights_of"]
+__all__ = ["NUMBERS", "SMALL", "compose_training", "compose_training_by_numbers", "weights_of"]
 
-SMALL: Final = (
+COMMON: Final = (
     "run_name=small",
-    "workload.bursts=4",
-    "env.k=3",
-    "env.f=4",
     "algorithm.num_envs=4",
-    "algorithm.n_steps=16",
-    "policy=flat",
-    "policy.separate=[8]",
     "total_timesteps=640",
     "evaluation.episodes=2",
     "evaluation.interim_episodes=1",
     "evaluation.interval=256",
-    "evaluation.baselines=[edf]",
     "evaluation.bound=false",
     "checkpoints.interval=200",
     "logger.interval=100",
     "logger.tensorboard=false",
     "progress_bar=false",
 )
+SMALL: Final = (
+    *COMMON,
+    "workload.bursts=4",
+    "env.k=3",
+    "env.f=4",
+    "algorithm.n_steps=16",
+    "evaluation.baselines=[edf]",
+)
+"""What all trainings on Artemis have."""
 BATCHES: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
 """What only PPO has."""
+NETWORK: Final = ("policy=flat", "policy.separate=[8]")
+NUMBERS: Final = (
+    *COMMON,
+    "env=auto_thresholds",
+    "env.hosts=4",
+    "env.period_flows=20",
+    "workload=auto-web-search",
+    "workload.flows=200",
+    "evaluation.metric=mean_fct",
+    "evaluation.baselines=[mismatched]",
+)
+"""What all trainings have whose actions are numbers."""
 
 
 def compose_training(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    """Composes a small training, as an object and as plain values."""
+    """Composes a small training on Artemis, as an object and as plain values."""
+    return _composed(*SMALL, *overrides)
+
+
+def compose_training_by_numbers(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes a small training of thresholds, as an object and as plain values."""
+    return _composed(*NUMBERS, *overrides)
+
+
+def _composed(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes a training, with a small network and small batches where the overrides choose none."""
     register_schemas()
-    batches = () if any("a2c" in override for override in overrides) else BATCHES
+    algorithm = next((override for override in overrides if override.startswith("algorithm=")), "algorithm=ppo")
+    batches = BATCHES if algorithm.endswith("ppo") else ()
+    network = () if any(override.startswith("policy=") for override in overrides) else NETWORK
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        composed = compose("train", overrides=[*SMALL, *batches, *overrides])
+        composed = compose("train", overrides=[*network, *batches, *overrides])
     content: Any = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
     config: TrainConfig = read_config(composed)
     return config, content
 
 
 def weights_of(model: Path) -> dict[str, torch.Tensor]:
-    """Reads the weights and the state of the optimiser from a model file."""
+    """Reads the weights and the states of the optimisers from a model file."""
+    tensors: dict[str, torch.Tensor] = {}
     with zipfile.ZipFile(model) as archive:
-        tensors: dict[str, torch.Tensor] = torch.load(io.BytesIO(archive.read("policy.pth")))
-        optimiser = torch.load(io.BytesIO(archive.read("policy.optimizer.pth")))
-    for row, state in optimiser["state"].items():
-        tensors |= {f"optimiser.{row}.{name}": torch.as_tensor(value) for name, value in state.items()}
+        tensors |= torch.load(io.BytesIO(archive.read("policy.pth")))
+        for file in [name for name in archive.namelist() if name.endswith("optimizer.pth")]:
+            optimiser = torch.load(io.BytesIO(archive.read(file)))
+            for row, state in optimiser["state"].items():
+                tensors |= {f"{file}.{row}.{name}": torch.as_tensor(value) for name, value in state.items()}
     return tensors

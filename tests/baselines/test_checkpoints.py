@@ -61,12 +61,13 @@ def test_the_newest_of_several_is_the_latest_and_older_ones_go(model, tmp_path) 
 
 def test_generators_go_on_where_they_were(model, tmp_path) -> None:
     path = save(model, tmp_path)
-    expected = (np.random.random(), torch.rand(1).item())  # noqa: NPY002 - the generator that SB3 uses
+    expected = (np.random.random(), torch.rand(1).item(), model.action_space.sample())  # noqa: NPY002 - SB3 uses it
 
-    _, state = load_checkpoint(path, A2C, environments())
-    restore_generators(state)
+    again, state = load_checkpoint(path, A2C, environments())
+    restore_generators(state, again)
 
-    assert (np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
+    found = (np.random.random(), torch.rand(1).item(), again.action_space.sample())  # noqa: NPY002 - the same
+    assert found == expected
 
 
 def test_a_kill_while_writing_leaves_the_one_before(model, tmp_path, monkeypatch) -> None:

@@ -17,7 +17,7 @@ from flowsched_gym.baselines.trainer import train
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.sb3 import load_policy
-from tests.baselines.small_training import compose_training, weights_of
+from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of
 
 
 def run(folder: Path, *overrides: str) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, 
         assert_same_weights(finished, tmp_path / "other")
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo", "a2c", "a2c_thesis"])
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo", "a2c", "a2c_thesis", "reinforce"])
 def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, tmp_path, monkeypatch) -> None:
     choice = f"algorithm={algorithm}"
     run(tmp_path / "whole", choice)
@@ -111,6 +111,33 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, t
     assert not (tmp_path / "stopped" / "model.zip").exists()
 
     run(tmp_path / "stopped", choice, "resume=true")
+
+    assert stopped_at is not None
+    assert int(stopped_at.name) == 256
+    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
+    assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
+
+
+@pytest.mark.parametrize("algorithm", ["ddpg", "td3", "sac"])
+def test_a_run_with_a_memory_that_is_stopped_and_resumed_ends_as_one_that_was_not(
+    algorithm, tmp_path, monkeypatch
+) -> None:
+    # The memory is full before the end, and actions are still drawn uniformly when the run is stopped.
+    settings = (
+        f"algorithm={algorithm}",
+        *("algorithm.train_freq=4", "algorithm.gradient_steps=2", "algorithm.batch_size=16"),
+        *("algorithm.buffer_size=400", "algorithm.learning_starts=300"),
+    )
+    for name in ("whole", "stopped"):
+        (tmp_path / name).mkdir()
+    train(*compose_training_by_numbers(*settings), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 256)
+        with pytest.raises(TrainingInterrupted):
+            train(*compose_training_by_numbers(*settings), tmp_path / "stopped")
+    stopped_at = latest_checkpoint(tmp_path / "stopped" / "checkpoints")
+
+    train(*compose_training_by_numbers(*settings, "resume=true"), tmp_path / "stopped")
 
     assert stopped_at is not None
     assert int(stopped_at.name) == 256

@@ -9,17 +9,18 @@ from hydra import compose, initialize_config_module
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.hydra_schemas import (
+from flowsched_gym.baselines.algorithm_schemas import (
     A2CConfig,
-    EvaluateConfig,
-    FlatConfig,
+    AlgorithmConfig,
+    DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
-    SetwiseConfig,
+    ReinforceConfig,
+    SACConfig,
+    TD3Config,
     ThesisA2CConfig,
-    TrainConfig,
-    Vectorization,
 )
+from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, TrainConfig, Vectorization
 from flowsched_gym.baselines.hydra_store import (
     environment_arguments,
     environment_schema,
@@ -27,6 +28,7 @@ from flowsched_gym.baselines.hydra_store import (
     register_schemas,
     schema_name,
 )
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PolicyConfig, SetwiseConfig
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.metrics import METRIC_NAMES
 from flowsched_gym.registration import SYSTEMS, load_target, policy_specs
@@ -85,12 +87,29 @@ def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_de
 
 @pytest.mark.parametrize("algorithm", options("algorithm"))
 @pytest.mark.parametrize("policy", options("policy"))
-def test_every_algorithm_goes_with_every_network(algorithm, policy) -> None:
+def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, policy) -> None:
     config = composed(f"algorithm={algorithm}", f"policy={policy}")
 
-    expected = {"a2c": A2CConfig, "a2c_thesis": ThesisA2CConfig, "maskable_ppo": MaskablePPOConfig, "ppo": PPOConfig}
-    assert type(config.algorithm) is expected[algorithm]
-    assert isinstance(config.policy, SetwiseConfig if policy == "setwise" else FlatConfig)
+    algorithms: dict[str, type[AlgorithmConfig]] = {
+        "a2c": A2CConfig,
+        "a2c_thesis": ThesisA2CConfig,
+        "ddpg": DDPGConfig,
+        "ddpg_auto": DDPGConfig,
+        "maskable_ppo": MaskablePPOConfig,
+        "ppo": PPOConfig,
+        "reinforce": ReinforceConfig,
+        "sac": SACConfig,
+        "td3": TD3Config,
+    }
+    policies: dict[str, type[PolicyConfig]] = {"auto": AutoConfig, "setwise": SetwiseConfig}
+    assert type(config.algorithm) is algorithms[algorithm]
+    assert type(config.policy) is policies.get(policy, FlatConfig)
+
+
+@pytest.mark.parametrize("setting", ["n_steps=8", "gae_lambda=0.9", "vf_coef=1", "max_grad_norm=1"])
+def test_an_algorithm_with_a_memory_knows_nothing_of_rollouts(setting) -> None:
+    with pytest.raises(ConfigCompositionException, match="Could not override"):
+        composed("algorithm=ddpg", f"algorithm.{setting}")
 
 
 def test_the_thesis_is_configured_as_it_says() -> None:
@@ -186,6 +205,26 @@ def test_a_value_out_of_its_range_is_one_clear_line(override, message) -> None:
         composed(override)
 
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "policy", "override", "message"),
+    [
+        ("sac", "flat", "algorithm.ent_coef=much", r"ent_coef is 'much'.*auto"),
+        ("sac", "flat", "algorithm.tau=2", r"algorithm\.tau is 2.*\[0, 1\]"),
+        ("ddpg", "flat", "algorithm.buffer_size=4", r"buffer_size is 4.*>= 16"),
+        ("ddpg", "flat", "algorithm.action_sigma=-1", r"action_sigma is -1"),
+        ("td3", "flat", "algorithm.policy_delay=0", r"policy_delay is 0"),
+        ("reinforce", "flat", "algorithm.baseline_rate=1.5", r"baseline_rate is 1\.5"),
+        ("ppo", "flat", "policy.start=3", r"policy\.start is 3.*name of a heuristic"),
+        ("ppo", "flat", "policy.start_std=0", r"policy\.start_std is 0.*> 0"),
+        ("ddpg", "auto", "policy.critic=[]", r"policy\.critic is \[\]"),
+        ("ddpg", "auto", "policy.actor=[0]", r"policy\.actor is \[0\]"),
+    ],
+)
+def test_a_value_of_an_algorithm_or_a_network_out_of_its_range_is_named(algorithm, policy, override, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        composed(f"algorithm={algorithm}", f"policy={policy}", override)
 
 
 def test_to_resume_and_to_overwrite_exclude_each_other() -> None:

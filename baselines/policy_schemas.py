@@ -1,0 +1,100 @@
+"""Declares what may be said of policy networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flowsched_gym.baselines.schema_checks import check_member, check_range
+from flowsched_gym.errors import ConfigError
+
+__all__ = ["AutoConfig", "FlatConfig", "PolicyConfig", "SetwiseConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig:
+    """Is the parent of the settings of a policy network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatConfig(PolicyConfig):
+    """Configures perceptrons on the whole observation.
+
+    Attributes:
+        shared: Widths of the hidden layers that actor and critic share.
+        separate: Widths of the hidden layers that each of them has behind these.
+        activation: ``tanh`` or ``relu``.
+        start: Action that training starts with, for actions of numbers: the numbers, or the name of a heuristic whose
+            first action it is; ``None`` for what a new network does.
+        start_std: Standard deviation of the actions drawn at the start, for actions of numbers, before they are
+            squashed, if they are; ``None`` for what a new network has.
+    """
+
+    shared: list[int] = field(default_factory=list)
+    separate: list[int] = field(default_factory=lambda: [128, 128])
+    activation: str = "tanh"
+    start: Any = None
+    start_std: float | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the widths and the start."""
+        _check_widths(self, "shared", "separate")
+        check_member("policy.activation", self.activation, ("tanh", "relu"))
+        _check_start(self.start)
+        if self.start_std is not None and not self.start_std > 0:
+            raise ConfigError(f"policy.start_std is {self.start_std}: it must be > 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetwiseConfig(PolicyConfig):
+    """Configures one network that all slots share (`setwise`).
+
+    Attributes:
+        width: Width of all layers.
+        num_blocks: Rounds in which each slot reads a summary of all.
+    """
+
+    width: int = 32
+    num_blocks: int = 1
+
+    def __post_init__(self) -> None:
+        """Checks the sizes."""
+        check_range("policy", self, width=(1, None), num_blocks=(0, None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoConfig(PolicyConfig):
+    """Configures AuTO's networks of the thresholds' agent (`auto_networks`), for DDPG and TD3.
+
+    Attributes:
+        actor: Widths of the actor's hidden layers.
+        critic: Widths of the critic's hidden layers; the action is joined before the last one.
+        start: As for perceptrons.
+    """
+
+    actor: list[int] = field(default_factory=lambda: [600, 600])
+    critic: list[int] = field(default_factory=lambda: [600, 600, 600])
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        """Checks the widths and the start."""
+        _check_widths(self, "actor", "critic")
+        if not self.critic:
+            raise ConfigError("policy.critic is []: the action is joined before the last layer, so there must be one")
+        _check_start(self.start)
+
+
+def _check_widths(config: object, *names: str) -> None:
+    """Refuses layers without neurons."""
+    for name in names:
+        widths = getattr(config, name)
+        if any(width < 1 for width in widths):
+            raise ConfigError(f"policy.{name} is {list(widths)}: widths must be >= 1")
+
+
+def _check_start(start: object) -> None:
+    """Refuses what is neither numbers nor a name."""
+    numbers = isinstance(start, Sequence) and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in start
+    )
+    if not (start is None or isinstance(start, str) or (numbers and start)):
+        raise ConfigError(f"policy.start is {start!r}: it must be numbers, the name of a heuristic, or null")

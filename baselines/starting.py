@@ -1,0 +1,100 @@
+"""Has a new policy begin with a given action, whatever it sees, so that training starts from there."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.preprocessing import get_action_dim
+from stable_baselines3.sac.policies import SACPolicy
+from stable_baselines3.td3.policies import TD3Policy
+from torch import nn
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import make_environment, resolve_policy
+from flowsched_gym.registration import heuristic_arguments
+
+__all__ = ["first_action", "start_at", "start_with_std"]
+
+GAIN: Final = 0.01
+"""Gain of the last layer, as Stable-Baselines3 gives that of PPO's actor: observations hardly change the action."""
+NEAREST: Final = 0.99
+"""Largest action that a squashed output starts at: at 1 its gradient is zero."""
+
+
+def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, Any]) -> npt.NDArray[np.float32]:
+    """Returns the action that ``policy.start`` means.
+
+    Args:
+        start: Numbers, or the name of a heuristic, which is asked at the beginning of an episode.
+        env_id: Id of the environment.
+        kwargs: Its arguments.
+
+    Raises:
+        ConfigError: Actions of the environment are no numbers, or these are none of its actions, or there is no such
+            heuristic.
+    """
+    named = isinstance(start, str)
+    env = make_environment(env_id, heuristic_arguments(env_id, kwargs) if named else kwargs)
+    try:
+        space = env.action_space
+        if not isinstance(space, spaces.Box):
+            raise ConfigError(f"policy.start is {start!r}: actions of {env_id} are {space}, not numbers")
+        if isinstance(start, str):
+            heuristic = resolve_policy(start, env, seed=0)
+            action = np.asarray(heuristic.predict(env.reset(seed=0)[0], deterministic=True)[0], dtype=np.float32)
+        else:
+            action = np.array(start, dtype=np.float32)
+        if not space.contains(action):
+            count, low, high = math.prod(space.shape), space.low.min(), space.high.max()
+            raise ConfigError(f"policy.start is {start!r}: it must be {count} numbers in [{low:g}, {high:g}]")
+        return action
+    finally:
+        env.close()
+
+
+def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
+    """Has a new model of PPO, A2C, DDPG, TD3 or SAC begin with an action.
+
+    Args:
+        model: The model; its actions are a box.
+        action: The action; where outputs are squashed, 0.99 stands for all that is nearer to the end of the range.
+    """
+    policy: Any = model.policy
+    if isinstance(policy, ActorCriticPolicy):
+        _answer(policy.action_net, action)
+        return
+    assert isinstance(policy, (TD3Policy, SACPolicy))
+    squashed = np.arctanh(np.clip(policy.scale_action(action), -NEAREST, NEAREST))
+    if isinstance(policy, SACPolicy):
+        _answer(policy.actor.mu, squashed)
+        return
+    _answer([part for part in policy.actor.mu if isinstance(part, nn.Linear)][-1], squashed)
+    policy.actor_target.load_state_dict(policy.actor.state_dict())
+
+
+def start_with_std(model: BaseAlgorithm, std: float) -> None:
+    """Has a new model of PPO, A2C or SAC draw actions with a standard deviation, before they are squashed, if they are.
+
+    Args:
+        model: The model; its actions are a box.
+        std: The standard deviation, > 0.
+    """
+    policy: Any = model.policy
+    if isinstance(policy, SACPolicy):
+        _answer(policy.actor.log_std, np.full(get_action_dim(policy.action_space), math.log(std)))
+    else:
+        with torch.no_grad():
+            policy.log_std.fill_(math.log(std))
+
+
+def _answer(layer: Any, output: npt.NDArray[np.floating]) -> None:
+    """Has a linear layer answer with nearly this output, whatever it reads."""
+    nn.init.orthogonal_(layer.weight, GAIN)
+    with torch.no_grad():
+        layer.bias.copy_(torch.as_tensor(output.ravel()))
