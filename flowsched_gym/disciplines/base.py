@@ -19,6 +19,7 @@ IntArray = npt.NDArray[np.int64]
 Records = npt.NDArray[Any]
 
 NO_FLOATS = np.zeros(0)
+NO_MARKS = np.zeros((0, 2), dtype=np.int64)
 NO_TABLE = np.zeros((0, 0))
 NO_INTEGERS = np.zeros(0, dtype=np.int64)
 NO_STALE_LINKS = np.zeros(0, dtype=STALE_LINK)
@@ -65,7 +66,7 @@ class DisciplineArrays(NamedTuple):
         entered: Time in s at which each flow entered its level, (num_flows,).
         group: Group of hosts of each flow's source, (num_flows,).
         pinned: Level at which a flow is held, -1 for none, (num_flows,).
-        mark: Links of each flow's path in bits, (num_flows,).
+        mark: Links of each flow's path in bits, (num_flows, 2).
         table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
         front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
@@ -87,7 +88,7 @@ class DisciplineArrays(NamedTuple):
     entered: FloatArray = NO_FLOATS
     group: IntArray = NO_INTEGERS
     pinned: IntArray = NO_INTEGERS
-    mark: IntArray = NO_INTEGERS
+    mark: IntArray = NO_MARKS
     table: FloatArray = NO_TABLE
     held: FloatArray = NO_FLOATS
     front: IntArray = NO_INTEGERS

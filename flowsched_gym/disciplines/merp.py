@@ -76,7 +76,7 @@ class Merp(BaseDiscipline):
         always = self.data_share < 1
         self._virtual_deadline = np.zeros(len(state.size))
         self._on_link = np.zeros((len(state.size), longest_path(network)))
-        self._mark = np.zeros(len(state.size), dtype=np.int64)
+        self._mark = np.zeros((len(state.size), 2), dtype=np.int64)
         self._standing = np.zeros(len(state.size), dtype=np.int64)
         self._settings = np.array([*self._gaps, float(always)])
         self._held = np.zeros(num_networks)

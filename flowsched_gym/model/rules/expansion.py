@@ -32,7 +32,7 @@ MANY: Final = 128
 """Flows of a link from which on a tournament finds their order sooner than comparing all."""
 
 MARKS: Final = 62
-"""Bits by which links are told apart at a glance."""
+"""Bits of each of two words by which links are told apart at a glance."""
 
 STALE_LINK: Final = np.dtype([("first", "i8"), ("stale", "i8")])
 """First of the members of a link that is ordered anew, ``IN_ORDER`` before and after; and the links that are."""
@@ -89,7 +89,7 @@ def serve_by_virtual_deadline(
         virtual_deadline: Effective virtual deadlines in s, ``UNKNOWN`` for a flow that is new or has a new path; kept
             from event to event.
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
-        mark: Links of each flow's path in bits, told apart by ``MARKS`` bits; kept likewise.
+        mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2); kept likewise.
         standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap; kept from event to event.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event.
@@ -101,14 +101,14 @@ def serve_by_virtual_deadline(
     """
     always = settings[2] > 0.0
     num_stale = 0
-    mark_of_stale = 0
+    low, high = 0, 0
     for place in range(count):
         row = live[place]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
-            mark[row] = _mark(path[row], path_start, path_links)
+            _mark(mark[row], path[row], path_start, path_links)
         if is_unknown or always:
-            mark_of_stale |= mark[row]
+            low, high = low | mark[row, 0], high | mark[row, 1]
             for step in range(path_start[path[row]], path_start[path[row] + 1]):
                 link = path_links[step]
                 if links["first"][link] == IN_ORDER:
@@ -130,7 +130,8 @@ def serve_by_virtual_deadline(
             virtual_deadline,
             on_link,
             mark,
-            mark_of_stale,
+            low,
+            high,
             links,
             num_stale,
             members,
@@ -144,12 +145,12 @@ def serve_by_virtual_deadline(
 
 
 @rule
-def _mark(path: int, path_start: IntArray, path_links: IntArray) -> int:
-    """Marks the links of a path in bits: two paths without a common bit have no common link."""
-    mark = 0
+def _mark(mark: IntArray, path: int, path_start: IntArray, path_links: IntArray) -> None:
+    """Marks the links of a path in the bits of two words: paths without a common bit have no common link."""
+    mark[0] = mark[1] = 0
     for step in range(path_start[path], path_start[path + 1]):
-        mark |= 1 << np.int64(path_links[step] % MARKS)
-    return mark
+        bit = np.int64(path_links[step] % (2 * MARKS))
+        mark[bit // MARKS] |= np.int64(1) << bit % MARKS
 
 
 @rule
@@ -251,18 +252,22 @@ def _order_links(
     virtual_deadline: FloatArray,
     on_link: FloatArray,
     mark: IntArray,
-    mark_of_stale: int,
+    low: int,
+    high: int,
     links: Records,
     num_stale: int,
     members: Records,
     matches: Records,
 ) -> None:
-    """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one."""
+    """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one.
+
+    ``low`` and ``high`` hold the marks of the flows that made links stale.
+    """
     first, stale = links["first"], links["stale"]
     num_members = 0
     for place in range(count - 1, -1, -1):
         row = live[place]
-        if mark[row] & mark_of_stale == 0:
+        if mark[row, 0] & low == 0 and mark[row, 1] & high == 0:
             continue
         begin = path_start[path[row]]
         for step in range(begin, path_start[path[row] + 1]):
