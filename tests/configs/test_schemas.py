@@ -97,6 +97,7 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
         "ddpg_auto": DDPGConfig,
         "maskable_ppo": MaskablePPOConfig,
         "ppo": PPOConfig,
+        "ppo_auto": PPOConfig,
         "reinforce": ReinforceConfig,
         "sac": SACConfig,
         "td3": TD3Config,
@@ -155,6 +156,15 @@ def test_every_experiment_composes(file) -> None:
     assert isinstance(config, TrainConfig)
     assert set(config.evaluation.baselines) <= set(policy_specs(env_id))
     assert config.evaluation.metric in METRIC_NAMES
+
+
+@pytest.mark.parametrize("choice", [("ddpg_auto", "auto"), ("sac", "thresholds"), ("td3", "flat")])
+def test_the_thresholds_are_learned_by_other_algorithms_too(choice) -> None:
+    algorithm, policy = choice
+
+    config = composed("experiment=auto_thresholds_clusters", f"algorithm={algorithm}", f"policy={policy}", own=())
+
+    assert (config.algorithm.gamma, config.policy.start, config.env.clusters) == (0.0, "mismatched", 4)
 
 
 @pytest.mark.parametrize(

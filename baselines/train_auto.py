@@ -1,0 +1,246 @@
+"""Trains both agents of AuTO side by side in one simulation: DDPG sets thresholds, REINFORCE steers long flows.
+
+The environment is that of the long flows. Whenever so many flows have finished, the thresholds' agent is asked beside
+it, before the next long flow is steered, and learns from what its last thresholds have brought. Which flows are long
+remains what the environment says, whatever the last threshold. Thresholds start at the best ones for the wrong sizes::
+
+    python -m flowsched_gym.baselines.train_auto --decisions 20000 --folder runs/auto
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import torch
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from flowsched_gym.baselines.algorithm_schemas import DDPGConfig, ReinforceConfig
+from flowsched_gym.baselines.algorithms import build_model
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.starting import first_action, start_at
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.integrations.sb3 import make_sb3_vec_env
+from flowsched_gym.policies import Policy
+from flowsched_gym.registration import make_policy
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
+from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+
+__all__ = ["Options", "ThresholdsBeside", "ThresholdsLearner", "main", "play", "train"]
+
+LONG_FLOWS: Final = "flowsched_gym:flowsched/AuTOLongFlows-v0"
+THRESHOLDS: Final = "flowsched_gym:flowsched/AuTOThresholds-v0"
+PATHS: Final = 3
+"""Links of each server, which one link of the thresholds' environment stands for (AuTO, section 6)."""
+EVALUATION_SEED: Final = 10_000
+TRAINING_SEED: Final = 2**32
+"""Seeds of training begin here, far from those of evaluations."""
+START: Final = "mismatched"
+
+Actions = npt.NDArray[np.float32]
+Observations = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Holds the options of the command line, with their defaults."""
+
+    workload: str = "auto-web-search"
+    hosts: int = 32
+    flows: int = 3000
+    period_flows: int = 200
+    decisions: int = 20_000
+    seed: int = 0
+    episodes: int = 5
+    folder: str = "runs/auto"
+
+
+class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
+    """Asks an agent of thresholds now and then, in an environment of long flows.
+
+    Args:
+        env: ``AuTOLongFlows-v0``.
+        config: What the agent sees, sets and is paid, and after how many flows it is asked.
+        choose: Returns an action for an observation; it is asked at time 0 and after each period.
+        learn: Takes observation, action, reward, next observation and whether the episode has ended; ``None`` where
+            nobody learns.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        config: AuTOThresholdsConfig,
+        choose: Callable[[Observations], Actions],
+        learn: Callable[[Observations, Actions, float, Observations, bool], None] | None = None,
+    ) -> None:
+        """Keeps the agent."""
+        super().__init__(env)
+        long_flows: Any = env.unwrapped
+        self._config, self._choose, self._learn = config, choose, learn
+        self._control = ThresholdsControl(config, np.array([long_flows.config.thresholds]))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode, with the agent's first thresholds."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._memory = np.zeros(self._control.memory_size)
+        self._told, self._begun_at = 0, 0.0
+        self._set(self._view())
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Steers the long flows, and asks for thresholds when it is time."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        view, ended = self._view(), terminated or truncated
+        if ended or len(view.finished) >= (self._config.period_flows or 0):
+            paid, _ = self._control.pay(view, self._memory)
+            if self._learn is not None:
+                shown = self._control.observe(view, self._memory)
+                self._learn(self._shown, self._action, paid, shown, terminated)
+            if not ended:
+                self._set(view)
+        return observation, reward, terminated, truncated, info
+
+    def _view(self) -> NetworkView:
+        """Views the network, with what has happened since the agent was asked."""
+        env: Any = self.env.unwrapped
+        view: NetworkView = env.view()
+        return replace(view, told=self._told, begun_at=self._begun_at)
+
+    def _set(self, view: NetworkView) -> None:
+        """Asks for thresholds and sets them."""
+        self._shown = self._control.observe(view, self._memory)
+        self._action = self._choose(self._shown)
+        self._control.act(view, self._memory, self._control.check(self._action))
+        self._told, self._begun_at = len(view.delivered), view.now
+
+
+class ThresholdsLearner:
+    """Learns thresholds by DDPG with AuTO's networks, from one transition after the other.
+
+    Args:
+        config: The thresholds' part of the environment.
+        seed: Seed of weights and noise.
+
+    Attributes:
+        model: The model.
+    """
+
+    def __init__(self, config: AuTOThresholdsConfig, *, seed: int) -> None:
+        """Makes the model."""
+        self._settings = DDPGConfig(name="ddpg", num_envs=1, learning_rate=1e-4, gamma=0.0, batch_size=64)
+        envs = make_sb3_vec_env(THRESHOLDS, 1, workload=config.workload, hosts=config.hosts)
+        self.model: Any = build_model(self._settings, AutoConfig(), envs, seed=seed)
+        self.model.set_logger(configure(format_strings=[]))
+        start_at(self.model, first_action(START, THRESHOLDS, {"workload": config.workload}))
+
+    def explore(self, observation: Observations) -> Actions:
+        """Returns the action for an observation, with noise."""
+        noisy = self.model.predict(observation)[0] + self.model.action_noise()
+        action: Actions = np.clip(noisy, -1.0, 1.0).astype(np.float32)
+        return action
+
+    def act(self, observation: Observations) -> Actions:
+        """Returns the action for an observation."""
+        action: Actions = self.model.predict(observation)[0]
+        return action
+
+    def learn(
+        self, observation: Observations, action: Actions, reward: float, after: Observations, ended: bool
+    ) -> None:
+        """Remembers a transition, and makes as many updates as the settings say."""
+        one: Any = (observation[None], after[None], action[None], np.array([reward]), np.array([ended]), [{}])
+        self.model.replay_buffer.add(*one)
+        self.model.train(self._settings.gradient_steps, self._settings.batch_size)
+
+
+def train(options: Options) -> dict[str, float]:
+    """Trains both agents, keeps their models, and compares them.
+
+    Args:
+        options: What to train on, and how long.
+
+    Returns:
+        Mean completion time of all flows in s, by who steers the long flows and who sets thresholds.
+
+    Raises:
+        ConfigError: An option is not allowed.
+    """
+    shared = {"workload": options.workload, "hosts": options.hosts}
+    config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {**shared, "flows": options.flows, "paths": PATHS, "reward": "slowdown_growth"}
+
+    def make(choose: Callable[[Observations], Actions], learn: Callable[..., None] | None = None) -> gym.Env[Any, Any]:
+        return ThresholdsBeside(gym.make(LONG_FLOWS, disable_env_checker=True, **arguments), config, choose, learn)
+
+    thresholds = ThresholdsLearner(config, seed=options.seed)
+    envs = DummyVecEnv([lambda: make(thresholds.explore, thresholds.learn)])
+    settings = ReinforceConfig(
+        name="reinforce", num_envs=1, n_steps=256, learning_rate=1e-3, gamma=0.9, baseline_column="source"
+    )
+    long_flows: Any = build_model(settings, FlatConfig(separate=[300] * 10, activation="relu"), envs, seed=options.seed)
+    envs.seed(TRAINING_SEED + options.seed)
+    long_flows.learn(options.decisions)
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    thresholds.model.save(folder / "thresholds")
+    long_flows.save(folder / "long_flows")
+
+    fixed = {name: first_action(name, THRESHOLDS, {"workload": options.workload}) for name in (START, "qlas")}
+    choices: dict[str, Callable[[Observations], Actions]] = {
+        START: lambda _: fixed[START],
+        "qlas": lambda _: fixed["qlas"],
+        "learned": thresholds.act,
+    }
+    results = {}
+    for name, choose in choices.items():
+        env = make(choose)
+        steering: dict[str, Policy] = {"ecmp": make_policy("ecmp", env), "learned": long_flows}
+        for steered, policy in steering.items():
+            results[f"{steered}, {name}"] = play(env, policy, episodes=options.episodes)
+    return results
+
+
+def play(env: gym.Env[Any, Any], policy: Policy, *, episodes: int) -> float:
+    """Plays episodes that training never sees, the same in every call.
+
+    Args:
+        env: The environment, with masks.
+        policy: Who steers the long flows.
+        episodes: How many.
+
+    Returns:
+        Mean completion time of all flows in s, averaged over the episodes.
+    """
+    means = []
+    for episode in range(episodes):
+        observation, info = env.reset(seed=EVALUATION_SEED + episode)
+        ended = False
+        while not ended:
+            action, _ = policy.predict(observation, deterministic=True)
+            observation, _, terminated, truncated, info = env.step(action)
+            ended = terminated or truncated
+        means.append(info["episode_metrics"]["mean_fct"])
+    return float(np.mean(means))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains and reports; without arguments, by those of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for field in fields(Options):
+        kind: Any = field.type
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default, help="%(default)s")
+    options = Options(**vars(parser.parse_args(arguments)))
+    # On networks this small a second thread gains nothing, and on a busy machine the two wait for each other.
+    torch.set_num_threads(1)
+    print(f"mean FCT over {options.episodes} episodes, by who steers long flows and who sets thresholds:")
+    for name, mean_fct in train(options).items():
+        print(f"{name:22} {mean_fct * 1e3:8.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
