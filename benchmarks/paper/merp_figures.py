@@ -55,58 +55,58 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
 
 def draw_rates(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 5 to 7: rate control on the tree."""
-    figure, rows = _panels(len(SIZES), len(RATE_PANELS), (13, 6))
+    figure, rows = panels(len(SIZES), len(RATE_PANELS), (13, 6))
     for row, (name, size) in zip(rows, SIZES.items(), strict=True):
         for axes, (title, metric, scale) in zip(row, RATE_PANELS, strict=True):
             _curves(axes, studies[name], list(STUDIES[name].schemes), metric, scale=scale)
-            _title(axes, f"{title}, {size}")
+            panel_title(axes, f"{title}, {size}")
             axes.set(xlabel="load", yscale="log")
             _plain_numbers(axes.yaxis, (1, 2, 5))
     rows[0][0].legend(fontsize=8)
-    _headline(figure, "Nine-host tree: MERP, pFabric and TCP in this model (MERP, Figures 5 to 7)")
+    headline(figure, "Nine-host tree: MERP, pFabric and TCP in this model (MERP, Figures 5 to 7)")
     return figure
 
 
 def draw_settings(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 8 and 9: alpha, and the detecting rate threshold as a gap."""
-    figure, ((left, right),) = _panels(1, 2, (10, 4))
+    figure, ((left, right),) = panels(1, 2, (10, 4))
     for axes, name, title in ((left, "alpha", "by alpha, tree"), (right, "theta", "by threshold, one link")):
         _curves(axes, studies[name], list(STUDIES[name].schemes), "p999_fct", scale=MS)
-        _title(axes, f"99.9th percentile FCT (ms) {title}")
+        panel_title(axes, f"99.9th percentile FCT (ms) {title}")
         axes.set(xlabel="load")
         axes.legend(fontsize=8)
-    _headline(figure, "MERP's settings, mean size 150 KB, in this model (MERP, Figures 8 and 9)")
+    headline(figure, "MERP's settings, mean size 150 KB, in this model (MERP, Figures 8 and 9)")
     return figure
 
 
 def draw_routes(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 10 and 11, and the failures: route control on the fat-tree."""
-    figure, ((times, slowdowns), (tail, failures)) = _panels(2, 2, (11, 8))
+    figure, ((times, slowdowns), (tail, failures)) = panels(2, 2, (11, 8))
     schemes = list(STUDIES["routes"].schemes)
     for axes, metric, scale, title in (
         (times, "mean_fct", MS, "mean FCT (ms)"),
         (slowdowns, "mean_slowdown", 1.0, "mean slowdown"),
     ):
         _curves(axes, studies["routes"], schemes, metric, scale=scale)
-        _title(axes, title)
+        panel_title(axes, title)
         axes.set(xlabel="load", yscale="log")
         _plain_numbers(axes.yaxis, (1, 2, 5))
     times.legend(fontsize=8)
     for name, found in studies["distribution"][MIDDLE].items():
         percentiles = [MS * np.mean(found[str(percent)]) for percent in PERCENTS]
         tail.plot(percentiles, 1 - np.array(PERCENTS) / 100, color=COLOURS[name])
-    _title(tail, f"share of flows that take longer, load {MIDDLE}")
+    panel_title(tail, f"share of flows that take longer, load {MIDDLE}")
     tail.set(xlabel="flow completion time (ms)", xscale="log", yscale="log")
     for axis in (tail.xaxis, tail.yaxis):
         _plain_numbers(axis, (1,))
     _curves(failures, studies["failures"], list(STUDIES["failures"].schemes), "mean_fct", scale=MS)
-    _title(failures, f"mean FCT (ms), load {MIDDLE}")
+    panel_title(failures, f"mean FCT (ms), load {MIDDLE}")
     failures.set(xlabel="failed cables of 16", xticks=range(len(studies["failures"])))
-    _headline(figure, "Fat-tree, k = 4: paths by MEMR, ECMP and CONGA in this model (MERP, section 6.2)")
+    headline(figure, "Fat-tree, k = 4: paths by MEMR, ECMP and CONGA in this model (MERP, section 6.2)")
     return figure
 
 
-def _panels(rows: int, columns: int, inches: tuple[float, float]) -> "tuple[Figure, list[list[Axes]]]":
+def panels(rows: int, columns: int, inches: tuple[float, float]) -> "tuple[Figure, list[list[Axes]]]":
     """Lays panels out."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - the document is made without it
 
@@ -135,12 +135,12 @@ def _curves(axes: "Axes", runs: Runs, schemes: Sequence[str], metric: str, *, sc
         axes.fill_between(points, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def _headline(figure: "Figure", text: str) -> None:
+def headline(figure: "Figure", text: str) -> None:
     """Says on top what a figure is about."""
     figure.suptitle(text, x=0.01, ha="left", fontsize=12)
 
 
-def _title(axes: "Axes", text: str) -> None:
+def panel_title(axes: "Axes", text: str) -> None:
     """Says what a panel shows."""
     axes.set_title(text, loc="left", fontsize=10)
 

@@ -1,4 +1,4 @@
-"""Sets this model beside the Artemis thesis, a packet simulator and MERP: ``make paper``.
+"""Sets this model beside the Artemis thesis, a packet simulator, MERP and AuTO: ``make paper``.
 
 Writes ``benchmarks/paper/README.md`` from the figures in ``data/``, the result files of the leaderboard, and runs of
 the environment on the arrivals that the packet simulator had. A test holds the file to what this script gives.
@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.paper.auto_figures import draw as draw_auto
+from benchmarks.paper.auto_tables import auto_markdown
+from benchmarks.paper.auto_tables import read_results as read_auto
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.merp_tables import read_results as read_merp
@@ -155,7 +158,7 @@ def main() -> None:
     """Writes the document and its figures, and says where they are."""
     write_text(paper_markdown(), DOCUMENT)
     draw_completion_times(FIGURE)
-    figures = [FIGURE, *draw_merp(read_merp())]
+    figures = [FIGURE, *draw_merp(read_merp()), *draw_auto(read_auto())]
     print(f"written to {DOCUMENT} and {', '.join(figure.name for figure in figures)}")
 
 
@@ -175,6 +178,7 @@ def paper_markdown() -> str:
     parts.append(ISOLATED)
     parts.append(isolated_table(compare_isolated()).markdown())
     parts.append(merp_markdown(read_merp()))
+    parts.append(auto_markdown(read_auto()))
     return "".join(parts)
 
 

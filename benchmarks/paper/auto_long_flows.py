@@ -1,0 +1,113 @@
+"""Counts long flows on links under policies that steer them (AuTO, Figure 16), on 32 servers with three paths."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.paper.merp import DIGITS
+from flowsched_gym.evaluation import resolve_policy
+from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.model import Records
+from flowsched_gym.systems.auto.long_flows.seen import long_on_links
+from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
+from flowsched_gym.workload import Workload, make_workload
+
+ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"
+POLICIES: Final = ("ecmp", "least-loaded", "least-attained")
+WORKLOAD: Final = "auto-changing"
+PATHS: Final = 3
+SLOTS: Final = 128
+"""Long flows that are steered, of all servers together."""
+FLOWS: Final = 5_000
+"""Flows of a run at most."""
+THRESHOLDS: Final[Mapping[str, tuple[float, ...]]] = {
+    "10 MB": (200_000.0, 2_000_000.0, 10_000_000.0),
+    "3 MB": (200_000.0, 1_000_000.0, 3_000_000.0),
+}
+"""Thresholds in B by the last one, from which on a flow is long."""
+SAMPLE_EVERY: Final = 10 * SECONDS_PER_MILLISECOND
+"""How often long flows on links are counted: once in a period of the environment."""
+EVERY: Final = 5
+"""Of so many counts one is kept for the figure."""
+FEW: Final = 10
+"""Difference below which the paper finds the links most of the time (section 6.2.2)."""
+
+Imbalance = dict[str, list[list[float]]]
+"""Of the first seed, by policy: pairs of time in s and difference."""
+
+
+class Episode(NamedTuple):
+    """Tells how an episode went.
+
+    Attributes:
+        records: What became of the flows.
+        time: When links were looked at, s, (num_samples,).
+        difference: Long flows on the link with the most less those on the link with the fewest, (num_samples,).
+    """
+
+    records: Records
+    time: npt.NDArray[np.float64]
+    difference: npt.NDArray[np.int64]
+
+
+def run(
+    thresholds: Sequence[float], num_flows: int, seeds: Sequence[int]
+) -> tuple[dict[str, dict[str, list[float]]], Imbalance]:
+    """Runs all policies on the same flows; returns metrics by seed, and the differences of the first seed."""
+    workload = make_workload(WORKLOAD, capacity=PATHS * BYTES_PER_SECOND_PER_GBPS, num_flows=min(num_flows, FLOWS))
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in POLICIES}
+    imbalance: Imbalance = {}
+    for seed in seeds:
+        flows = workload.draw(seed)
+        for name in POLICIES:
+            episode = play(flows, name, thresholds)
+            for metric, value in metrics_of(episode, flows, thresholds[-1]).items():
+                found[name].setdefault(metric, []).append(value)
+            if name not in imbalance:
+                imbalance[name] = np.column_stack([episode.time.round(2), episode.difference])[::EVERY].tolist()
+    return found, imbalance
+
+
+def play(flows: Workload, policy: str, thresholds: Sequence[float]) -> Episode:
+    """Plays one episode, in which the policy is asked about all long flows once in 10 ms."""
+    arguments: dict[str, Any] = {"workload": flows, "thresholds": tuple(thresholds), "paths": PATHS}
+    arguments |= {"scope": "network", "n_l": SLOTS}
+    envs = make_vector(ENVIRONMENT, arguments, num_envs=1)
+    assert isinstance(envs, AuTOLongFlowsVectorEnv)
+    chooser = resolve_policy(policy, envs, seed=0)  # type: ignore[arg-type]  # it reads layout and config
+    observation, _ = envs.reset(seed=0)
+    differences: list[int] = []
+    over = False
+    while not over:
+        view = envs.view(0)
+        missed = int(view.now / SAMPLE_EVERY) - len(differences)
+        if missed >= 0:
+            counts = long_on_links(view, envs.config)
+            # A question about no long flow is passed over: until this one there was none.
+            differences += [0] * missed + [int(counts.max() - counts.min())]
+        action, _ = chooser.predict(observation, deterministic=True)
+        observation, _, terminated, truncated, _ = envs.step(action)
+        over = bool((terminated | truncated)[0])
+    difference = np.array(differences, dtype=np.int64)
+    return Episode(envs.records(0), SAMPLE_EVERY * np.arange(len(difference), dtype=np.float64), difference)
+
+
+def metrics_of(episode: Episode, flows: Workload, long_from: float) -> dict[str, float]:
+    """Returns how evenly long flows were spread while flows arrived, and slowdowns and FCT in s of long and all."""
+    records = episode.records
+    while_loaded = episode.difference[episode.time <= flows.arrival_time[-1]]
+    long = records.size > long_from
+    found = {
+        "mean_difference": while_loaded.mean(),
+        "p99_difference": np.percentile(while_loaded, 99),
+        "max_difference": while_loaded.max(),
+        "share_below_few": (while_loaded < FEW).mean(),
+        "mean_slowdown": records.slowdown.mean(),
+        "mean_slowdown_long": records.slowdown[long].mean() if long.any() else np.nan,
+        "mean_fct": records.fct.mean(),
+        "mean_fct_long": records.fct[long].mean() if long.any() else np.nan,
+    }
+    return {metric: float(f"{value:.{DIGITS}g}") for metric, value in found.items()}

@@ -1,0 +1,138 @@
+"""Holds what AuTO's experiments compare: each scheme serves flows on 32 servers under one switch and tells how it went.
+
+Schedulers from the library of disciplines, thresholds that are told of each change of traffic, and trained agents.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+import flowsched_gym
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.evaluation.vector_rollout import rollout_vector
+from flowsched_gym.model import Records
+from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.policies import Policy
+from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology
+from flowsched_gym.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.workload import ClusterWorkload, Workload
+
+HOSTS: Final = 32
+"""Servers of the testbed (AuTO, section 6)."""
+DELAY: Final = 25 * SECONDS_PER_MICROSECOND
+"""Propagation delay of a link: a round trip takes 100 us (AuTO, section 6)."""
+ENVIRONMENT: Final = "flowsched/AuTOThresholds-v0"
+
+Scheme = Callable[[Workload, int], Records]
+"""Serves flows; also given the seed that they were drawn with."""
+Thresholds = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
+"""Gives thresholds in B, (num_clusters, num_queues - 1), by the index of each cluster's traffic, (num_clusters,)."""
+
+
+def replayed(discipline: str, **parameters: object) -> Scheme:
+    """Returns a discipline with these parameters as a scheme."""
+
+    def run(flows: Workload, seed: int) -> Records:
+        return flowsched_gym.replay(
+            flows,
+            discipline=discipline,
+            topology="big-switch",
+            num_hosts=HOSTS,
+            parameters={"delay": DELAY} | parameters,
+            engine="compiled",
+        )
+
+    return run
+
+
+def told_of_changes(workload: ClusterWorkload, thresholds: Thresholds) -> Scheme:
+    """Returns feedback queues whose thresholds are set anew for each cluster whenever its traffic changes.
+
+    Args:
+        workload: Traffic that changes.
+        thresholds: Thresholds of all clusters, given what they send.
+    """
+
+    def run(flows: Workload, seed: int) -> Records:
+        assert workload.change_every is not None
+        kinds = workload.phases(seed, 1 + int(flows.arrival_time[-1] / workload.change_every))
+        queues = Mlfq(thresholds(kinds[0]), groups=clusters_of(workload))
+        simulation = BatchSimulation(
+            1,
+            flows.num_flows,
+            make_topology("big-switch", num_hosts=HOSTS, capacity=DEFAULT_CAPACITY, delay=DELAY),
+            queues,
+            asks=Asks.PERIOD,
+            period=Period(seconds=workload.change_every),
+        )
+        simulation.load(0, flows)
+        simulation.run(0)
+        while not simulation.finished(0):
+            phase = min(simulation.num_periods(0), len(kinds)) - 1
+            queues.set_thresholds(thresholds(kinds[phase]))
+            simulation.go_on(0)
+            simulation.run(0)
+        return simulation.records(0, flows)
+
+    return run
+
+
+def clusters_of(workload: ClusterWorkload) -> npt.NDArray[np.int64]:
+    """Returns the cluster of each host, (num_hosts,)."""
+    return np.arange(workload.num_hosts) // workload.hosts_per_cluster
+
+
+def learned(models: Path, workload: str) -> dict[str, Scheme]:
+    """Finds the agents that were trained to set thresholds for a workload.
+
+    Args:
+        models: Folder of folders, each named as a workload or with more behind, of model files with sidecars.
+        workload: Name of the workload.
+
+    Returns:
+        A scheme for each, named ``learned`` and what the file is called.
+    """
+    found = {}
+    for file in sorted(models.glob(f"{workload}*/*.zip")):
+        sidecar = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        if sidecar["environment"].endswith(ENVIRONMENT) and sidecar["kwargs"].get("workload") == workload:
+            found[f"learned, {file.parent.name}/{file.stem}"] = _model(file, sidecar["kwargs"])
+    return found
+
+
+def acting(kwargs: dict[str, object], make: Callable[[dict[str, object]], Policy]) -> Scheme:
+    """Returns a policy that sets thresholds in the environment as a scheme.
+
+    Args:
+        kwargs: Arguments of the environment; its flows are those that the scheme is given.
+        make: Makes the policy for an environment with such arguments.
+    """
+    arguments = {name: value for name, value in kwargs.items() if name not in ("workload", "load", "flows")}
+
+    def run(flows: Workload, seed: int) -> Records:
+        found: list[Records] = []
+        given = arguments | {"workload": flows}
+        envs = make_vector(ENVIRONMENT, given, num_envs=1)
+        rollout_vector(envs, make(given), seeds=(0,), ended=lambda _, row: found.append(envs.records(row)))
+        return found[0]
+
+    return run
+
+
+def _model(file: Path, kwargs: dict[str, object]) -> Scheme:
+    """Returns a trained agent as a scheme."""
+
+    def load(arguments: dict[str, object]) -> Policy:
+        from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
+        from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
+
+        return batched(load_policy(file, make_environment(ENVIRONMENT, arguments)))
+
+    return acting(kwargs, load)

@@ -1,0 +1,321 @@
+"""Sets AuTO's statements beside what ``auto.py`` measured; ``run.py`` puts the text into the README of this folder."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.paper.auto import (
+    FIXED,
+    GROUPS,
+    PHASE_LENGTHS,
+    PHASES,
+    RESULTS,
+    SEARCHED_TOLD,
+    SIZES,
+    TOLD,
+    TOLD_MIXTURE,
+)
+from benchmarks.paper.auto_long_flows import FEW, FLOWS, SLOTS
+from benchmarks.paper.auto_search import SEARCHED, THEORY, TRAINING_SEEDS
+from benchmarks.paper.merp import Runs
+from benchmarks.paper.merp_tables import MS, change, in_percent, mean, plain
+from flowsched_gym.leaderboard import Table, format_interval
+from flowsched_gym.units import BYTES_PER_KILOBYTE
+
+WEB, MINING = SIZES
+MIXED: Final = "clusters"
+LONGEST: Final = f"changing every {PHASE_LENGTHS[-1]:g} s"
+
+HEAD: Final = """
+## AuTO, section 6
+
+Fluid model, 32 servers under one switch, 1 Gbps, a round trip of 100 us, four queues that are shared inside where
+nothing else is said. QLAS has queues by bytes sent, QSJF by size, which no switch knows; their thresholds are the best
+ones in theory for queues that are first in, first out, for web search at load 0.8 as in the paper, or `matched` to the
+traffic. PIAS has its own rule for the thresholds. PS is fair sharing; SRPT knows what is left of each flow and shows
+what is possible. {seeds} seeds, each of {flows:,} flows where nothing else is said, the same for all schemes; changes
+are ratios of means with 95 % bootstrap intervals. Measured by `{command}`, flowsched-gym {version}.
+
+{learned}
+
+What the paper's text says of its trained agents (its axes cannot be read in the text that we have), and what comes out
+here of schedulers in their place:
+
+"""
+
+NO_AGENT: Final = "No agent was trained for these settings when this was measured: there is no row of one."
+AGENTS: Final = "Rows that begin with `learned` are agents of `benchmarks/models`."
+
+HOMOGENEOUS: Final = """
+Figure 9, {name} at load 0.8. Change: of the mean FCT, against QLAS.
+
+"""
+
+CLUSTERS: Final = """
+Figure 10, four clusters of 8 servers: web search at load 0.6 and 0.8, data mining at 0.6 and 0.8. Change: of the mean
+FCT, against QLAS for each cluster.
+
+"""
+
+CHANGING: Final = """
+Figures 11 and 12: each cluster takes other sizes or another load (0.6, 0.7 or 0.8) after so many seconds, in {phases}
+phases. Those that are told of each change have the best thresholds in theory for what a cluster sends just then, or for
+what all four send together; these depend on the sizes alone, as loads from 0.6 to 0.8 make no difference. `searched`:
+thresholds that a search found (below). Change: of the mean FCT, against the best setting that stays and knows no sizes.
+
+"""
+
+ROOM: Final = """
+**The room that a learner has here**, against {best} with phases of {length:g} s:
+
+"""
+
+THRESHOLDS: Final = """
+Figures 13 to 15, load 0.6: thresholds by theory, and the best that a search found on other flows (seeds {first} to
+{last}): one threshold at a time, for the mean FCT.
+
+"""
+
+GROUPED: Final = """
+FCT in ms by size: small up to 100 KB, large above 10 MB. Change: searched against theory.
+
+"""
+
+LONG_FLOWS: Final = """
+Figure 16, three paths between any two servers, {flows:,} flows of the same clusters, for the most part of their first
+phase of 2 s: long flows on the link with the most less those on the link with the fewest, while flows arrive. The paper asks an agent for each server,
+these policies are asked about the oldest {slots} long flows of all servers, once in 10 ms. ECMP knows nothing of
+loads; the others count long flows on links.
+
+"""
+
+DELAY: Final = """
+Figure 17, time of a decision in ms, on one thread and one machine: the long-flow network (ten layers of 300) that sees
+n_l active and m_l finished flows, and what the environment does once per step beside simulating (act, pay, observe).
+The actor of the thresholds agent (700, 600, 600, 3) takes {actor:.2f} ms. The paper's 10 ms contain the queueing of 32
+servers' updates and both agents.
+
+"""
+
+DIFFERENCES: Final = """
+What a flow-level model does not show, and why:
+
+- **-48 % of the mean FCT of web search is out of reach.** A search finds thresholds no better than those of theory,
+  and SRPT, which knows all sizes, is 35 % below QLAS. More takes a baseline that loses packets and waits for timeouts,
+  or thresholds that are far off. The paper does not print those of its heuristics.
+- **To adapt thresholds to changing traffic gains nothing in the mean FCT.** One set for the mixture of all traffic is
+  as good as thresholds that are set anew, for all clusters, at the very moment of each change. With thresholds of its
+  own for each cluster it is worse, in clusters that stay too: on a link where flows of two clusters meet, one of 50 MB
+  then goes before one of 12 MB. So an agent can learn what the mixture is, where nobody has measured it: that is worth
+  the difference between the settings that stay. Beyond that it has to guess sizes.
+- **A wrong distribution costs some percent, a wrong load nothing**, with sharing inside a queue.
+- **The thresholds that the paper prints** (64 and 87 packets, some 100 KB) lie far below the sizes of long flows.
+  The optimum is flat: the lowest threshold for web search may be 35 KB or 200 KB for the same mean, but small flows
+  take 10 % longer with the former.
+- **The 99th percentile is that of large flows**, which QLAS delays: on web search and on the clusters PS is below it.
+- **Long flows are spread more evenly by counting them than by a hash**, which the paper's agent has to learn. How many
+  there are depends on where long begins. To raise their priority besides (least-attained) costs the other flows more
+  than it gains.
+- **A network's forward pass takes less than a millisecond at the paper's size.** Times are of the machine that made
+  this file and move with it; those of the environment depend on the flows that are there, not on the slots.
+"""
+
+
+def read_results(path: Path = RESULTS) -> dict[str, Any]:
+    """Returns the result file that ``auto.py`` wrote."""
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return results
+
+
+def auto_markdown(results: dict[str, Any]) -> str:
+    """Returns the part of the document on AuTO."""
+    runs: Runs = results["studies"]["figures 9 to 12"]
+    agents = any(name.startswith("learned") for found in runs.values() for name in found)
+    head = HEAD.format(
+        seeds=len(results["seeds"]),
+        flows=results["num_flows"],
+        command=results["command"],
+        version=results["package_version"],
+        learned=AGENTS if agents else NO_AGENT,
+    )
+    parts: list[str | Table] = [head, statements_table(results).markdown(numbers=False)]
+    for name in SIZES:
+        parts += [HOMOGENEOUS.format(name=name), schemes_table(runs, name, "QLAS")]
+    parts += [CLUSTERS, schemes_table(runs, MIXED, "QLAS for each cluster")]
+    parts += ["\n![Schedulers on traffic that stays](auto_schedulers.png)\n"]
+    parts += [CHANGING.format(phases=PHASES), changing_table(runs)]
+    parts += [ROOM.format(best=best_fixed(runs), length=PHASE_LENGTHS[-1]), room_table(runs)]
+    parts += ["\n![Mean FCT by phase](auto_changing.png)\n"]
+    searched = THRESHOLDS.format(first=TRAINING_SEEDS[0], last=TRAINING_SEEDS[-1])
+    parts += [searched, thresholds_table(results), GROUPED, groups_table(results["studies"]["thresholds"])]
+    parts += [LONG_FLOWS.format(flows=FLOWS, slots=SLOTS), long_flows_table(results["studies"]["long flows"])]
+    parts += ["\n![Differences between links over time](auto_long_flows.png)\n"]
+    parts += [DELAY.format(actor=results["delays"]["actor_ms"]), delay_table(results["delays"]), DIFFERENCES]
+    return "".join(part if isinstance(part, str) else part.markdown() for part in parts)
+
+
+def best_fixed(runs: Runs, point: str = LONGEST) -> str:
+    """Returns which of the settings that stay has the least mean FCT on changing traffic."""
+    return min(FIXED, key=lambda name: float(np.mean(runs[point][name]["mean_fct"])))
+
+
+def statements_table(results: dict[str, Any]) -> Table:
+    """Sets the statements of the paper's text beside what comes out here."""
+    runs, searched, long = (results["studies"][name] for name in ("figures 9 to 12", "thresholds", "long flows"))
+
+    def here(found: Runs, point: str, first: str, second: str, metric: str = "mean_fct") -> str:
+        names = (f"thresholds {each}" if each in (SEARCHED, THEORY) else each for each in (first, second))
+        return f"{' against '.join(names)}: {in_percent(change(found, point, metric, (first, second)))} %"
+
+    few = "share_below_few"
+    rows = (
+        ("6.1.1", "mean FCT, web search, against heuristics", "up to -48.14 %", here(runs, WEB, "SRPT", "QLAS")),
+        ("6.1.1", "the same", "", here(runs, WEB, "QSJF", "QLAS")),
+        ("6.1.1", "mean FCT, web search, by training", "-18.31 %", here(searched, WEB, SEARCHED, THEORY)),
+        ("6.1.1", "mean FCT, data mining, against QLAS", "almost 0 %", here(runs, MINING, "QLAS, matched", "QLAS")),
+        ("6.1.1", "mean FCT, data mining, by training", "-4.12 %", here(searched, MINING, SEARCHED, THEORY)),
+        (
+            "6.1.2",
+            "four clusters, mean FCT against QLAS",
+            "-37.20 %",
+            here(runs, MIXED, "SRPT", "QLAS for each cluster"),
+        ),
+        (
+            "6.1.2",
+            "the same, 99th percentile",
+            "-19.78 %",
+            here(runs, MIXED, "SRPT", "QLAS for each cluster", "p99_fct"),
+        ),
+        ("6.1.2", "four clusters, mean FCT against QSJF", "-27.95 %", here(runs, MIXED, "SRPT", "QSJF for web search")),
+        (
+            "6.1.3",
+            "changing traffic, last phase, mean FCT against QSJF",
+            "-8.71 %",
+            here(runs, LONGEST, TOLD, "QSJF for web search", f"mean_fct, phase {PHASES - 1}"),
+        ),
+        (
+            "6.1.3",
+            "the same, 99th percentile",
+            "-9.18 %",
+            here(runs, LONGEST, TOLD, "QSJF for web search", f"p99_fct, phase {PHASES - 1}"),
+        ),
+        ("6.2.1", "mean FCT of other thresholds, web search, 0.6", "small", here(searched, WEB, SEARCHED, THEORY)),
+        *(
+            (
+                "6.2.2",
+                f"difference of long flows between links below {FEW}",
+                "most of the time",
+                f"{name}, long from 10 MB: {100 * np.mean(found[few]):.0f} % of the time",
+            )
+            for name, found in long["10 MB"].items()
+        ),
+        (
+            "6.2.3",
+            "time of a decision",
+            "10 ms",
+            f"network {results['delays']['long_flows'][0]['network_ms']:.2f} ms",
+        ),
+    )
+    return Table(columns=("section", "statement", "paper", "here"), rows=rows)
+
+
+def schemes_table(runs: Runs, point: str, against: str) -> Table:
+    """Lays Figure 9 or 10 out."""
+    rows = tuple(
+        (
+            name,
+            *(plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")),
+            *(plain(mean(runs, point, name, metric), digits=2) for metric in ("mean_slowdown", "p99_slowdown")),
+            "" if name == against else in_percent(change(runs, point, "mean_fct", (name, against))),
+        )
+        for name in runs[point]
+    )
+    columns = ("", "mean FCT, ms", "99th percentile", "mean slowdown", "99th percentile", "change, %")
+    return Table(columns=columns, rows=rows)
+
+
+def changing_table(runs: Runs) -> Table:
+    """Lays the whole runs of Figures 11 and 12 out, for both lengths of a phase."""
+    columns, against = [""], best_fixed(runs)
+    points = [f"changing every {length:g} s" for length in PHASE_LENGTHS]
+    for length in PHASE_LENGTHS:
+        columns += [f"{length:g} s: mean FCT, ms", "99th percentile", "mean slowdown", "change, %"]
+    rows = []
+    for name in runs[points[0]]:
+        cells = [name]
+        for point in points:
+            cells += [plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")]
+            cells += [plain(mean(runs, point, name, "mean_slowdown"), digits=2)]
+            cells += ["" if name == against else in_percent(change(runs, point, "mean_fct", (name, against)))]
+        rows.append(tuple(cells))
+    return Table(columns=tuple(columns), rows=tuple(rows))
+
+
+def room_table(runs: Runs) -> Table:
+    """Says how much better than the best setting that stays those are that know more."""
+    against = best_fixed(runs)
+    rows = tuple(
+        (name, *(in_percent(change(runs, LONGEST, metric, (name, against))) for metric in ("mean_fct", "p99_fct")))
+        for name in (TOLD, TOLD_MIXTURE, SEARCHED_TOLD, "QSJF for the mixture", "SRPT")
+    )
+    return Table(columns=("", "change of the mean FCT, %", "of the 99th percentile, %"), rows=rows)
+
+
+def thresholds_table(results: dict[str, Any]) -> Table:
+    """Lays Figure 13 out."""
+    runs = results["studies"]["thresholds"]
+    rows = []
+    for point, found in results["searched"].items():
+        for name, limits in found.items():
+            written = " / ".join(f"{limit / BYTES_PER_KILOBYTE:,.0f}" for limit in limits)
+            changed = "" if name == THEORY else in_percent(change(runs, point, "mean_fct", (name, THEORY)))
+            fct = [plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")]
+            rows.append((f"{point}, {name}", written, *fct, changed))
+    columns = ("", "thresholds, KB", "mean FCT, ms", "99th percentile", "change of the mean, %")
+    return Table(columns=columns, rows=tuple(rows))
+
+
+def groups_table(runs: Runs) -> Table:
+    """Lays Figures 14 and 15 out."""
+    rows = []
+    for point in runs:
+        for group in GROUPS:
+            cells = [f"{point}, {group}"]
+            for metric in (f"mean_fct, {group}", f"p99_fct, {group}"):
+                cells += [plain(mean(runs, point, name, metric), scale=MS, digits=2) for name in (THEORY, SEARCHED)]
+                cells += [in_percent(change(runs, point, metric, (SEARCHED, THEORY)))]
+            rows.append(tuple(cells))
+    columns = ["sizes"]
+    for title in ("mean FCT", "99th percentile"):
+        columns += [f"{title}: {THEORY}", SEARCHED, "change, %"]
+    return Table(columns=tuple(columns), rows=tuple(rows))
+
+
+def long_flows_table(runs: Runs) -> Table:
+    """Lays Figure 16 out."""
+    rows = tuple(
+        (
+            f"{point}, {name}",
+            *(plain(mean(runs, point, name, f"{kind}_difference")) for kind in ("mean", "p99", "max")),
+            f"{100 * np.mean(runs[point][name]['share_below_few']):.0f}",
+            *(
+                format_interval(mean(runs, point, name, metric), digits=2)
+                for metric in ("mean_slowdown_long", "mean_slowdown")
+            ),
+        )
+        for point in runs
+        for name in runs[point]
+    )
+    columns = ("long from", "mean difference", "99th percentile", "largest", f"below {FEW}, % of the time")
+    return Table(columns=(*columns, "mean slowdown of long flows", "of all"), rows=rows)
+
+
+def delay_table(delays: dict[str, Any]) -> Table:
+    """Lays Figure 17 out."""
+    rows = tuple(
+        (str(row["n_l"]), str(row["m_l"]), f"{row['network_ms']:.2f}", f"{row['environment_ms']:.2f}")
+        for row in delays["long_flows"]
+    )
+    return Table(columns=("n_l", "m_l", "network", "environment"), rows=rows)
