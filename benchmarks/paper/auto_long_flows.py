@@ -13,7 +13,7 @@ from flowsched_gym.model import Records
 from flowsched_gym.systems.auto.long_flows.seen import long_on_links
 from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
-from flowsched_gym.workload import Workload, make_workload
+from flowsched_gym.workload import ClusterWorkload, Workload, make_workload
 
 ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"
 POLICIES: Final = ("ecmp", "least-loaded", "least-attained")
@@ -29,7 +29,7 @@ THRESHOLDS: Final[Mapping[str, tuple[float, ...]]] = {
 }
 """Thresholds in B by the last one, from which on a flow is long."""
 SAMPLE_EVERY: Final = 10 * SECONDS_PER_MILLISECOND
-"""How often long flows on links are counted: once in a period of the environment."""
+"""Period of the environment in s, at whose beginning long flows on links are counted."""
 EVERY: Final = 5
 """Of so many counts one is kept for the figure."""
 FEW: Final = 10
@@ -57,7 +57,7 @@ def run(
     thresholds: Sequence[float], num_flows: int, seeds: Sequence[int]
 ) -> tuple[dict[str, dict[str, list[float]]], Imbalance]:
     """Runs all policies on the same flows; returns metrics by seed, and the differences of the first seed."""
-    workload = make_workload(WORKLOAD, capacity=PATHS * BYTES_PER_SECOND_PER_GBPS, num_flows=min(num_flows, FLOWS))
+    workload = workload_of(num_flows)
     found: dict[str, dict[str, list[float]]] = {name: {} for name in POLICIES}
     imbalance: Imbalance = {}
     for seed in seeds:
@@ -71,10 +71,18 @@ def run(
     return found, imbalance
 
 
+def workload_of(num_flows: int) -> ClusterWorkload:
+    """Returns the traffic, whose loads are those of the three links of a server."""
+    capacity = PATHS * BYTES_PER_SECOND_PER_GBPS
+    workload = make_workload(WORKLOAD, capacity=capacity, num_flows=min(num_flows, FLOWS))
+    assert isinstance(workload, ClusterWorkload)
+    return workload
+
+
 def play(flows: Workload, policy: str, thresholds: Sequence[float]) -> Episode:
     """Plays one episode, in which the policy is asked about all long flows once in 10 ms."""
     arguments: dict[str, Any] = {"workload": flows, "thresholds": tuple(thresholds), "paths": PATHS}
-    arguments |= {"scope": "network", "n_l": SLOTS}
+    arguments |= {"scope": "network", "n_l": SLOTS, "period_ms": SAMPLE_EVERY / SECONDS_PER_MILLISECOND}
     envs = make_vector(ENVIRONMENT, arguments, num_envs=1)
     assert isinstance(envs, AuTOLongFlowsVectorEnv)
     chooser = resolve_policy(policy, envs, seed=0)  # type: ignore[arg-type]  # it reads layout and config
@@ -83,11 +91,10 @@ def play(flows: Workload, policy: str, thresholds: Sequence[float]) -> Episode:
     over = False
     while not over:
         view = envs.view(0)
-        missed = int(view.now / SAMPLE_EVERY) - len(differences)
-        if missed >= 0:
-            counts = long_on_links(view, envs.config)
-            # A question about no long flow is passed over: until this one there was none.
-            differences += [0] * missed + [int(counts.max() - counts.min())]
+        counts = long_on_links(view, envs.config)
+        # A question about no long flow is passed over: until this one there was none.
+        passed = view.num_periods - 1 - len(differences)
+        differences += [0] * passed + [int(counts.max() - counts.min())]
         action, _ = chooser.predict(observation, deterministic=True)
         observation, _, terminated, truncated, _ = envs.step(action)
         over = bool((terminated | truncated)[0])

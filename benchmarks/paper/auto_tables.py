@@ -85,9 +85,9 @@ FCT in ms by size: small up to 100 KB, large above 10 MB. Change: searched again
 
 LONG_FLOWS: Final = """
 Figure 16, three paths between any two servers, {flows:,} flows of the same clusters, for the most part of their first
-phase of 2 s: long flows on the link with the most less those on the link with the fewest, while flows arrive. The paper asks an agent for each server,
-these policies are asked about the oldest {slots} long flows of all servers, once in 10 ms. ECMP knows nothing of
-loads; the others count long flows on links.
+phase of 2 s: long flows on the link with the most less those on the link with the fewest, while flows arrive. The paper
+asks an agent for each server, these policies are asked about the oldest {slots} long flows of all servers, once in
+10 ms. ECMP knows nothing of loads; the others count long flows on links.
 
 """
 

@@ -156,6 +156,14 @@ def test_the_committed_phases_are_those_of_todays_model(results):
         assert found[metric] == pytest.approx(values[0], rel=1e-5), metric
 
 
+def test_the_committed_counts_of_long_flows_are_those_of_todays_model(results):
+    limits = auto_long_flows.THRESHOLDS["3 MB"]
+    flows = auto_long_flows.workload_of(FLOWS).draw(SEEDS[0])
+    metrics = auto_long_flows.metrics_of(auto_long_flows.play(flows, "least-loaded", limits), flows, limits[-1])
+    for metric, values in results["studies"]["long flows"]["3 MB"]["least-loaded"].items():
+        assert metrics[metric] == pytest.approx(values[0], rel=1e-5), metric
+
+
 def test_what_the_text_says_of_the_figures_holds(results):
     runs, searched = (results["studies"][name] for name in ("figures 9 to 12", "thresholds"))
     assert change(runs, "web search", "mean_fct", ("SRPT", "QLAS")).mean == pytest.approx(-0.35, abs=0.01)
