@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import flowsched_gym
+from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import describe_machine, say
 from flowsched_gym.evaluation import paired_ratio, read_result, write_json
 
 FIGURES: Final = Path(__file__).with_name("training.json")
-README: Final = Path(__file__).with_name("README.md")
-START, END = "<!-- generated: training -->", "<!-- end of generated: training -->"
 ENGINES: Final[Mapping[str, str]] = {"native": "compiled", "dummy": "SimPy"}
 """Engines by the value of ``vectorization``."""
 HEURISTIC: Final = "feasible-first"
@@ -76,7 +75,7 @@ def main() -> None:
     print(table(figures))
     if options.write:
         write_json(figures, FIGURES)
-        README.write_text(readme(), encoding="utf-8")
+        README.write_text(page_with(FIGURES, table), encoding="utf-8")
         print(f"written to {FIGURES} and {README}")
 
 
@@ -174,14 +173,6 @@ def table(figures: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def readme() -> str:
-    """Returns the README with its generated part made anew."""
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    after = rest.partition(END)[2]
-    return f"{before}{START}\n\n{table(json.loads(FIGURES.read_text(encoding='utf-8')))}\n{END}{after}"
 
 
 def _cpu_of_children() -> float:

@@ -7,7 +7,6 @@ All times are CPU seconds of one thread; actions are random valid ones, chosen b
 
 import argparse
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -19,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
+from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import ARTEMIS, describe_machine, resident_megabytes, say
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.units import BYTES_PER_KILOBYTE
 
 FIGURES: Final = Path(__file__).with_name("vector.json")
-README: Final = Path(__file__).with_name("README.md")
 PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "vector-speed.png"
-START, END = "<!-- generated: vector -->", "<!-- end of generated: vector -->"
 REPETITIONS: Final = 5
 DECISIONS: Final = 1_000_000
 """Decisions of one repetition, shared among the environments."""
@@ -73,7 +71,7 @@ def main() -> None:
     if options.write:
         write_json(figures, FIGURES)
         draw(figures, PICTURE)
-        README.write_text(readme(), encoding="utf-8")
+        README.write_text(page_with(FIGURES, table), encoding="utf-8")
         print(f"written to {FIGURES}, {PICTURE} and {README}")
 
 
@@ -195,14 +193,6 @@ def table(figures: Mapping[str, Any]) -> str:
     memory = ", ".join(f"{size:,.0f} kB ({name})" for name, size in figures["kilobytes_per_environment"].items())
     lines += ["", f"Memory of an environment: {memory}.", "", f"Made by: `{figures['command']}`", ""]
     return "\n".join(lines)
-
-
-def readme() -> str:
-    """Returns the README with its generated part made anew."""
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    after = rest.partition(END)[2]
-    return f"{before}{START}\n\n{table(json.loads(FIGURES.read_text(encoding='utf-8')))}\n{END}{after}"
 
 
 def draw(figures: Mapping[str, Any], path: Path) -> None:

@@ -1,0 +1,309 @@
+"""Measures networks with many links: flows per second, the cost of an event, of an order, and of the decisions there.
+
+``python -m benchmarks.speed.network`` prints the tables; ``--write`` keeps the figures in ``network.json`` and fills
+the tables of ``README.md`` here. All times are CPU seconds of one thread; compiling comes before.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+import numba
+import numpy as np
+import numpy.typing as npt
+
+import flowsched_gym
+from benchmarks.speed.page import README, page_with
+from benchmarks.speed.run import describe_machine
+from benchmarks.speed.vector import REPETITIONS, measure
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.evaluation import replay, write_json
+from flowsched_gym.model.rules.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.queueing import optimal_thresholds
+from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_tree
+from flowsched_gym.workload import Pareto, PoissonWorkload, Workload, load_cdf
+
+FIGURES: Final = Path(__file__).with_name("network.json")
+QUICK_SHARE: Final = 10
+ARITY: Final = 8
+SWITCH_HOSTS: Final = 32
+FLOWS: Final = {"compiled": 100_000, "simpy": 20_000}
+"""Flows of one repetition on each engine."""
+ENGINE_NAMES: Final = {"compiled": "compiled", "simpy": "SimPy"}
+BURSTS: Final = (20, 60, 200, 600, 2_000, 6_000)
+"""Flows that arrive at one instant; half as many are active in the mean until all have finished."""
+BURST_EVENTS: Final = 6_000
+ORDERED: Final = (30, 300, 3_000)
+ORDERS: Final = {30: 1_000, 300: 100, 3_000: 10}
+STEPS: Final = 20_000
+NUM_ENVS: Final = (1, 64, 1024)
+ENVIRONMENTS: Final = ("flowsched/MERPOrder-v0", "flowsched/MERPRoute-v0")
+CARTPOLE: Final = "CartPole-v1"
+SIZE: Final = Pareto(shape=1.5, mean=1.5e6)
+
+Case = Callable[[], tuple[int, float]]
+"""Does a measured piece of work; returns how much, and in how many CPU seconds."""
+
+
+def main() -> None:
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description="Measures networks with many links.")
+    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name} and fill the tables")
+    options = parser.parse_args()
+    share = QUICK_SHARE if options.quick else 1
+    figures = {
+        "command": "python -m benchmarks.speed.network" + (" --quick" if options.quick else "") + " --write",
+        "package_version": flowsched_gym.__version__,
+        "machine": describe_machine(),
+        "repetitions": REPETITIONS,
+        "flows": {engine: number // share for engine, number in FLOWS.items()},
+        "rates": measure(cases(share)),
+    }
+    print(tables(figures))
+    if options.write:
+        write_json(figures, FIGURES)
+        README.write_text(page_with(FIGURES, tables), encoding="utf-8")
+        print(f"written to {FIGURES} and {README}")
+
+
+def cases(share: int) -> dict[str, Case]:
+    """Lists the cases by name."""
+    return {**replays(share), **bursts(share), **orders(), **decisions(share)}
+
+
+def replays(share: int) -> dict[str, Case]:
+    """Lists replays of Poisson flows, MERP's on a large fat-tree and AuTO's on its switch of 32 servers."""
+    fabric = fat_tree(arity=ARITY)
+    switch = big_switch(num_hosts=SWITCH_HOSTS)
+    merp = PoissonWorkload(size=SIZE, load=0.6, pattern="all-to-all", num_hosts=fabric.num_hosts, num_flows=1)
+    auto = PoissonWorkload(
+        size=load_cdf("web_search"), load=0.8, pattern="all-to-all", num_hosts=SWITCH_HOSTS, num_flows=1
+    )
+    thresholds = optimal_thresholds("qlas", "web_search", 0.8, 4)
+    found: dict[str, Case] = {}
+    for engine, number in FLOWS.items():
+        for name in ("srpt", "merp", "ps"):
+            flows = merp.with_num_flows(number // share).draw(0)
+            found[f"fat-tree {name} {engine}"] = replay_case(flows, fabric, name, engine)
+        flows = auto.with_num_flows(number // share).draw(0)
+        found[f"switch mlfq {engine}"] = replay_case(flows, switch, "mlfq", engine, thresholds=thresholds)
+    return found
+
+
+def replay_case(flows: Workload, topology: Topology, discipline: str, engine: str, **parameters: Any) -> Case:
+    """Returns what replays flows, tables and all; it counts flows."""
+    return lambda: timed(
+        flows.num_flows,
+        lambda: replay(flows, discipline=discipline, topology=topology, engine=engine, parameters=parameters),
+    )
+
+
+def bursts(share: int) -> dict[str, Case]:
+    """Lists bursts of flows between random hosts of the fat-tree; they count events, an arrival or a completion each.
+
+    Bursts come one after the other, each when all before have finished.
+    """
+    fabric = fat_tree(arity=ARITY)
+    found: dict[str, Case] = {}
+    for number in BURSTS:
+        rounds = max(BURST_EVENTS // share // number, 1)
+        rng = np.random.default_rng(number)
+        source = rng.integers(fabric.num_hosts, size=rounds * number)
+        size = SIZE.sample(rng, rounds * number)
+        flows = Workload(
+            flow_id=np.arange(rounds * number),
+            source=source,
+            destination=(source + rng.integers(1, fabric.num_hosts, size=rounds * number)) % fabric.num_hosts,
+            size=size,
+            arrival_time=np.repeat(np.arange(rounds) * float(size.sum()) / DEFAULT_CAPACITY, number),
+        )
+        for name in ("srpt", "merp", "ps"):
+            found[f"burst {name} {number}"] = run_case(flows, fabric, name)
+    return found
+
+
+def run_case(flows: Workload, topology: Topology, discipline: str) -> Case:
+    """Returns what runs the compiled event loop alone; it counts events, an arrival and a completion of each flow."""
+
+    def play() -> tuple[int, float]:
+        simulation = BatchSimulation(1, flows.num_flows, topology, make_discipline(discipline))
+        simulation.load(0, flows)
+        return timed(2 * flows.num_flows, lambda: simulation.run(0))
+
+    return play
+
+
+def orders() -> dict[str, Case]:
+    """Lists orders of the flows of one link, by Algorithm 2 as it is printed and by ours; they count orders."""
+    found: dict[str, Case] = {}
+    for number in ORDERED:
+        rng = np.random.default_rng(number)
+        size = SIZE.sample(rng, number)
+        remaining = size * rng.random(number)
+        columns = size, rng.random(number), remaining, np.zeros(number)
+        matches = np.zeros(2 * number, dtype=MATCH)
+        for name, order in (
+            ("printed", printed_order),
+            ("compared", virtual_deadlines),
+            ("tournament", partial(virtual_deadlines_of_many, matches=matches)),
+        ):
+            found[f"order {name} {number}"] = order_case(order, number, columns)
+    return found
+
+
+def order_case(order: Callable[..., object], number: int, columns: tuple[npt.NDArray[np.float64], ...]) -> Case:
+    """Returns what orders the same flows again and again."""
+
+    def play() -> tuple[int, float]:
+        return timed(
+            ORDERS[number],
+            lambda: [order(1.0, DEFAULT_CAPACITY, np.arange(number), *columns) for _ in range(ORDERS[number])],
+        )
+
+    return play
+
+
+@numba.njit(error_model="numpy")
+def printed_order(
+    now: float,
+    capacity: float,
+    rows: npt.NDArray[np.int64],
+    size: npt.NDArray[np.float64],
+    arrival: npt.NDArray[np.float64],
+    remaining: npt.NDArray[np.float64],
+    virtual_deadline: npt.NDArray[np.float64],
+) -> None:
+    """Takes the flow with the least expansion ratio if it went last, and does so again without it (Algorithm 2)."""
+    total = 0.0
+    for row in rows:
+        total += remaining[row]
+    for last in range(len(rows) - 1, -1, -1):
+        chosen, least = 0, np.inf
+        for place in range(last + 1):
+            row = rows[place]
+            ratio = ((now - arrival[row]) * capacity + total) / size[row]
+            if ratio < least:
+                chosen, least = place, ratio
+        rows[chosen], rows[last] = rows[last], rows[chosen]
+        virtual_deadline[rows[last]] = now + total / capacity
+        total -= remaining[rows[last]]
+
+
+def decisions(share: int) -> dict[str, Case]:
+    """Lists environments that play random valid actions; they count decisions."""
+    found: dict[str, Case] = {}
+    for env_id in (*ENVIRONMENTS, CARTPOLE):
+        found[f"{env_id} single"] = environment_case(env_id, None, STEPS // share)
+        for number in NUM_ENVS:
+            found[f"{env_id} {number}"] = environment_case(env_id, number, STEPS // share)
+    return found
+
+
+def environment_case(env_id: str, num_envs: int | None, steps: int) -> Case:
+    """Returns what plays an environment, or so many in a native vector, on and on."""
+    made: list[Any] = []
+
+    def play() -> tuple[int, float]:
+        if not made:
+            made.append(gymnasium.make(env_id) if num_envs is None else gymnasium.make_vec(env_id, num_envs=num_envs))
+            made.append(made[0].reset(seed=0)[1])
+        env, info = made
+        rng = np.random.default_rng(0)
+        seconds, rounds = 0.0, max(steps // (num_envs or 1), 100)
+        for uniform in rng.random((rounds, num_envs or 1)):
+            action = choose(env, info, uniform)
+            begin = time.thread_time()
+            _, _, terminated, truncated, info = env.step(action)
+            if num_envs is None and (terminated or truncated):
+                _, info = env.reset()
+            seconds += time.thread_time() - begin
+        made[1] = info
+        return rounds * (num_envs or 1), seconds
+
+    return play
+
+
+def choose(env: Any, info: Mapping[str, Any], uniform: npt.NDArray[np.float64]) -> Any:
+    """Chooses a valid action for each environment."""
+    single = not hasattr(env, "single_action_space")
+    space = env.action_space if single else env.single_action_space
+    mask = np.atleast_2d(info.get("action_mask", np.ones((len(uniform), space.n), dtype=bool)))
+    wanted = (uniform * mask.sum(axis=1)).astype(np.int64)
+    action = (mask.cumsum(axis=1) > wanted[:, None]).argmax(axis=1)
+    return int(action[0]) if single else action
+
+
+def timed(amount: int, work: Callable[[], object]) -> tuple[int, float]:
+    """Measures one call."""
+    begin = time.thread_time()
+    work()
+    return amount, time.thread_time() - begin
+
+
+def tables(figures: Mapping[str, Any]) -> str:
+    """Lays the figures out."""
+    rates = {name: rate["median"] for name, rate in figures["rates"].items()}
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
+    flows = figures["flows"]
+    lines = [
+        f"Flows per CPU second on one core, {machine}; medians of",
+        f"{figures['repetitions']} interleaved repetitions; {flows['compiled']:,} flows on the compiled engine,",
+        f"{flows['simpy']:,} on SimPy.",
+        "",
+        "| network | flows | discipline | compiled | SimPy |",
+        "| --- | --- | --- | ---: | ---: |",
+    ]
+    networks = {
+        "fat-tree": (f"fat-tree, k = {ARITY}, 128 hosts, ECMP", "Pareto 1.5, load 0.6", ("srpt", "merp", "ps")),
+        "switch": (f"switch of {SWITCH_HOSTS} hosts", "web search, load 0.8", ("mlfq",)),
+    }
+    for key, (network, load, names) in networks.items():
+        lines += [
+            f"| {network} | {load} | {name} | {rates[f'{key} {name} compiled']:,.0f} "
+            f"| {rates[f'{key} {name} simpy']:,.0f} |"
+            for name in names
+        ]
+    lines += [
+        "",
+        f"Cost of an event (arrival or completion) in us on that fat-tree, {', '.join(map(str, BURSTS[:-1]))} or",
+        f"{BURSTS[-1]:,} flows arriving at one instant:",
+        "",
+        "| active flows, mean | srpt | merp | ps |",
+        "| ---: | ---: | ---: | ---: |",
+    ]
+    for number in BURSTS:
+        costs = (1e6 / rates[f"burst {name} {number}"] for name in ("srpt", "merp", "ps"))
+        lines.append(f"| {number // 2:,} | {' | '.join(f'{cost:,.2f}' for cost in costs)} |")
+    lines += [
+        "",
+        "One order of the flows of a link by Algorithm 2, in us. The engines compare up to some flows, and hold a",
+        "tournament among more:",
+        "",
+        "| flows | as printed | compared, with the tie rules | tournament |",
+        "| ---: | ---: | ---: | ---: |",
+    ]
+    for number in ORDERED:
+        costs = (1e6 / rates[f"order {name} {number}"] for name in ("printed", "compared", "tournament"))
+        lines.append(f"| {number:,} | {' | '.join(f'{cost:,.1f}' for cost in costs)} |")
+    lines += [
+        "",
+        "Decisions per CPU second, random valid actions, single environments (SimPy) and native vectors:",
+        "",
+        f"| environment | single | {' | '.join(f'{number:,}' for number in NUM_ENVS)} |",
+        f"| --- | ---: {'| ---: ' * len(NUM_ENVS)}|",
+    ]
+    for env_id in (*ENVIRONMENTS, CARTPOLE):
+        numbers = (f"{rates[f'{env_id} {size}']:,.0f}" for size in ("single", *NUM_ENVS))
+        lines.append(f"| {env_id} | {' | '.join(numbers)} |")
+    lines += ["", f"Made by: `{figures['command']}`", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
