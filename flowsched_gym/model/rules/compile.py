@@ -41,6 +41,7 @@ PATIENT: Final = frozenset(
         "congestion",
         "contenders",
         "expansion",
+        "feedback",
         "liveness",
         "memr",
         "observation",
