@@ -80,6 +80,7 @@ def load(
     net.arrived = 0
     net.delivered = 0
     net.live = 0
+    net.served = 0
     net.timer_head = n * t.num_active
     net.timer_tail = n * t.num_active
     net.num_destinations = 0

@@ -351,6 +351,8 @@ def _settle(t: View, n: int) -> None:
         elapsed,
         t.live[begin : begin + t.num_active],
         net.live,
+        t.served[begin : begin + t.num_active],
+        net.served,
         state.volume,
         state.attained,
         state.remaining,
@@ -386,16 +388,18 @@ def _share(t: View, n: int) -> None:
     net.sharing_due = False
     net.wake = np.inf
     count = net.live
+    net.served = 0
     if count == 0:
         return
     state, controls = t.state, t.controls
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
+    served = t.served[n * t.num_active : (n + 1) * t.num_active]
     review(t, n, t.choosing)
     first_link = n * t.link_stride
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
     control(net.now, n, live, count, state, controls, network, t.own)
-    share_links(
+    net.served = share_links(
         live,
         count,
         controls.admitted,
@@ -412,9 +416,10 @@ def _share(t: View, n: int) -> None:
         t.sharers,
         t.crossings,
         t.blocks,
+        served,
     )
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(
-        net.now, live, count, state.attained, state.remaining, state.rate, controls.review_at, next_review
+        net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
     )

@@ -26,6 +26,7 @@ BLOCKS: Final = (
     "requests",
     "active",
     "live",
+    "served",
     "delivered",
     "log",
 )
@@ -131,7 +132,7 @@ def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: in
     networks, destinations = blocks["networks"], blocks["destinations"]
     rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
     places = sign * numbers * tables.num_active
-    for name in ("order", "requests", "active", "live", "delivered"):
+    for name in ("order", "requests", "active", "live", "served", "delivered"):
         blocks[name] += rows.astype(ROW)
     blocks["timers"]["row"] += rows.astype(ROW)
     for name in ("timer_head", "timer_tail"):

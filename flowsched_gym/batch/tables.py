@@ -39,7 +39,8 @@ NETWORK: Final = np.dtype(
         ("num_flows", "i8"),
         ("arrived", "i8"),  # requests that have arrived
         ("delivered", "i8"),  # flows whose last byte has arrived
-        ("live", "i8"),  # flows that send
+        ("live", "i8"),  # flows that have begun to send and not ended
+        ("served", "i8"),  # those of them that have a rate
         ("timer_head", "i8"),  # place of the next timer
         ("timer_tail", "i8"),  # place behind the last timer
         ("num_destinations", "i8"),
@@ -151,7 +152,8 @@ class Tables(NamedTuple):
         order: Rows in the order of the arrival of their requests, where that is another than their own.
         requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
         active: Rows that hold tokens, in the segments of the destinations.
-        live: Rows that send, (num_networks * num_active,).
+        live: Rows that have begun to send and not ended, (num_networks * num_active,).
+        served: Those of them that have a rate, likewise.
         delivered: Rows in the order of their delivery, (num_networks * num_rows,).
         scratch: (num_active,) SCRATCH.
         host_place: Scratch, (num_hosts or 1,).
@@ -187,6 +189,7 @@ class Tables(NamedTuple):
     requests: IntArray
     active: IntArray
     live: IntArray
+    served: IntArray
     delivered: IntArray
     scratch: Rows
     host_place: IntArray
@@ -236,6 +239,7 @@ class View(NamedTuple):
     requests: IntArray
     active: IntArray
     live: IntArray
+    served: IntArray
     delivered: IntArray
     finished: IntArray
     crossed: IntArray
@@ -297,6 +301,7 @@ def view(t: Tables) -> View:
         t.requests,
         t.active,
         t.live,
+        t.served,
         t.delivered,
         t.scratch["finished"],
         t.scratch["crossed"],
@@ -373,6 +378,7 @@ def new_tables(
         requests=np.zeros(2 * num_flows if has_tokens else 0, dtype=ROW),
         active=np.zeros(num_networks * num_active if has_tokens else 0, dtype=ROW),
         live=np.zeros(num_networks * num_active, dtype=ROW),
+        served=np.zeros(num_networks * num_active, dtype=ROW),
         delivered=np.zeros(num_flows, dtype=ROW),
         scratch=np.zeros(num_active, dtype=SCRATCH),
         host_place=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),

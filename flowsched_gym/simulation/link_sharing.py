@@ -63,6 +63,8 @@ class LinkSharing:
         self._data_capacity = network.capacity * discipline.data_share
         self.live = np.zeros(num_flows, dtype=np.int64)
         self.count = 0
+        self._served = np.zeros(num_flows, dtype=np.int64)
+        self._num_served = 0
         self.settled_at = 0.0
         self._wake: Event | None = None
         self._sharing_due = False
@@ -86,6 +88,7 @@ class LinkSharing:
             np.zeros(num_flows, dtype=SHARER),
             np.zeros(num_flows * longest_path(network), dtype=CROSSING),
             np.zeros(num_flows, dtype=BLOCK),
+            self._served,
         )
 
     def start(self, rows: list[int]) -> None:
@@ -118,7 +121,9 @@ class LinkSharing:
         self.settled_at = now
         if self.count == 0:
             return
-        self.count, num_finished, num_crossed = advance(now, elapsed, self.live, self.count, *self._advance_arrays)
+        self.count, num_finished, num_crossed = advance(
+            now, elapsed, self.live, self.count, self._served, self._num_served, *self._advance_arrays
+        )
         if num_finished:
             self._on_finished(self._finished[:num_finished].tolist())
         if num_crossed:
@@ -138,15 +143,16 @@ class LinkSharing:
         self._sharing_due = False
         now, count = self._clock._now, self.count
         self._wake = None
+        self._num_served = 0
         if count == 0:
             return
         if self._paths is not None:
             self._paths.review(now, self.live, count)
         self._discipline.control(now, self.live, count)
-        share_links(self.live, count, *self._share_arrays)
+        self._num_served = share_links(self.live, count, *self._share_arrays)
         if self._paths is not None:
             self._paths.note_quiet(now, self.live, count)
         review_time = self._discipline.review_time(now, self.live, count)
-        time = next_event_time(now, self.live, count, *self._next_arrays, review_time)
+        time = next_event_time(now, self._served, self._num_served, *self._next_arrays, review_time)
         if time < np.inf:
             self._wake = self._clock.at(time, EventKind.COMPLETION, self._on_wake)

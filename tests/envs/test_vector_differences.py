@@ -33,11 +33,12 @@ def later(rule: Callable[..., Any]) -> Callable[..., Any]:
 def faster(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Alters the last bit of the largest rate."""
 
-    def altered(live: npt.NDArray[np.int64], count: int, *arrays: Any) -> None:
-        rule(live, count, *arrays)
+    def altered(live: npt.NDArray[np.int64], count: int, *arrays: Any) -> int:
+        num_served: int = rule(live, count, *arrays)
         rate = arrays[RATE]
         row = live[np.argmax(rate[live[:count]])]
         rate[row] = np.nextafter(rate[row], np.inf)
+        return num_served
 
     return altered
 

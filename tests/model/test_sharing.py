@@ -64,6 +64,7 @@ def rates(network: Network) -> npt.NDArray[np.float64]:
         np.zeros(num_flows, dtype=SHARER),
         np.zeros(sum(len(path) for path in network.paths), dtype=CROSSING),
         np.zeros(num_flows, dtype=BLOCK),
+        np.zeros(num_flows, dtype=np.int64),
     )
     assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
     assert not links["load"].any()

@@ -46,6 +46,8 @@ def advance(
     elapsed: float,
     live: IntArray,
     count: int,
+    served: IntArray,
+    num_served: int,
     volume: FloatArray,
     attained: FloatArray,
     remaining: FloatArray,
@@ -61,9 +63,11 @@ def advance(
         elapsed: Length of the step in s, >= 0; no rate changes inside.
         live: Rows of the live flows, in its first ``count`` places; finished ones are removed, order is kept.
         count: Number of live flows before the step.
+        served: Rows of the live flows that have a rate, in its first ``num_served`` places.
+        num_served: Number of live flows that have a rate.
         volume: Bytes on the wire per flow.
         attained: Bytes sent; updated.
-        remaining: Bytes left; updated.
+        remaining: Bytes left, > 0 of live flows; updated.
         rate: Rates in B/s; set to 0 for finished flows.
         review_at: Attained bytes at which a flow needs attention.
         finished: Receives the rows that finish, in increasing order.
@@ -72,14 +76,11 @@ def advance(
     Returns:
         Numbers of live, finished and crossed flows.
     """
-    kept = 0
     num_finished = 0
     num_crossed = 0
-    for place in range(count):
-        row = live[place]
+    for place in range(num_served):
+        row = served[place]
         if rate[row] == 0.0:
-            live[kept] = row
-            kept += 1
             continue
         sent = attained[row] + rate[row] * elapsed
         slip = rate[row] * (now * TIME_TOLERANCE) + volume[row] * SIZE_TOLERANCE
@@ -94,16 +95,22 @@ def advance(
             num_crossed = insert_sorted(crossed, num_crossed, row)
         attained[row] = sent
         remaining[row] = volume[row] - sent
-        live[kept] = row
-        kept += 1
+    if num_finished == 0:
+        return count, num_finished, num_crossed
+    kept = 0
+    for place in range(count):
+        row = live[place]
+        if remaining[row] > 0.0:
+            live[kept] = row
+            kept += 1
     return kept, num_finished, num_crossed
 
 
 @inlined_rule
 def next_event_time(
     now: float,
-    live: IntArray,
-    count: int,
+    served: IntArray,
+    num_served: int,
     attained: FloatArray,
     remaining: FloatArray,
     rate: FloatArray,
@@ -114,8 +121,8 @@ def next_event_time(
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        served: Rows of the live flows that have a rate, in its first ``num_served`` places.
+        num_served: Number of live flows that have a rate.
         attained: Bytes sent.
         remaining: Bytes left.
         rate: Rates in B/s.
@@ -123,11 +130,10 @@ def next_event_time(
         review_time: Absolute time in s, >= now, at which the discipline needs attention anyway.
     """
     soonest = np.inf
-    for place in range(count):
-        row = live[place]
-        if rate[row] > 0.0:
-            left = min(remaining[row], review_at[row] - attained[row])
-            soonest = min(soonest, left / rate[row])
+    for place in range(num_served):
+        row = served[place]
+        left = min(remaining[row], review_at[row] - attained[row])
+        soonest = min(soonest, left / rate[row])
     # A last byte may need less time than the clock can tell; the clock moves all the same, by its smallest step.
     return max(min(now + soonest, review_time), now * (1.0 + SMALLEST_STEP) + SMALLEST_TIME)
 

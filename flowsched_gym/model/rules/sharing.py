@@ -72,8 +72,9 @@ def share_links(
     sharers: Records,
     crossings: Records,
     blocks: Records,
-) -> None:
-    """Sets the rates of the live flows.
+    served: IntArray,
+) -> int:
+    """Sets the rates of the live flows; returns how many have one.
 
     Args:
         live: Rows of the live flows in its first ``count`` places; reordered by (priority, row).
@@ -92,16 +93,21 @@ def share_links(
         sharers: Scratch, (largest count,) SHARER.
         crossings: Scratch, (largest count * longest path,) CROSSING.
         blocks: Scratch, (num_flows,) with the fields of BLOCK, kept from call to call, all 0 at first.
+        served: Receives the rows of the flows that have a rate, in its first places, at least (count,).
     """
     ranked = _sort_by_priority(live, count, priority)
     one_class = priority[live[0]] == priority[live[count - 1]]
     if not one_class:
         for link in range(len(capacity)):
             residual[link] = capacity[link]
+    num_served = 0
     if ranked and not one_class:
         for place in range(count):
             _serve_alone(live[place], admitted, rate_cap, path, path_start, path_links, rate, residual, blocks)
-        return
+            if rate[live[place]] > 0.0:
+                served[num_served] = live[place]
+                num_served += 1
+        return num_served
     # Not the literal 0, for which Numba would compile the parts once more.
     first: int = np.int64(0)  # type: ignore[assignment]
     while first < count:
@@ -130,7 +136,12 @@ def share_links(
                 one_class,
                 last == count,
             )
+        for place in range(first, last):
+            if rate[live[place]] > 0.0:
+                served[num_served] = live[place]
+                num_served += 1
         first = last
+    return num_served
 
 
 @inlined_rule
