@@ -116,8 +116,11 @@ def share_links(
             last += 1
         if last - first == 1 and not one_class:
             _serve_alone(live[first], admitted, rate_cap, path, path_start, path_links, rate, residual, blocks)
+            if rate[live[first]] > 0.0:
+                served[num_served] = live[first]
+                num_served += 1
         else:
-            _fill_class(
+            num_served = _fill_class(
                 live,
                 first,
                 last,
@@ -133,13 +136,12 @@ def share_links(
                 links,
                 sharers,
                 crossings,
+                blocks,
                 one_class,
                 last == count,
+                served,
+                num_served,
             )
-        for place in range(first, last):
-            if rate[live[place]] > 0.0:
-                served[num_served] = live[place]
-                num_served += 1
         first = last
     return num_served
 
@@ -190,7 +192,7 @@ def _serve_alone(
         rate[row] = 0.0
     if not admitted[row]:
         return
-    if blocks["next_path"][row] == path[row] + 1 and residual[blocks["full_link"][row]] == 0.0:
+    if _is_still_blocked(row, path, residual, blocks):
         return
     least = np.inf
     for step in range(path_start[path[row]], path_start[path[row] + 1]):
@@ -203,6 +205,13 @@ def _serve_alone(
     rate[row] = least
     for step in range(path_start[path[row]], path_start[path[row] + 1]):
         residual[path_links[step]] -= least
+
+
+@inlined_rule
+def _is_still_blocked(row: int, path: IntArray, residual: FloatArray, blocks: Records) -> bool:
+    """Tells whether the link that was full when the flow was last looked at is full now."""
+    blocked: bool = blocks["next_path"][row] == path[row] + 1 and residual[blocks["full_link"][row]] == 0.0
+    return blocked
 
 
 @inlined_rule
@@ -222,10 +231,13 @@ def _fill_class(
     links: Records,
     sharers: Records,
     crossings: Records,
+    blocks: Records,
     is_first: bool,
     is_last: bool,
-) -> None:
-    """Fills the flows of one priority progressively.
+    served: IntArray,
+    num_served: int,
+) -> int:
+    """Fills the flows of one priority progressively; returns how many flows of this and higher ones have a rate.
 
     Before the first priority nothing has been taken from the links, and behind the last nobody asks what is left.
     """
@@ -235,17 +247,25 @@ def _fill_class(
     num_crossings = 0
     for place in range(first, last):
         row = live[place]
-        rate[row] = 0.0
+        if rate[row] != 0.0:
+            rate[row] = 0.0
         if not admitted[row]:
             continue
+        if not is_first and _is_still_blocked(row, path, residual, blocks):
+            continue
         least = np.inf
+        full_link = path_links[path_start[path[row]]]
         end = num_crossings
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             link = path_links[step]
             crossings["link"][end] = link
             end += 1
-            least = min(least, capacity[link] if is_first else residual[link])
+            left = capacity[link] if is_first else residual[link]
+            if left < least:
+                least, full_link = left, link
         if least == 0.0:
+            blocks["next_path"][row] = path[row] + 1
+            blocks["full_link"][row] = full_link
             continue
         sharers["weight"][num_sharers] = weight[row]
         sharers["row"][num_sharers] = row
@@ -321,6 +341,12 @@ def _fill_class(
     for place in range(num_used):
         open_flows[used[place]] = 0
         load[used[place]] = 0.0
+    for place in range(num_sharers):
+        row = sharers["row"][place]
+        if rate[row] > 0.0:
+            served[num_served] = row
+            num_served += 1
+    return num_served
 
 
 @inlined_rule
