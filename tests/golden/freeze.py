@@ -104,6 +104,15 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
             "layout": "recorded",
             "reward": "slowdown_growth",
         },
+        {
+            "hosts": 4,
+            "flows": 60,
+            "thresholds": [1e5, 1e6],
+            "scope": "network",
+            "n_l": 3,
+            "m_l": 0,
+            "reward": "progress",
+        },
     ],
 }
 """Arguments of the episodes of each id."""

@@ -50,6 +50,8 @@ class LongFlowsLayout(StrEnum):
 class LongFlowsReward(StrEnum):
     """Says which of the named terms is paid."""
 
+    PROGRESS = "progress"
+    """By how much the logarithms of the bytes that long flows have sent, finished or not, have grown."""
     SLOWDOWN = "slowdown"
     """Mean slowdown of the long flows that finished."""
     SLOWDOWN_GROWTH = "slowdown_growth"
@@ -76,7 +78,7 @@ class AuTOLongFlowsConfig:
         m_l: Finished long flows that it sees, >= 0; ``None`` for the paper's 10, or the 11 of recorded rows.
         observation: What it sees, ``full`` or ``paper``.
         layout: Order and units of the paper's features, ``grouped`` or ``recorded``.
-        reward: Term that is paid, ``slowdown``, ``slowdown_growth`` or ``throughput_ratio``.
+        reward: Term that is paid, ``progress``, ``slowdown``, ``slowdown_growth`` or ``throughput_ratio``.
         link_gbps: Capacity of each link in Gbps, > 0 (AuTO, section 6: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (AuTO, section 6: 100 us for the round trip).
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.

@@ -107,13 +107,16 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     | finished_fct | completion time | us | plain | 1000000000000 |
 
     ## Rewards
-    Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern long
+    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern long
     flows, those that finished since the last action above all; the first action is paid for those before it too.
     ``slowdown``: minus their mean slowdown, 0 where none finished. ``slowdown_growth``: minus the growth since the last
     action of the sum of the slowdowns of long flows, finished or, so far, live; the return of an episode is minus the
-    sum of the slowdowns of all long flows. ``throughput_ratio``, the paper's: (x + C) / (y + C), with x the sum of
-    size over completion time of the flows that finished in this step, y that of the step before, 0 before the first,
-    and C the capacity of a link, which keeps it finite where none finished.
+    sum of the slowdowns of all long flows. ``progress``: the growth since the last action of the sum of ln(bytes sent /
+    last threshold) over long flows, finished or live, to which each adds its rate over what it has sent: so it tells at
+    once what a choice was worth. An episode's adds up to the same whatever is chosen; a discount makes early progress
+    worth more. ``throughput_ratio``, the paper's: (x + C) / (y + C), with x the sum of size over completion time of the
+    flows that finished in this step, y that of the step before, 0 before the first, and C the capacity of a link, which
+    keeps it finite where none finished.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
@@ -153,7 +156,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     inside a queue, not packets under DCTCP; a choice holds at once; thresholds stay (``AuTOThresholds-v0`` sets them).
     The paper prints neither the period nor what a server is asked in it, nor how throughput is guarded where nothing
     finished; ports, which no rule of this model reads, stand for ids. That load is one of three links for each server,
-    the full observation and the other two rewards are ours.
+    the full observation and the other three rewards are ours.
     """
 
     config: AuTOLongFlowsConfig

@@ -17,7 +17,9 @@ THROUGHPUT: Final = 0
 """Place in the memory of the throughput of the step before, in B/s."""
 SLOWDOWNS: Final = 1
 """Place of the sum of the slowdowns so far of the long flows that were live."""
-MEMORY_SIZE: Final = 2
+PROGRESS: Final = 2
+"""Place of the sum of the logarithms of the bytes that the long flows had sent that were live."""
+MEMORY_SIZE: Final = 3
 
 
 def pay(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> dict[str, float]:
@@ -33,11 +35,14 @@ def pay(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> d
     slowdown = fct / view.ideal_fct[finished]
     so_far = float(((view.now - view.arrival_time[live]) / view.ideal_fct[live]).sum())
     throughput = float((view.size[finished] / fct).sum())
+    sent = float(np.log(view.attained[live] / config.long_from).sum())
+    delivered = float(np.log(view.size[finished] / config.long_from).sum())
     terms = {
+        str(LongFlowsReward.PROGRESS): sent + delivered - float(memory[PROGRESS]),
         str(LongFlowsReward.SLOWDOWN): -float(slowdown.mean()) if len(finished) else 0.0,
         str(LongFlowsReward.SLOWDOWN_GROWTH): float(memory[SLOWDOWNS]) - so_far - float(slowdown.sum()),
         str(LongFlowsReward.THROUGHPUT_RATIO): (throughput + config.capacity)
         / (float(memory[THROUGHPUT]) + config.capacity),
     }
-    memory[THROUGHPUT], memory[SLOWDOWNS] = throughput, so_far
+    memory[THROUGHPUT], memory[SLOWDOWNS], memory[PROGRESS] = throughput, so_far, sent
     return terms

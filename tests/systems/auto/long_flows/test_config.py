@@ -40,7 +40,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"scope": "rack"}, "scope is 'rack': it must be one of server, network"),
     ({"observation": "summary"}, "observation is 'summary': it must be one of full, paper"),
     ({"layout": "raw"}, "layout is 'raw': it must be one of grouped, recorded"),
-    ({"reward": "fct"}, "reward is 'fct': it must be one of slowdown, slowdown_growth, throughput_ratio"),
+    ({"reward": "fct"}, "reward is 'fct': it must be one of progress, slowdown, slowdown_growth, throughput_ratio"),
     ({"workload": "auto-clusters", "load": 0.5}, "workload 'auto-clusters' has a load for each cluster"),
     ({"workload": "auto-clusters", "hosts": 6}, "num_clusters is 4: it must divide the number of hosts, 6"),
     ({"workload": "gather-a1", "flows": 5}, "load and flows change Poisson arrivals: workload 'gather-a1' has none"),
