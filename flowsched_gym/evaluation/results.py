@@ -284,8 +284,10 @@ def _writable(key: str, value: object) -> object:
     """Returns an argument as JSON holds it."""
     if isinstance(value, (bool, int, float, str, type(None))):
         return value
+    if isinstance(value, (list, tuple)):
+        return [_writable(key, each) for each in value]
     raise ConfigError(
-        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null"
+        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null, and lists"
     )
 
 

@@ -61,12 +61,18 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "edf.json"
     write_result(make_result(), path)
     before = path.read_text()
-    with pytest.raises(ConfigError, match="argument workload is a list"):
-        write_result(make_result(kwargs={"workload": [1]}), path)
+    with pytest.raises(ConfigError, match=r"argument workload is a set: .* and lists"):
+        write_result(make_result(kwargs={"workload": {1}}), path)
     with pytest.raises(ValueError, match="Out of range float"):
         write_json(math.nan, path)
     assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["edf.json"]
+
+
+def test_arguments_that_are_lists_are_kept(tmp_path):
+    path = tmp_path / "edf.json"
+    write_result(make_result(kwargs={"thresholds": (1e5, 1e6)}), path)
+    assert read_result(path).kwargs == {"thresholds": [1e5, 1e6]}
 
 
 def test_a_name_says_environment_arguments_and_policy():
