@@ -33,7 +33,8 @@ from flowsched_gym.baselines.algorithm_schemas import (
 )
 from flowsched_gym.baselines.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.mixture import MixturePolicy, SetwiseMixturePolicy
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PolicyConfig, SetwiseConfig
+from flowsched_gym.baselines.pathwise import PathwisePolicy, PathwiseShape
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, PolicyConfig, SetwiseConfig
 from flowsched_gym.baselines.reinforce import Reinforce
 from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
 from flowsched_gym.encoders import Layout
@@ -149,6 +150,8 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
         raise ConfigError(f"{name}: it needs an environment with action masks; {described} without masks")
     if isinstance(policy, SetwiseConfig) and not isinstance(space, spaces.Discrete):
         raise ConfigError(f"policy is setwise: it chooses one slot (Discrete), {described}")
+    if isinstance(policy, PathwiseConfig) and not isinstance(algorithm, (MaskablePPOConfig, ReinforceConfig)):
+        raise ConfigError(f"policy is pathwise: it learns by maskable_ppo or reinforce; {name}")
     if isinstance(policy, AutoConfig) and not isinstance(algorithm, DDPGConfig):
         raise ConfigError(f"policy is auto: its critic reads actions, as those of ddpg and td3 do; {name}")
     if isinstance(policy, FlatConfig):
@@ -181,6 +184,9 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
     classes: tuple[Any, Any, Any]
     if isinstance(policy, AutoConfig):
         return LateActionPolicy, {"net_arch": {"pi": list(policy.actor), "qf": list(policy.critic)}}
+    if isinstance(policy, PathwiseConfig):
+        found = PathwiseShape.of_layout(envs.get_attr("layout", 0)[0], envs.action_space, width=policy.width)
+        return PathwisePolicy, {"shape": asdict(found)}
     if isinstance(policy, FlatConfig) and isinstance(algorithm, OffPolicyConfig):
         widths = list(policy.separate)
         return "MlpPolicy", {"net_arch": widths, "activation_fn": ACTIVATIONS[policy.activation]}

@@ -26,7 +26,7 @@ from flowsched_gym.baselines.algorithm_schemas import (
     ThesisA2CConfig,
 )
 from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, HeuristicsConfig, LoggerConfig, TrainConfig
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, SetwiseConfig
+from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
 from flowsched_gym.systems.spec import EnvironmentSpec
@@ -44,7 +44,12 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
         "heuristics_schema": HeuristicsConfig,
         "evaluate_schema": EvaluateConfig,
     },
-    "policy": {"auto_schema": AutoConfig, "flat_schema": FlatConfig, "setwise_schema": SetwiseConfig},
+    "policy": {
+        "auto_schema": AutoConfig,
+        "flat_schema": FlatConfig,
+        "pathwise_schema": PathwiseConfig,
+        "setwise_schema": SetwiseConfig,
+    },
     "algorithm": {
         "a2c_schema": A2CConfig,
         "a2c_thesis_schema": ThesisA2CConfig,

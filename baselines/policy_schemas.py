@@ -7,7 +7,7 @@ from typing import Any
 from flowsched_gym.baselines.schema_checks import check_member, check_range
 from flowsched_gym.errors import ConfigError
 
-__all__ = ["AutoConfig", "FlatConfig", "PolicyConfig", "SetwiseConfig"]
+__all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,21 @@ class SetwiseConfig(PolicyConfig):
     def __post_init__(self) -> None:
         """Checks the sizes."""
         check_range("policy", self, width=(1, None), num_blocks=(0, None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathwiseConfig(PolicyConfig):
+    """Configures one network that all slots and all paths of long flows share (`pathwise`).
+
+    Attributes:
+        width: Width of all layers.
+    """
+
+    width: int = 32
+
+    def __post_init__(self) -> None:
+        """Checks the width."""
+        check_range("policy", self, width=(1, None))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,15 @@ from torch import nn
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
 
-__all__ = ["MaskableSetwisePolicy", "SetwiseNetwork", "SetwisePolicy", "SetwiseShape", "SlotEncoder"]
+__all__ = [
+    "ACTOR_GAIN",
+    "FORBIDDEN",
+    "MaskableSetwisePolicy",
+    "SetwiseNetwork",
+    "SetwisePolicy",
+    "SetwiseShape",
+    "SlotEncoder",
+]
 
 MARKERS: Final = ("live", "present", "size")
 """Slot columns that tell which slots can be chosen; the first one counts that an observation has."""

@@ -51,6 +51,10 @@ def test_an_algorithm_for_numbers_is_refused_where_actions_are_choices(algorithm
         (("algorithm=reinforce",), MASKED),
         (("algorithm=a2c_thesis",), "mixes with the uniform distribution"),
         (("algorithm=ppo", "algorithm.n_steps=8", "policy=setwise"), "setwise: it chooses one slot.*Box"),
+        (
+            ("algorithm=ppo", "algorithm.n_steps=8", "policy=pathwise"),
+            "pathwise: it learns by maskable_ppo or reinforce",
+        ),
         (("algorithm=ddpg", "policy.shared=[8]"), "policy.shared is .*ddpg shares none"),
         (("algorithm=ddpg", "policy.start_std=0.5"), "start_std is 0.5: ppo, a2c and sac draw"),
         (("algorithm=sac", "policy=auto"), "auto: its critic reads actions.*sac"),

@@ -28,7 +28,13 @@ from flowsched_gym.baselines.hydra_store import (
     register_schemas,
     schema_name,
 )
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PolicyConfig, SetwiseConfig
+from flowsched_gym.baselines.policy_schemas import (
+    AutoConfig,
+    FlatConfig,
+    PathwiseConfig,
+    PolicyConfig,
+    SetwiseConfig,
+)
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.metrics import METRIC_NAMES
 from flowsched_gym.registration import SYSTEMS, load_target, policy_specs
@@ -102,7 +108,7 @@ def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, poli
         "sac": SACConfig,
         "td3": TD3Config,
     }
-    policies: dict[str, type[PolicyConfig]] = {"auto": AutoConfig, "setwise": SetwiseConfig}
+    policies: dict[str, type[PolicyConfig]] = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig}
     assert type(config.algorithm) is algorithms[algorithm]
     assert type(config.policy) is policies.get(policy, FlatConfig)
 
@@ -227,6 +233,7 @@ def test_a_value_out_of_its_range_is_one_clear_line(override, message) -> None:
         ("td3", "flat", "algorithm.policy_delay=0", r"policy_delay is 0"),
         ("reinforce", "flat", "algorithm.baseline_rate=1.5", r"baseline_rate is 1\.5"),
         ("ppo", "flat", "policy.start=3", r"policy\.start is 3.*name of a heuristic"),
+        ("maskable_ppo", "pathwise", "policy.width=0", r"policy\.width is 0.*>= 1"),
         ("ppo", "flat", "policy.start_std=0", r"policy\.start_std is 0.*> 0"),
         ("ddpg", "auto", "policy.critic=[]", r"policy\.critic is \[\]"),
         ("ddpg", "auto", "policy.actor=[0]", r"policy\.actor is \[0\]"),
