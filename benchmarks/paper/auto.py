@@ -111,7 +111,7 @@ def measure(
         found["figures 9 to 12"][name] = run_study(described, seeds, models)
         tell()
     for name, limits in auto_long_flows.THRESHOLDS.items():
-        found["long flows"][name], imbalance[name] = auto_long_flows.run(limits, num_flows, seeds)
+        found["long flows"][name], imbalance[name] = auto_long_flows.run(limits, num_flows, seeds, models)
         tell()
     delays = auto_delay.measure()
     tell()

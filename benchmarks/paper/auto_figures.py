@@ -19,6 +19,7 @@ METRICS: Final = (("mean FCT (ms)", "mean_fct"), ("99th percentile FCT (ms)", "p
 DRAWN: Final = (*FIXED, TOLD, TOLD_MIXTURE, SEARCHED_TOLD, "SRPT")
 COLOURS: Final = dict(zip(DRAWN, (*SHADES[:5], "tab:brown", "tab:red", "black", "tab:pink", "0.5"), strict=True))
 LINKS: Final = {"ecmp": "tab:blue", "least-loaded": "tab:green", "least-attained": "tab:red"}
+"""Colours of the policies that count long flows; agents are black."""
 
 
 def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
@@ -70,7 +71,7 @@ def draw_long_flows(imbalance: dict[str, dict[str, list[list[float]]]]) -> "Figu
     for axes, (point, found) in zip(row, imbalance.items(), strict=True):
         for name, pairs in found.items():
             time, difference = zip(*pairs, strict=True)
-            axes.step(time, difference, where="post", color=LINKS[name], label=name, linewidth=1)
+            axes.step(time, difference, where="post", color=LINKS.get(name, "black"), label=name, linewidth=1)
         panel_title(axes, f"long from {point}")
         axes.set(xlabel="time (s)", ylim=(0, None))
     row[0].set_ylabel("most less fewest long flows on a link")

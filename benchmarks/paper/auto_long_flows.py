@@ -1,15 +1,18 @@
 """Counts long flows on links under policies that steer them (AuTO, Figure 16), on 32 servers with three paths."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.merp import DIGITS
-from flowsched_gym.evaluation import resolve_policy
+from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.model import Records
+from flowsched_gym.policies import Policy
 from flowsched_gym.systems.auto.long_flows.seen import long_on_links
 from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
@@ -54,16 +57,24 @@ class Episode(NamedTuple):
 
 
 def run(
-    thresholds: Sequence[float], num_flows: int, seeds: Sequence[int]
+    thresholds: Sequence[float], num_flows: int, seeds: Sequence[int], models: Path
 ) -> tuple[dict[str, dict[str, list[float]]], Imbalance]:
-    """Runs all policies on the same flows; returns metrics by seed, and the differences of the first seed."""
+    """Runs all policies and agents on the same flows; returns metrics by seed, and the differences of the first seed.
+
+    Args:
+        thresholds: Thresholds in B.
+        num_flows: Flows of a run.
+        seeds: Seeds of the flows.
+        models: Folder of the trained agents.
+    """
     workload = workload_of(num_flows)
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in POLICIES}
+    policies: dict[str, str | Path] = {name: name for name in POLICIES} | learned(models)
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in policies}
     imbalance: Imbalance = {}
     for seed in seeds:
         flows = workload.draw(seed)
-        for name in POLICIES:
-            episode = play(flows, name, thresholds)
+        for name, policy in policies.items():
+            episode = play(flows, policy, thresholds)
             for metric, value in metrics_of(episode, flows, thresholds[-1]).items():
                 found[name].setdefault(metric, []).append(value)
             if name not in imbalance:
@@ -79,13 +90,30 @@ def workload_of(num_flows: int) -> ClusterWorkload:
     return workload
 
 
-def play(flows: Workload, policy: str, thresholds: Sequence[float]) -> Episode:
-    """Plays one episode, in which the policy is asked about all long flows once in 10 ms."""
+def learned(models: Path) -> dict[str, Path]:
+    """Finds the agents that were trained to steer long flows.
+
+    Args:
+        models: Folder of folders, named ``auto-long-flows`` or with more behind, of model files with sidecars.
+
+    Returns:
+        The model file of each, by name: ``learned`` and what the file is called.
+    """
+    found = {}
+    for file in sorted(models.glob("auto-long-flows*/*.zip")):
+        sidecar = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        if sidecar["environment"].endswith(ENVIRONMENT):
+            found[f"learned, {file.parent.name}/{file.stem}"] = file
+    return found
+
+
+def play(flows: Workload, policy: str | Path, thresholds: Sequence[float]) -> Episode:
+    """Plays one episode, in which a policy, or a model by its file, is asked about all long flows once in 10 ms."""
     arguments: dict[str, Any] = {"workload": flows, "thresholds": tuple(thresholds), "paths": PATHS}
     arguments |= {"scope": "network", "n_l": SLOTS, "period_ms": SAMPLE_EVERY / SECONDS_PER_MILLISECOND}
     envs = make_vector(ENVIRONMENT, arguments, num_envs=1)
     assert isinstance(envs, AuTOLongFlowsVectorEnv)
-    chooser = resolve_policy(policy, envs, seed=0)  # type: ignore[arg-type]  # it reads layout and config
+    chooser = _chooser(policy, arguments, envs)
     observation, _ = envs.reset(seed=0)
     differences: list[int] = []
     over = False
@@ -100,6 +128,15 @@ def play(flows: Workload, policy: str, thresholds: Sequence[float]) -> Episode:
         over = bool((terminated | truncated)[0])
     difference = np.array(differences, dtype=np.int64)
     return Episode(envs.records(0), SAMPLE_EVERY * np.arange(len(difference), dtype=np.float64), difference)
+
+
+def _chooser(policy: str | Path, arguments: dict[str, Any], envs: AuTOLongFlowsVectorEnv) -> Policy:
+    """Makes a policy by its name, or loads a model."""
+    if isinstance(policy, str):
+        return resolve_policy(policy, envs, seed=0)  # type: ignore[arg-type]  # it reads layout and config
+    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
+
+    return load_policy(policy, make_environment(ENVIRONMENT, arguments))
 
 
 def metrics_of(episode: Episode, flows: Workload, long_from: float) -> dict[str, float]:

@@ -87,7 +87,7 @@ LONG_FLOWS: Final = """
 Figure 16, three paths between any two servers, {flows:,} flows of the same clusters, for the most part of their first
 phase of 2 s: long flows on the link with the most less those on the link with the fewest, while flows arrive. The paper
 asks an agent for each server, these policies are asked about the oldest {slots} long flows of all servers, once in
-10 ms. ECMP knows nothing of loads; the others count long flows on links.
+10 ms. ECMP knows nothing of loads; the others count long flows on links; agents that `learned` did so on web search.
 
 """
 
@@ -132,7 +132,8 @@ def read_results(path: Path = RESULTS) -> dict[str, Any]:
 def auto_markdown(results: dict[str, Any]) -> str:
     """Returns the part of the document on AuTO."""
     runs: Runs = results["studies"]["figures 9 to 12"]
-    agents = any(name.startswith("learned") for found in runs.values() for name in found)
+    all_runs = (*runs.values(), *results["studies"]["long flows"].values())
+    agents = any(name.startswith("learned") for found in all_runs for name in found)
     head = HEAD.format(
         seeds=len(results["seeds"]),
         flows=results["num_flows"],

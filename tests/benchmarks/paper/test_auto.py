@@ -115,6 +115,15 @@ def test_links_are_counted_once_in_ten_milliseconds():
     assert metrics["max_difference"] >= metrics["mean_difference"] > 0
 
 
+def test_agents_that_steer_long_flows_are_found_and_played():
+    found = auto_long_flows.learned(MODELS)
+    flows = make_workload("auto-changing", num_flows=150).draw(0)
+    assert "learned, auto-long-flows/ppo" in found
+    for file in found.values():
+        episode = auto_long_flows.play(flows, file, (1e4, 1e5, 1e6))
+        assert episode.records.fct.min() > 0
+
+
 def test_a_decision_takes_time():
     assert auto_delay.environment_ms(11, 10, 1) > 0
     assert auto_delay.median_ms(lambda: None, 3) >= 0
