@@ -124,6 +124,19 @@ def test_agents_that_steer_long_flows_are_found_and_played():
         assert episode.records.fct.min() > 0
 
 
+def test_the_agent_spreads_long_flows_better_than_a_hash():
+    limits = auto_long_flows.THRESHOLDS["3 MB"]
+    flows = auto_long_flows.workload_of(2_000).draw(SEEDS[0])
+    agent = auto_long_flows.learned(MODELS)["learned, auto-long-flows/ppo"]
+    hashed, learnt = (
+        auto_long_flows.metrics_of(auto_long_flows.play(flows, policy, limits), flows, limits[-1])
+        for policy in ("ecmp", agent)
+    )
+    assert learnt["mean_slowdown_long"] < 0.9 * hashed["mean_slowdown_long"]
+    assert learnt["max_difference"] < hashed["max_difference"]
+    assert learnt["mean_slowdown"] < hashed["mean_slowdown"]
+
+
 def test_a_decision_takes_time():
     assert auto_delay.environment_ms(11, 10, 1) > 0
     assert auto_delay.median_ms(lambda: None, 3) >= 0
