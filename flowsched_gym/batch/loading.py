@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.observation import NEVER
 from flowsched_gym.model.rules.transport import wire_volume
 
 __all__ = ["arriving_row", "foresee_request", "load", "load_one", "request_time_of", "set_order"]
@@ -75,6 +76,7 @@ def load(
     wire_volume(size[:num_flows], t.sending.segment, t.sending.header, state.volume[first : first + num_flows])
     net.now = 0.0
     net.settled_at = 0.0
+    net.moment = 0
     net.wake = np.inf
     net.num_flows = num_flows
     net.arrived = 0
@@ -132,6 +134,7 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
         d.queue_end = queue
         d.active = active
         d.num_active = 0
+        d.counted_at = NEVER
         d.held = False
         active += min(t.num_tokens, expected)
         count[host] = place

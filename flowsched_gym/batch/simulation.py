@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
+from flowsched_gym.batch.deeds import Deed, act_one
 from flowsched_gym.batch.loading import load_one, set_order
-from flowsched_gym.batch.loop import Deed, act_one, run_many
+from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline, Ranked

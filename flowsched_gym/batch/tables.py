@@ -11,15 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import ROW, Choosing
+from flowsched_gym.batch.records import (
+    DESTINATION,
+    FLOW_FIELDS,
+    LOG_ENTRY,
+    NETWORK,
+    PATH,
+    SCRATCH,
+    TIMER,
+    WINDOW,
+    aligned_zeros,
+)
 from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.sharing import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.filling import CROSSING, LINK, SHARER
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
 
-__all__ = ["DESTINATION", "NETWORK", "NOBODY", "TIMER", "Sending", "Tables", "View", "new_tables", "view"]
+__all__ = ["NOBODY", "Row", "Rows", "Sending", "Tables", "View", "new_tables", "view"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,82 +40,6 @@ Row = Any
 
 NOBODY: Final = -1
 """Stands for no destination."""
-
-NETWORK: Final = np.dtype(
-    [
-        ("now", "f8"),  # time in s
-        ("settled_at", "f8"),  # time up to which attained and remaining bytes are known
-        ("wake", "f8"),  # when the next flow that sends needs attention
-        ("request_time", "f8"),  # when the next request arrives
-        ("num_flows", "i8"),
-        ("arrived", "i8"),  # requests that have arrived
-        ("delivered", "i8"),  # flows whose last byte has arrived
-        ("live", "i8"),  # flows that have begun to send and not ended
-        ("served", "i8"),  # those of them that have a rate
-        ("timer_head", "i8"),  # place of the next timer
-        ("timer_tail", "i8"),  # place behind the last timer
-        ("num_destinations", "i8"),
-        ("asking", "i8"),  # place of the destination that waits for a decision
-        ("decision_due", "?"),  # whether destinations are looked at at the end of this instant
-        ("sharing_due", "?"),  # whether links are shared at the end of this instant
-        ("in_order", "?"),  # whether requests arrive in the order of rows
-        ("logged", "i8"),  # events in the log
-    ],
-    align=True,
-)
-"""State of a network, two cache lines."""
-
-DESTINATION: Final = np.dtype(
-    [
-        ("host", "i8"),
-        ("tokens", "i8"),  # free tokens
-        ("expected", "i8"),  # requests that have not arrived yet
-        ("queue", "i8"),  # first place of its queue
-        ("head", "i8"),  # place of the oldest request
-        ("tail", "i8"),  # place behind the youngest request
-        ("queue_end", "i8"),  # place behind its queue
-        ("active", "i8"),  # first place of the flows that hold a token
-        ("num_active", "i8"),  # tokens held
-        ("held", "?"),  # whether the scheduler waits for the next event
-    ],
-    align=True,
-)
-"""State of a receiving host, as ``simulation.Destination`` has it."""
-
-TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
-"""Something that happens to a flow at a known time; sorted by (time, kind, row)."""
-
-FLOW_FIELDS: Final = (
-    # One line for flows that send,
-    *((name, "f8") for name in ("attained", "remaining", "rate", "review_at", "weight")),
-    ("priority", "i4"),
-    ("path", ROW),
-    *((name, BLOCK[name]) for name in BLOCK.names or ()),
-    ("admitted", "?"),
-    ("place", ROW),  # place of its destination among those of the network
-    # and one for those that wait.
-    *(
-        (name, "f8")
-        for name in ("volume", "rate_cap", "arrival_time", "deadline", "size", "grant_time", "completion_time")
-    ),
-)
-"""What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
-not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
-
-WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
-"""Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
-
-PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
-"""One-way delay and round-trip time of a path in s."""
-
-SCRATCH: Final = np.dtype([("finished", ROW), ("crossed", ROW)])
-"""Receives the rows that finish or cross a level."""
-
-LOG_ENTRY: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
-"""One event of the log."""
-
-CACHE_LINE: Final = 64
-"""Bytes that memory hands over at once."""
 
 
 class Sending(NamedTuple):
@@ -350,7 +285,7 @@ def new_tables(
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
     num_active = num_rows if num_tokens is None else min(num_tokens * num_places, num_rows)
-    flows = _aligned_zeros(num_flows, np.dtype([*FLOW_FIELDS, *flow_fields], align=True))
+    flows = aligned_zeros(num_flows, np.dtype([*FLOW_FIELDS, *flow_fields], align=True))
     flows["admitted"] = True
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
@@ -359,7 +294,7 @@ def new_tables(
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
     tables = Tables(
-        networks=_aligned_zeros(num_networks, NETWORK),
+        networks=aligned_zeros(num_networks, NETWORK),
         destinations=np.zeros(num_networks * num_places if has_tokens else 0, dtype=DESTINATION),
         timers=np.zeros(num_networks * num_active, dtype=TIMER),
         flows=flows,
@@ -410,11 +345,3 @@ def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
     columns = view.py_func(tables)  # type: ignore[attr-defined]  # the plain function behind the compiled one
     discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
     return tables._replace(own=None if discipline.kind is DisciplineKind.PS else discipline.arrays())
-
-
-def _aligned_zeros(count: int, dtype: np.dtype[Any]) -> Rows:
-    """Makes a structured array that begins where a cache line does."""
-    size = count * dtype.itemsize
-    block = np.zeros(size + CACHE_LINE, dtype=np.uint8)
-    offset = -block.ctypes.data % CACHE_LINE
-    return block[offset : offset + size].view(dtype)

@@ -42,6 +42,7 @@ PATIENT: Final = frozenset(
         "contenders",
         "expansion",
         "feedback",
+        "filling",
         "liveness",
         "memr",
         "observation",

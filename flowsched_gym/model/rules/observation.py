@@ -10,15 +10,18 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 
-__all__ = ["NUM_SLOT_COLUMNS", "POSTPONED", "fill_full", "fill_paper", "fill_requirements", "squash"]
+__all__ = ["NEVER", "NUM_SLOT_COLUMNS", "POSTPONED", "fill_full", "fill_paper", "fill_requirements", "squash"]
 
 NUM_CONTEXT_COLUMNS: Final = 4
 NUM_SLOT_COLUMNS: Final = 7
 PRESENT, SIZE, SPAN, WAITING, TIME_LEFT, SLACK, POSTPONED = range(NUM_SLOT_COLUMNS)
+NEVER: Final = -1
+"""A moment before all others."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 SeenArray = npt.NDArray[np.float32]
+MomentArray = FloatArray | npt.NDArray[np.int32]
 
 
 @inlined_rule
@@ -39,7 +42,7 @@ def fill_requirements(
     size_scale: float,
     time_scale: float,
     send_time: FloatArray,
-    seen_at: FloatArray,
+    seen_at: MomentArray,
     seen: SeenArray,
 ) -> None:
     """Squashes what each request asks for, and prepares its slot columns for the first look.
@@ -54,12 +57,12 @@ def fill_requirements(
         size_scale: Size that becomes one half.
         time_scale: Time that becomes one half.
         send_time: Receives the times in s to send the volumes at line rate, (num_flows,).
-        seen_at: Receives a time before all others.
-        seen: Receives the columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
+        seen_at: Receives ``NEVER``.
+        seen: Receives the columns of a slot that show each request, (num_flows, at least NUM_SLOT_COLUMNS).
     """
     for row in range(first, last):
         send_time[row] = volume[row] / line_rate
-        seen_at[row] = -1.0
+        seen_at[row] = NEVER
         seen[row, PRESENT] = 1.0
         seen[row, SIZE] = squash(size[row - first], size_scale)
         seen[row, SPAN] = squash(span[row - first], time_scale)
@@ -85,7 +88,7 @@ def fill_paper(
         requests: Rows of the waiting flows, in the places head to tail - 1.
         head: Place of the oldest.
         tail: Place behind the youngest.
-        seen: Columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
+        seen: Columns of a slot that show each request, (num_flows, at least NUM_SLOT_COLUMNS).
     """
     taken = min(num_slots, tail - head)
     for slot in range(taken):
@@ -107,11 +110,14 @@ def fill_full(
     active: IntArray,
     active_from: int,
     num_active: int,
+    num_counted: int,
+    in_flight: float,
     num_tokens: int,
     now: float,
     settled_at: float,
+    moment: float,
     send_time: FloatArray,
-    seen_at: FloatArray,
+    seen_at: MomentArray,
     seen: SeenArray,
     arrival_time: FloatArray,
     deadline: FloatArray,
@@ -119,8 +125,8 @@ def fill_full(
     rate: FloatArray,
     size_scale: float,
     time_scale: float,
-) -> None:
-    """Fills the state of a destination and of each visible request; 0 in empty slots.
+) -> float:
+    """Fills the state of a destination and of each visible request, 0 in empty slots; returns the bytes in flight.
 
     Args:
         observation: Receives the values from the place first on: four of the destination, then seven of each slot.
@@ -132,12 +138,15 @@ def fill_full(
         active: Rows of the flows that hold a token, in the places active_from to active_from + num_active - 1.
         active_from: Their first place.
         num_active: Tokens held.
+        num_counted: Flows, of the first of these, whose bytes have been added up at this moment.
+        in_flight: Their sum, 0.0 if there are none.
         num_tokens: Tokens (k).
         now: Time in s.
         settled_at: Time in s to which ``remaining`` belongs; rates are constant since.
+        moment: Tells this time from others: the time itself, or a number of it.
         send_time: Times in s to send the flows at line rate, (num_flows,).
-        seen_at: Times in s for which the columns of each request that change with time hold; updated, as these are.
-        seen: Columns of a slot that show each request, (num_flows, NUM_SLOT_COLUMNS).
+        seen_at: Moments for which the columns of each request that change with time hold; updated, as these are.
+        seen: Columns of a slot that show each request, (num_flows, at least NUM_SLOT_COLUMNS).
         arrival_time: Absolute arrival times in s.
         deadline: Absolute deadlines in s.
         remaining: Bytes on the wire left to send.
@@ -145,8 +154,7 @@ def fill_full(
         size_scale: Size that becomes one half.
         time_scale: Time that becomes one half.
     """
-    in_flight = 0.0
-    for place in range(active_from, active_from + num_active):
+    for place in range(active_from + num_counted, active_from + num_active):
         row = active[place]
         in_flight += remaining[row] - rate[row] * (now - settled_at)
     observation[first] = (num_tokens - num_active) / num_tokens
@@ -157,15 +165,16 @@ def fill_full(
     at = first + NUM_CONTEXT_COLUMNS
     for slot in range(taken):
         row = requests[head + slot]
-        if seen_at[row] != now:
+        if seen_at[row] != moment:
             # A request is often looked at several times in one instant, once for each free token.
             time_left = deadline[row] - now
             seen[row, WAITING] = squash(now - arrival_time[row], time_scale)
             seen[row, TIME_LEFT] = squash(time_left, time_scale)
             seen[row, SLACK] = squash(time_left - send_time[row], time_scale)
-            seen_at[row] = now
+            seen_at[row] = moment
         for column in range(NUM_SLOT_COLUMNS):
             observation[at + column] = seen[row, column]
         at += NUM_SLOT_COLUMNS
     for place in range(at, first + NUM_CONTEXT_COLUMNS + NUM_SLOT_COLUMNS * num_slots):
         observation[place] = 0.0
+    return in_flight

@@ -6,8 +6,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.loop import grant, hold, postpone, run
+from flowsched_gym.batch.deeds import grant, hold, postpone
+from flowsched_gym.batch.loop import run
 from flowsched_gym.batch.prefetch import prefetch
+from flowsched_gym.batch.records import CACHE_LINE
 from flowsched_gym.batch.stepping import (
     EMPTY_SLOT_CHOICES,
     EPISODE_FIELDS,
@@ -21,7 +23,7 @@ from flowsched_gym.batch.stepping import (
     find_wrong_action,
     first_to_tell,
 )
-from flowsched_gym.batch.tables import CACHE_LINE, NOBODY, Rows, Tables, View, view
+from flowsched_gym.batch.tables import NOBODY, Rows, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.observation import (
     NUM_CONTEXT_COLUMNS,
@@ -38,6 +40,7 @@ __all__ = [
     "FLOW_FIELDS",
     "NUM_AMOUNTS",
     "NUM_COUNTS",
+    "SEEN_COLUMNS",
     "UNPAID",
     "DeferCode",
     "Episodes",
@@ -49,8 +52,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-FLOW_FIELDS: Final = (("send_time", "f8"), ("seen_at", "f8"))
-"""What the observation keeps of a flow."""
+FLOW_FIELDS: Final = (("send_time", "f8"),)
+"""What the observation keeps of a flow, and just fills its second cache line."""
+SEEN_COLUMNS: Final = 8
+"""Columns that are kept of a request: those of a slot, and their moment. With eight it lies in one cache line."""
 
 EPISODE: Final = np.dtype(
     [
@@ -83,7 +88,8 @@ class Episodes(NamedTuple):
 
     Attributes:
         episodes: One for each network, (num_networks,) EPISODE.
-        seen: Columns of a slot that show each request, (num_networks * num_rows, NUM_SLOT_COLUMNS).
+        seen: Columns of a slot that show each request, (num_networks * num_rows, SEEN_COLUMNS).
+        seen_at: Moments for which they hold, the last of these columns, (num_networks * num_rows,) int32.
         num_slots: Slots (f).
         num_actions: Actions.
         defer: What the agent may do besides granting.
@@ -97,6 +103,7 @@ class Episodes(NamedTuple):
 
     episodes: npt.NDArray[Any]
     seen: npt.NDArray[np.float32]
+    seen_at: npt.NDArray[np.int32]
     num_slots: int
     num_actions: int
     defer: int
@@ -129,11 +136,11 @@ def step(
         return -1 - wrong, 0
     t = view(tables)
     flows = tables.flows
-    send_time, seen_at = flows["send_time"], flows["seen_at"]
+    send_time = flows["send_time"]
     finished = 0
     num_over = 0
     for e in range(len(current)):
-        _look_ahead(t, flows, own, current, e)
+        _look_ahead(t, flows, own, current, actions, e)
         begin_step(e, out)
         if not over[e]:
             n = current[e]
@@ -143,7 +150,7 @@ def step(
             run(t, n)
             finished = end_step(t, n, e, episode, told, own.max_decisions, over, finished, out)
             out.amounts[REWARD, e] = _pay(t, own, n)
-            _show(t, own, send_time, seen_at, e, n, out)
+            _show(t, own, send_time, e, n, out)
         num_over += over[e]
     return finished, num_over
 
@@ -155,11 +162,11 @@ def observe(tables: Tables, own: Episodes, current: IntArray, numbers: IntArray,
     flows = tables.flows
     for i in range(len(numbers)):
         e = numbers[i]
-        _show(t, own, flows["send_time"], flows["seen_at"], e, current[e], out)
+        _show(t, own, flows["send_time"], e, current[e], out)
 
 
 @inlined_rule
-def _look_ahead(t: View, flows: Rows, own: Episodes, current: IntArray, e: int) -> None:
+def _look_ahead(t: View, flows: Rows, own: Episodes, current: IntArray, actions: IntArray, e: int) -> None:
     """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
     last = len(current) - 1
     n = current[min(e + 4 * STRIDE, last)]
@@ -176,14 +183,21 @@ def _look_ahead(t: View, flows: Rows, own: Episodes, current: IntArray, e: int) 
     prefetch(t.requests, d.head, 0)
     prefetch(t.active, d.active, 0)
     prefetch(t.timers, net.timer_tail, 0)
-    n = current[min(e + STRIDE, last)]
+    next_one = min(e + STRIDE, last)
+    n = current[next_one]
     d = t.destinations[n * t.num_places + max(t.networks[n].asking, 0)]
-    for place in range(d.head, min(d.tail, d.head + own.num_slots)):
-        row = t.requests[place]
-        prefetch(flows, row, CACHE_LINE)
-        prefetch(own.seen, row, 0)
-    for place in range(d.active, d.active + d.num_active):
-        prefetch(flows, t.active[place], 0)
+    end = min(d.tail, d.head + own.num_slots + 1)
+    for place in range(d.head, end):
+        prefetch(own.seen, t.requests[place], 0)
+    chosen = d.head + actions[next_one]
+    if d.head <= chosen < end:
+        prefetch(flows, t.requests[chosen], 0)
+        prefetch(flows, t.requests[chosen], CACHE_LINE)
+    if end > d.head:
+        prefetch(flows, t.requests[end - 1], CACHE_LINE)
+    if d.tokens == 1:
+        for place in range(d.active, d.active + d.num_active):
+            prefetch(flows, t.active[place], 0)
 
 
 @inlined_rule
@@ -239,7 +253,7 @@ def _met(t: View, n: int, first: int, last: int) -> float:
 
 
 @inlined_rule
-def _show(t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e: int, n: int, out: Columns) -> None:
+def _show(t: View, own: Episodes, send_time: FloatArray, e: int, n: int, out: Columns) -> None:
     """Writes what an environment shows: observation, mask, time, who asks."""
     net = t.networks[n]
     episode = own.episodes[n]
@@ -247,7 +261,11 @@ def _show(t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e:
     asks = net.asking != NOBODY
     d = t.destinations[n * t.num_places + (net.asking if asks else episode.asked)]
     if own.full:
-        fill_full(
+        if d.counted_at != net.moment:
+            d.counted_at = net.moment
+            d.num_counted = 0
+            d.in_flight = 0.0
+        d.in_flight = fill_full(
             out.observation,
             e * (NUM_CONTEXT_COLUMNS + NUM_SLOT_COLUMNS * own.num_slots),
             own.num_slots,
@@ -257,11 +275,14 @@ def _show(t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e:
             t.active,
             d.active,
             d.num_active,
+            d.num_counted,
+            d.in_flight,
             t.num_tokens,
             net.now,
             net.settled_at,
+            net.moment,
             send_time,
-            seen_at,
+            own.seen_at,
             own.seen,
             state.arrival_time,
             state.deadline,
@@ -270,6 +291,7 @@ def _show(t: View, own: Episodes, send_time: FloatArray, seen_at: FloatArray, e:
             own.size_scale,
             own.time_scale,
         )
+        d.num_counted = d.num_active
     else:
         fill_paper(out.observation, e * 2 * own.num_slots, own.num_slots, t.requests, d.head, d.tail, own.seen)
     waiting = d.tail - d.head if asks else 1

@@ -114,7 +114,7 @@ def prepare(tables: Tables, own: Episodes, n: int, size: FloatArray, deadline_sp
         own.size_scale,
         own.time_scale,
         flows["send_time"],
-        flows["seen_at"],
+        own.seen_at,
         own.seen,
     )
     episode = own.episodes[n]

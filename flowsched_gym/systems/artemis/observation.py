@@ -163,9 +163,12 @@ class ArtemisObservation:
                 destination.active,
                 0,
                 destination.num_active,
+                0,
+                0.0,
                 self._num_tokens,
                 self._clock._now,
                 self._links.settled_at,
+                self._clock._now,
                 *self._arrays,
             )
         else:

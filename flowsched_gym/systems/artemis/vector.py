@@ -8,18 +8,19 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch.records import aligned_zeros
 from flowsched_gym.batch.stepping import REWARD, Columns
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs import CompiledVectorEnv
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.model.rules.draws import SCRATCH_LENGTH
-from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS
 from flowsched_gym.systems.artemis.compiled import (
     DESTINATION,
     EPISODE,
     FLOW_FIELDS,
     NUM_AMOUNTS,
     NUM_COUNTS,
+    SEEN_COLUMNS,
     UNPAID,
     DeferCode,
     Episodes,
@@ -119,9 +120,12 @@ class ArtemisVectorEnv(CompiledVectorEnv):
     def _new_own(self) -> Episodes:
         """Makes what is kept beside the tables."""
         config, simulation = self.config, self.simulation
+        num_flows = len(simulation.tables.flows)
+        seen = aligned_zeros(num_flows * SEEN_COLUMNS, np.dtype(np.float32)).reshape(num_flows, SEEN_COLUMNS)
         return Episodes(
             episodes=np.zeros(simulation.num_networks, dtype=EPISODE),
-            seen=np.zeros((len(simulation.tables.flows), NUM_SLOT_COLUMNS), dtype=np.float32),
+            seen=seen,
+            seen_at=seen.view(np.int32)[:, -1],
             num_slots=config.f,
             num_actions=self._num_actions,
             defer=int(DEFER_CODES[config.defer]),
@@ -135,7 +139,7 @@ class ArtemisVectorEnv(CompiledVectorEnv):
 
     def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Views what is kept of networks."""
-        seen = self._own.seen.reshape(self.simulation.num_networks, -1, NUM_SLOT_COLUMNS)
+        seen = self._own.seen.reshape(self.simulation.num_networks, -1, SEEN_COLUMNS)
         return {"episodes": self._own.episodes, "seen": seen}
 
     def _columns(self, outputs: Columns) -> dict[str, npt.NDArray[Any]]:

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import Choosing
-from flowsched_gym.batch.loop import run_many, take_path
+from flowsched_gym.batch.deeds import take_path
+from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.stepping import (
     EMPTY_SLOT_CHOICES,
     EPISODE_FIELDS,
