@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import PathLike
 
+from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource, find_source
-from flowsched_gym.workload.checks import check_integer, check_number
 
 __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
@@ -85,29 +85,12 @@ class ArtemisConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        for name, members in (
-            ("transport", TransportName),
-            ("observation", Observation),
-            ("reward", Reward),
-            ("defer", Defer),
-        ):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, members(value))
-            except ValueError:
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
-        for name in ("k", "f", "destinations", "bursts", "max_decisions"):
-            value = getattr(self, name)
-            if value is not None or name in ("k", "f"):
-                check_integer(name, value, at_least=1)
-                object.__setattr__(self, name, int(value))
-        for name in ("burst_rate", "load", "seconds", "link_gbps"):
-            value = getattr(self, name)
-            if value is not None or name == "link_gbps":
-                check_number(name, value, above=0)
-                object.__setattr__(self, name, float(value))
-        check_number("link_delay_us", self.link_delay_us, at_least=0)
-        object.__setattr__(self, "link_delay_us", float(self.link_delay_us))
+        settle_members(
+            self,
+            {"transport": TransportName, "observation": Observation, "reward": Reward, "defer": Defer},
+        )
+        settle_integers(self, {"k": 1, "f": 1, "destinations": 1, "bursts": 1, "max_decisions": 1})
+        settle_numbers(self, positive=("burst_rate", "load", "seconds", "link_gbps"), at_least_0=("link_delay_us",))
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")

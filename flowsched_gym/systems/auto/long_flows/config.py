@@ -5,9 +5,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-from flowsched_gym.workload.checks import as_tuple, check_integer, check_number
+from flowsched_gym.workload.checks import as_tuple, check_number
 
 __all__ = ["AuTOLongFlowsConfig", "LongFlowsLayout", "LongFlowsObservation", "LongFlowsReward", "Scope"]
 
@@ -106,30 +107,12 @@ class AuTOLongFlowsConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        for name, members in (
-            ("scope", Scope),
-            ("observation", LongFlowsObservation),
-            ("layout", LongFlowsLayout),
-            ("reward", LongFlowsReward),
-        ):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, members(value))
-            except ValueError:
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
-        for name, least in (("flows", 1), ("hosts", 2), ("paths", 1), ("n_l", 1), ("m_l", 0), ("max_decisions", 1)):
-            value = getattr(self, name)
-            if value is not None or name in ("hosts", "paths", "n_l"):
-                check_integer(name, value, at_least=least)
-                object.__setattr__(self, name, int(value))
-        if self.load is not None:
-            check_number("load", self.load, above=0)
-            object.__setattr__(self, "load", float(self.load))
-        check_number("period_ms", self.period_ms, above=0)
-        check_number("link_gbps", self.link_gbps, above=0)
-        check_number("link_delay_us", self.link_delay_us, at_least=0)
-        for name in ("period_ms", "link_gbps", "link_delay_us"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        settle_members(
+            self,
+            {"scope": Scope, "observation": LongFlowsObservation, "layout": LongFlowsLayout, "reward": LongFlowsReward},
+        )
+        settle_integers(self, {"flows": 1, "hosts": 2, "paths": 1, "n_l": 1, "m_l": 0, "max_decisions": 1})
+        settle_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
         self._check_thresholds()
 
     def _check_thresholds(self) -> None:

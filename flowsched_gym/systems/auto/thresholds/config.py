@@ -6,13 +6,14 @@ from enum import StrEnum
 from os import PathLike
 
 from flowsched_gym.disciplines.parameters import check_limits, check_within
+from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.questions import Period
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, Workload, WorkloadSource
-from flowsched_gym.workload.checks import check_integer, check_number, check_one_of_two
+from flowsched_gym.workload.checks import check_one_of_two
 
 __all__ = [
     "AuTOThresholdsConfig",
@@ -101,41 +102,21 @@ class AuTOThresholdsConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        for name, members in (
-            ("topology", ThresholdsTopology),
-            ("observation", ThresholdsObservation),
-            ("reward", ThresholdsReward),
-        ):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, members(value))
-            except ValueError:
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
+        settle_members(
+            self,
+            {"topology": ThresholdsTopology, "observation": ThresholdsObservation, "reward": ThresholdsReward},
+        )
         object.__setattr__(self, "within", str(check_within(self.within)))
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
-        self._check_integers()
-        for name in ("load", "period_ms", "link_gbps"):
-            value = getattr(self, name)
-            if value is not None or name == "link_gbps":
-                check_number(name, value, above=0)
-                object.__setattr__(self, name, float(value))
-        check_number("link_delay_us", self.link_delay_us, at_least=0)
-        object.__setattr__(self, "link_delay_us", float(self.link_delay_us))
-        if not isinstance(self.initial_thresholds, str):
-            self._check_thresholds()
-
-    def _check_integers(self) -> None:
-        """Checks whole numbers."""
-        needed = {"hosts": 2, "clusters": 1, "queues": NUM_QUEUES.start, "m_s": 1}
-        for name, least in {**needed, "flows": 1, "period_flows": 1, "max_decisions": 1}.items():
-            value = getattr(self, name)
-            if value is not None or name in needed:
-                check_integer(name, value, at_least=least)
-                object.__setattr__(self, name, int(value))
+        counts = {"hosts": 2, "clusters": 1, "queues": NUM_QUEUES.start, "m_s": 1}
+        settle_integers(self, {**counts, "flows": 1, "period_flows": 1, "max_decisions": 1})
         if self.queues not in NUM_QUEUES:
             raise ConfigError(f"queues is {self.queues}: it must be from {NUM_QUEUES.start} to {NUM_QUEUES.stop - 1}")
         if self.hosts % self.clusters:
             raise ConfigError(f"clusters is {self.clusters}: it must divide the number of hosts, {self.hosts}")
+        settle_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
+        if not isinstance(self.initial_thresholds, str):
+            self._check_thresholds()
 
     def _check_thresholds(self) -> None:
         """Checks initial thresholds that are given as numbers."""

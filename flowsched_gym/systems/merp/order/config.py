@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.workload.checks import check_integer, check_number
+from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 
 __all__ = ["DEFAULT_WORKLOADS", "MERPOrderConfig", "OrderReward", "OrderTopology"]
 
@@ -68,21 +67,6 @@ class MERPOrderConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        for name, members in (("topology", OrderTopology), ("reward", OrderReward)):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, members(value))
-            except ValueError:
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
-        for name in ("f", "flows", "max_decisions"):
-            value = getattr(self, name)
-            if value is not None or name == "f":
-                check_integer(name, value, at_least=1)
-                object.__setattr__(self, name, int(value))
-        if self.load is not None:
-            check_number("load", self.load, above=0)
-            object.__setattr__(self, "load", float(self.load))
-        check_number("link_gbps", self.link_gbps, above=0)
-        check_number("link_delay_us", self.link_delay_us, at_least=0)
-        for name in ("link_gbps", "link_delay_us"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        settle_members(self, {"topology": OrderTopology, "reward": OrderReward})
+        settle_integers(self, {"f": 1, "flows": 1, "max_decisions": 1})
+        settle_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))

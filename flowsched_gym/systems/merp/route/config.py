@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import PathLike
 
+from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.routing import ROUTINGS
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import PoissonWorkload, RandomFailures, Workload, WorkloadSource, is_workload_name
-from flowsched_gym.workload.checks import check_choice, check_integer, check_number
+from flowsched_gym.workload.checks import check_choice
 
 __all__ = ["MERPRouteConfig", "RouteDiscipline", "RouteReward", "core_cables", "route_source"]
 
@@ -78,37 +79,17 @@ class MERPRouteConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        for name, members in (("discipline", RouteDiscipline), ("reward", RouteReward)):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, members(value))
-            except ValueError:
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(members)}") from None
+        settle_members(self, {"discipline": RouteDiscipline, "reward": RouteReward})
         check_choice("rerouting", self.rerouting, tuple(ROUTINGS))
-        check_integer("arity", self.arity, at_least=SMALLEST_ARITY)
+        settle_integers(self, {"arity": SMALLEST_ARITY, "flows": 1, "max_decisions": 1, "failures": 0})
         if self.arity % 2:
             raise ConfigError(f"arity is {self.arity!r}: it must be even")
-        object.__setattr__(self, "arity", int(self.arity))
-        for name in ("flows", "max_decisions"):
-            value = getattr(self, name)
-            if value is not None:
-                check_integer(name, value, at_least=1)
-                object.__setattr__(self, name, int(value))
-        if self.failures is not None:
-            check_integer("failures", self.failures, at_least=0)
-            if self.failures >= self.num_paths:
-                raise ConfigError(
-                    f"failures is {self.failures!r}: it must be from 0 to {self.num_paths - 1}, "
-                    "so that each pair of hosts keeps a path"
-                )
-            object.__setattr__(self, "failures", int(self.failures))
-        if self.load is not None:
-            check_number("load", self.load, above=0)
-            object.__setattr__(self, "load", float(self.load))
-        check_number("link_gbps", self.link_gbps, above=0)
-        check_number("link_delay_us", self.link_delay_us, at_least=0)
-        for name in ("link_gbps", "link_delay_us"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        if self.failures is not None and self.failures >= self.num_paths:
+            raise ConfigError(
+                f"failures is {self.failures!r}: it must be from 0 to {self.num_paths - 1}, "
+                "so that each pair of hosts keeps a path"
+            )
+        settle_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
 
     @property
     def num_hosts(self) -> int:
