@@ -20,6 +20,7 @@ from flowsched_gym.evaluation.vector_rollout import rollout_vector
 from flowsched_gym.model import Records
 from flowsched_gym.model.questions import Asks, Period
 from flowsched_gym.policies import Policy
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.workload import ClusterWorkload, Workload
@@ -102,7 +103,8 @@ def learned(models: Path, workload: str) -> dict[str, Scheme]:
     found = {}
     for file in sorted(models.glob(f"{workload}*/*.zip")):
         sidecar = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        if sidecar["environment"].endswith(ENVIRONMENT) and sidecar["kwargs"].get("workload") == workload:
+        trained_on = sidecar["kwargs"].get("workload", AuTOThresholdsConfig().workload)
+        if sidecar["environment"].endswith(ENVIRONMENT) and trained_on == workload:
             found[f"learned, {file.parent.name}/{file.stem}"] = _model(file, sidecar["kwargs"])
     return found
 

@@ -78,16 +78,17 @@ def test_a_policy_that_acts_in_the_environment_serves_the_flows_of_the_study():
 
 
 def test_agents_are_found_by_listing_the_models(tmp_path):
-    for folder, environment, workload in (
-        ("auto-clusters", THRESHOLDS_ENV, "auto-clusters"),
-        ("auto-clusters-long", "flowsched/AuTOLongFlows-v0", "auto-clusters"),
-        ("auto-web-search", THRESHOLDS_ENV, "auto-web-search"),
+    for folder, environment, kwargs in (
+        ("auto-clusters", THRESHOLDS_ENV, {"workload": "auto-clusters"}),
+        ("auto-clusters-long", "flowsched/AuTOLongFlows-v0", {"workload": "auto-clusters"}),
+        ("auto-web-search", THRESHOLDS_ENV, {"flows": 100}),
     ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "ddpg.zip").touch()
-        sidecar = {"environment": f"flowsched_gym:{environment}", "kwargs": {"workload": workload}}
+        sidecar = {"environment": f"flowsched_gym:{environment}", "kwargs": kwargs}
         (tmp_path / folder / "ddpg.json").write_text(json.dumps(sidecar))
     assert list(learned(tmp_path, "auto-clusters")) == ["learned, auto-clusters/ddpg"]
+    assert list(learned(tmp_path, "auto-web-search")) == ["learned, auto-web-search/ddpg"]
     assert learned(tmp_path, "auto-changing") == {}
 
 
