@@ -1,6 +1,6 @@
 """Describes a network: hosts, directed links with capacity and delay, and the paths between hosts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -47,6 +47,8 @@ class Topology:
     path_start: IntArray
     path_links: IntArray
     pair_start: IntArray | None = None
+    _path_delay: FloatArray | None = field(default=None, init=False, repr=False)
+    _path_capacity: FloatArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Checks and locks the arrays."""
@@ -265,17 +267,28 @@ class Topology:
 
     def path_delay(self, path: IntArray) -> FloatArray:
         """Adds up the one-way delays along paths, in s, (num_flows,)."""
-        total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])
-        # A path of equal links has the delay `links * delay` to the last bit only if it is not a difference of sums.
-        first, last = self.path_start[path], self.path_start[path + 1]
-        along: FloatArray
-        along = (last - first) * self.delay[0] if (self.delay == self.delay[0]).all() else total[last] - total[first]
-        return along
+        if self._path_delay is None:
+            object.__setattr__(self, "_path_delay", self._sum_delays())
+        assert self._path_delay is not None
+        return self._path_delay[path]
 
     def path_capacity(self, path: IntArray) -> FloatArray:
         """Finds the smallest capacity along paths, in B/s, (num_flows,)."""
-        smallest: FloatArray = np.minimum.reduceat(self.capacity[self.path_links], self.path_start[:-1])
-        return smallest[path]
+        if self._path_capacity is None:
+            smallest = np.minimum.reduceat(self.capacity[self.path_links], self.path_start[:-1])
+            object.__setattr__(self, "_path_capacity", smallest)
+        assert self._path_capacity is not None
+        return self._path_capacity[path]
+
+    def _sum_delays(self) -> FloatArray:
+        """Adds up the one-way delays along all paths, in s, (num_paths,)."""
+        if (self.delay == self.delay[0]).all():
+            # A path of equal links has the delay `links * delay` to the last bit only if it is no difference of sums.
+            equal: FloatArray = np.diff(self.path_start) * self.delay[0]
+            return equal
+        total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])
+        along: FloatArray = total[self.path_start[1:]] - total[self.path_start[:-1]]
+        return along
 
 
 def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
