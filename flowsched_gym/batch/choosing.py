@@ -173,21 +173,21 @@ def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
         Network(capacity, t.network.path_start, t.network.path_links),
         choosing.routes,
     )
-    set_path(t, row, path)
+    set_path(t, n, row, path)
 
 
 @inlined_rule
-def set_path(t: View, row: int, path: int) -> None:
-    """Sends a flow along a path."""
+def set_path(t: View, n: int, row: int, path: int) -> None:
+    """Sends a flow of network ``n`` along a path."""
     if t.controls.path[row] != path:
         t.controls.path[row] = path
-        moved(row, t.own)
+        moved(n, row, t.own)
 
 
 @rule
-def move(tables: Tables, row: int, path: int) -> None:
+def move(tables: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
-    set_path(view(tables), row, path)
+    set_path(view(tables), n, row, path)
 
 
 @inlined_rule
@@ -211,7 +211,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
             choosing.moved,
         )
         for place in range(num_moved):
-            moved(choosing.moved[place], t.own)
+            moved(n, choosing.moved[place], t.own)
 
 
 @inlined_rule

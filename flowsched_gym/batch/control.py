@@ -6,7 +6,13 @@ import numpy.typing as npt
 from flowsched_gym.disciplines import DisciplineArrays, DisciplineKind
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.expansion import NEW, UNKNOWN, hold_until, serve_by_virtual_deadline
+from flowsched_gym.model.rules.expansion import (
+    NEW,
+    UNKNOWN,
+    forget_virtual_deadline,
+    hold_until,
+    serve_by_virtual_deadline,
+)
 from flowsched_gym.model.rules.feedback import (
     catch_up_time,
     head_of_each_level,
@@ -51,8 +57,8 @@ FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP, 
 
 
 @rule
-def begin_flow(row: int, state: FlowState, own: DisciplineArrays | None) -> None:
-    """Sets what is kept of a flow that arrives, as the discipline's ``begin_flow`` does."""
+def begin_flow(n: int, row: int, state: FlowState, own: DisciplineArrays | None) -> None:
+    """Sets what is kept of a flow that arrives in network ``n``, as the discipline's ``begin_flow`` does."""
     if own is None:
         return
     if own.kind == RATIO:
@@ -65,18 +71,19 @@ def begin_flow(row: int, state: FlowState, own: DisciplineArrays | None) -> None
         own.level[row] = level_of_size(state.size[row], own.limits)
     elif own.kind == MERP:
         own.first[row] = UNKNOWN
+        own.unknown[n] += 1
         own.level[row] = NEW
     elif own.kind == RANKED:
         own.level[row] = 0
 
 
 @rule
-def moved(row: int, own: DisciplineArrays | None) -> None:
-    """Notes that the path of a live flow has changed, as the discipline's ``moved`` does."""
+def moved(n: int, row: int, own: DisciplineArrays | None) -> None:
+    """Notes that the path of a live flow of network ``n`` has changed, as the discipline's ``moved`` does."""
     if own is None:
         return
     if own.kind == MERP:
-        own.first[row] = UNKNOWN
+        forget_virtual_deadline(n, row, own.first, own.unknown)
 
 
 @rule
@@ -159,6 +166,7 @@ def control(
             own.table,
             own.mark,
             own.level,
+            own.unknown,
             own.settings,
             own.held,
             own.share,

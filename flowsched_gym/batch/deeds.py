@@ -95,7 +95,7 @@ def take_path(t: View, n: int, choice: int, choosing: Choosing | None) -> int:
     row: int = np.int64(choosing.asked[choices.first_asked])  # type: ignore[assignment]  # signed
     choices.first_asked += 1
     choices.num_asked -= 1
-    set_path(t, row, choosing.routes.first[row] + choice)
+    set_path(t, n, row, choosing.routes.first[row] + choice)
     note(t, n, DECISION, row)
     begin(t, n, row)
     ask(t, n)

@@ -145,7 +145,7 @@ def _arrive(t: View, n: int) -> None:
         row = arriving_row(t, n)
         net.arrived += 1
         foresee_request(t, n)
-        _begin(t, row)
+        _begin(t, n, row)
         note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
             t.grant_time[row] = net.now
@@ -163,7 +163,7 @@ def _arrive(t: View, n: int) -> None:
 
 
 @inlined_rule
-def _begin(t: View, row: int) -> None:
+def _begin(t: View, n: int, row: int) -> None:
     """Sets what the flow before it in this row has left behind."""
     state, controls = t.state, t.controls
     state.attained[row] = 0.0
@@ -171,7 +171,7 @@ def _begin(t: View, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
-    begin_flow(row, t.state, t.own)
+    begin_flow(n, row, t.state, t.own)
 
 
 @inlined_rule
@@ -265,8 +265,8 @@ def _share(t: View, n: int) -> None:
     net.sharing_due = False
     net.wake = np.inf
     count = net.live
-    net.served = 0
     if count == 0:
+        net.served = 0
         return
     state, controls = t.state, t.controls
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
@@ -294,6 +294,7 @@ def _share(t: View, n: int) -> None:
         t.crossings,
         t.blocks,
         served,
+        net.served,
     )
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)

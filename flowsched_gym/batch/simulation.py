@@ -280,7 +280,7 @@ class BatchSimulation:
         at = number * self.num_rows + row
         first, last = int(choosing.routes.first[at]), int(choosing.routes.last[at])
         self._check_choice(number, choice, first, last)
-        move(self.tables, at, first + choice)
+        move(self.tables, number, at, first + choice)
 
     def take_path(self, number: int, choice: int) -> int:
         """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row in its network.

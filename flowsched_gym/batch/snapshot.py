@@ -34,7 +34,7 @@ BLOCKS: Final = (
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
 
-ONE_EACH: Final = ("networks", "own.held", "own.front", "choosing.choices")
+ONE_EACH: Final = ("networks", "own.unknown", "own.held", "own.front", "choosing.choices")
 """What has one entry for each network; all else has several."""
 
 

@@ -68,6 +68,7 @@ class DisciplineArrays(NamedTuple):
         pinned: Level at which a flow is held, -1 for none, (num_flows,).
         mark: Links of each flow's path in bits, (num_flows, 2).
         table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
+        unknown: Flows whose virtual deadline has not been found yet, (num_networks,).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
         front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
         num_groups: Groups of hosts in a network.
@@ -90,12 +91,13 @@ class DisciplineArrays(NamedTuple):
     pinned: IntArray = NO_INTEGERS
     mark: IntArray = NO_MARKS
     table: FloatArray = NO_TABLE
+    unknown: IntArray = NO_INTEGERS
     held: FloatArray = NO_FLOATS
     front: IntArray = NO_INTEGERS
     num_groups: int = 1
 
 
-KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "mark", "table", "held", "front")
+KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "mark", "table", "unknown", "held", "front")
 """Fields of ``DisciplineArrays`` that belong to flows or networks, and change as time goes on."""
 
 

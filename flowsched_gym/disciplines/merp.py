@@ -15,6 +15,7 @@ from flowsched_gym.model.rules.expansion import (
     STALE_LINK,
     STALE_MEMBER,
     UNKNOWN,
+    forget_virtual_deadline,
     hold_until,
     serve_by_virtual_deadline,
 )
@@ -78,6 +79,7 @@ class Merp(BaseDiscipline):
         self._on_link = np.zeros((len(state.size), longest_path(network)))
         self._mark = np.zeros((len(state.size), 2), dtype=np.int64)
         self._standing = np.zeros(len(state.size), dtype=np.int64)
+        self._unknown = np.zeros(num_networks, dtype=np.int64)
         self._settings = np.array([*self._gaps, float(always)])
         self._held = np.zeros(num_networks)
         num_rows = len(state.size) // num_networks
@@ -86,14 +88,19 @@ class Merp(BaseDiscipline):
         self._members = np.zeros(num_rows * longest_path(network), dtype=STALE_MEMBER)
         self._matches = np.zeros(2 * num_rows, dtype=MATCH)
 
+    def begin_network(self, n: int, first_row: int, source: npt.NDArray[np.int64]) -> None:
+        """Begins without flows."""
+        self._unknown[n] = 0
+
     def begin_flow(self, row: int) -> None:
         """Knows nothing of a flow yet."""
         self._virtual_deadline[row] = UNKNOWN
+        self._unknown[0] += 1
         self._standing[row] = NEW
 
     def moved(self, row: int) -> None:
         """Orders the links of the new path anew."""
-        self._virtual_deadline[row] = UNKNOWN
+        forget_virtual_deadline(0, row, self._virtual_deadline, self._unknown)
 
     def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
         """Ranks by effective virtual deadline."""
@@ -114,6 +121,7 @@ class Merp(BaseDiscipline):
             self._on_link,
             self._mark,
             self._standing,
+            self._unknown,
             self._settings,
             self._held,
             self._strict,
@@ -138,6 +146,7 @@ class Merp(BaseDiscipline):
                 level=self._standing,
                 mark=self._mark,
                 table=self._on_link,
+                unknown=self._unknown,
                 held=self._held,
                 links=self._links,
                 members=self._members,

@@ -144,13 +144,13 @@ class LinkSharing:
         self._sharing_due = False
         now, count = self._clock._now, self.count
         self._wake = None
-        self._num_served = 0
         if count == 0:
+            self._num_served = 0
             return
         if self._paths is not None:
             self._paths.review(now, self.live, count)
         self._discipline.control(now, self.live, count)
-        self._num_served = share_links(self.live, count, *self._share_arrays)
+        self._num_served = share_links(self.live, count, *self._share_arrays, self._num_served)
         if self._paths is not None:
             self._paths.note_quiet(now, self.live, count)
         review_time = self._discipline.review_time(now, self.live, count)

@@ -44,29 +44,35 @@ def networks(draw: st.DrawFn, *, priorities: int) -> Network:
 
 
 def rates(network: Network) -> npt.NDArray[np.float64]:
-    """Shares the links; the scratch arrays must be left clean, and the flows sorted."""
+    """Shares the links, after another sharing; the scratch arrays must be left clean, and the flows sorted."""
     num_flows, num_links = len(network.paths), len(network.capacity)
-    live, rate = np.arange(num_flows)[::-1].copy(), np.full(num_flows, np.nan)
+    live, rate = np.arange(num_flows)[::-1].copy(), np.zeros(num_flows)
     links = np.zeros(num_links, dtype=LINK)
-    share_links(
-        live,
-        num_flows,
-        network.admitted,
-        network.priority,
-        network.weight,
-        network.rate_cap,
-        np.arange(num_flows),
-        network.capacity,
-        np.cumsum([0, *(len(path) for path in network.paths)]),
-        np.concatenate(network.paths),
-        rate,
-        np.zeros(num_links),
-        links,
-        np.zeros(num_flows, dtype=SHARER),
-        np.zeros(sum(len(path) for path in network.paths), dtype=CROSSING),
-        np.zeros(num_flows, dtype=BLOCK),
-        np.zeros(num_flows, dtype=np.int64),
-    )
+    served = np.zeros(num_flows, dtype=np.int64)
+    blocks = np.zeros(num_flows, dtype=BLOCK)
+    num_served = 0
+    for priority, admitted in ((network.priority[::-1], np.ones(num_flows, dtype=np.bool_)), (network.priority, network.admitted)):
+        num_served = share_links(
+            live,
+            num_flows,
+            admitted,
+            priority,
+            network.weight,
+            network.rate_cap,
+            np.arange(num_flows),
+            network.capacity,
+            np.cumsum([0, *(len(path) for path in network.paths)]),
+            np.concatenate(network.paths),
+            rate,
+            np.zeros(num_links),
+            links,
+            np.zeros(num_flows, dtype=SHARER),
+            np.zeros(sum(len(path) for path in network.paths), dtype=CROSSING),
+            blocks,
+            served,
+            num_served,
+        )
+    assert sorted(served[:num_served]) == np.flatnonzero(rate).tolist()
     assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
     assert not links["load"].any()
     assert not links["open_flows"].any()

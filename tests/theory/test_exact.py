@@ -151,6 +151,7 @@ def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float6
         np.zeros(sum(len(path) for path in case["paths"]), dtype=CROSSING),
         np.zeros(count, dtype=BLOCK),
         np.zeros(count, dtype=np.int64),
+        0,
     )
     return rate
 

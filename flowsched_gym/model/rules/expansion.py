@@ -12,7 +12,16 @@ import numpy.typing as npt
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
 
-__all__ = ["IN_ORDER", "NEW", "STALE_LINK", "STALE_MEMBER", "UNKNOWN", "hold_until", "serve_by_virtual_deadline"]
+__all__ = [
+    "IN_ORDER",
+    "NEW",
+    "STALE_LINK",
+    "STALE_MEMBER",
+    "UNKNOWN",
+    "forget_virtual_deadline",
+    "hold_until",
+    "serve_by_virtual_deadline",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -60,6 +69,7 @@ def serve_by_virtual_deadline(
     on_link: FloatArray,
     mark: IntArray,
     standing: IntArray,
+    unknown: IntArray,
     settings: FloatArray,
     held: FloatArray,
     strict: bool,
@@ -91,6 +101,7 @@ def serve_by_virtual_deadline(
         on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
         mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2); kept likewise.
         standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap; kept from event to event.
+        unknown: Flows of each network whose virtual deadline is ``UNKNOWN``, (num_networks,); updated.
         settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
             forward a flow that waited; 1 to order anew at every event.
         held: Until when, in s, nobody sends, (num_networks,); kept from event to event.
@@ -102,10 +113,13 @@ def serve_by_virtual_deadline(
     always = settings[2] > 0.0
     num_stale = 0
     low, high = 0, 0
-    for place in range(count):
+    place = count
+    while place > 0 and (always or unknown[n] > 0):
+        place -= 1
         row = live[place]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
+            unknown[n] -= 1
             _mark(mark[row], path[row], path_start, path_links)
         if is_unknown or always:
             low, high = low | mark[row, 0], high | mark[row, 1]
@@ -142,6 +156,14 @@ def serve_by_virtual_deadline(
         _wait_for_detection(now, n, live, count, admitted, standing, settings, held)
     if strict:
         _admit_the_first(live, count, path, path_start, path_links, admitted, links)
+
+
+@rule
+def forget_virtual_deadline(n: int, row: int, virtual_deadline: FloatArray, unknown: IntArray) -> None:
+    """Lets the links of a flow of network ``n`` be ordered anew, for its path is another; arrays as above."""
+    if virtual_deadline[row] != UNKNOWN:
+        virtual_deadline[row] = UNKNOWN
+        unknown[n] += 1
 
 
 @rule

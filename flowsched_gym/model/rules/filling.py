@@ -96,7 +96,7 @@ def fill_class(
         capacity: Capacities in B/s, (num_links,).
         path_start: Where each path begins in ``path_links``.
         path_links: Links of all paths.
-        rate: Receives the rates in B/s.
+        rate: Rates in B/s, 0 for the flows of this priority; updated.
         residual: Capacities in B/s that higher priorities leave, (num_links,); updated.
         links: Scratch, (num_links,) LINK.
         sharers: Scratch, (largest count,) SHARER.
@@ -113,8 +113,6 @@ def fill_class(
     num_crossings = 0
     for place in range(first, last):
         row = live[place]
-        if rate[row] != 0.0:
-            rate[row] = 0.0
         if not admitted[row]:
             continue
         if not is_first and is_still_blocked(row, path, residual, blocks):

@@ -97,13 +97,15 @@ def advance(
         remaining[row] = volume[row] - sent
     if num_finished == 0:
         return count, num_finished, num_crossed
-    kept = 0
-    for place in range(count):
-        row = live[place]
-        if remaining[row] > 0.0:
-            live[kept] = row
+    kept = place = 0
+    while place - kept < num_finished:
+        if remaining[live[place]] > 0.0:
+            live[kept] = live[place]
             kept += 1
-    return kept, num_finished, num_crossed
+        place += 1
+    for behind in range(place, count):
+        live[behind - num_finished] = live[behind]
+    return count - num_finished, num_finished, num_crossed
 
 
 @inlined_rule

@@ -39,6 +39,7 @@ def share_links(
     crossings: Records,
     blocks: Records,
     served: IntArray,
+    num_served: int,
 ) -> int:
     """Sets the rates of the live flows; returns how many have one.
 
@@ -53,27 +54,34 @@ def share_links(
         capacity: Capacities in B/s, (num_links,).
         path_start: Where each path begins in ``path_links``.
         path_links: Links of all paths.
-        rate: Receives the rates in B/s; 0 for flows that are not admitted.
+        rate: Rates in B/s; updated. Flows that are not admitted have 0.
         residual: Scratch, (num_links,): capacities in B/s that are left.
         links: Scratch, (num_links,) LINK.
         sharers: Scratch, (largest count,) SHARER.
         crossings: Scratch, (largest count * longest path,) CROSSING.
         blocks: Scratch, (num_flows,) with the fields of BLOCK, kept from call to call, all 0 at first.
-        served: Receives the rows of the flows that have a rate, in its first places, at least (count,).
+        served: Rows of the flows that have a rate, in its first places, at least (count,); updated.
+        num_served: Number of flows that have had a rate; the rates of all other live ones are 0.
     """
-    ranked = _sort_by_priority(live, count, priority)
+    for place in range(num_served):
+        rate[served[place]] = 0.0
+    num_links = len(capacity)
+    if count > 1 and priority[live[0]] < priority[live[1]]:
+        for link in range(num_links):
+            residual[link] = capacity[link]
+        num_ranked, num_served = _serve_in_order(
+            live, count, admitted, priority, rate_cap, path, path_start, path_links, rate, residual, blocks, served
+        )
+        if num_ranked == count:
+            return num_served
+        for place in range(num_served):
+            rate[served[place]] = 0.0
+    _sort_by_priority(live, count, priority)
     one_class = priority[live[0]] == priority[live[count - 1]]
     if not one_class:
-        for link in range(len(capacity)):
+        for link in range(num_links):
             residual[link] = capacity[link]
     num_served = 0
-    if ranked and not one_class:
-        for place in range(count):
-            _serve_alone(live[place], admitted, rate_cap, path, path_start, path_links, rate, residual, blocks)
-            if rate[live[place]] > 0.0:
-                served[num_served] = live[place]
-                num_served += 1
-        return num_served
     # Not the literal 0, for which Numba would compile the parts once more.
     first: int = np.int64(0)  # type: ignore[assignment]
     while first < count:
@@ -81,10 +89,19 @@ def share_links(
         while last < count and (one_class or priority[live[last]] == priority[live[first]]):
             last += 1
         if last - first == 1 and not one_class:
-            _serve_alone(live[first], admitted, rate_cap, path, path_start, path_links, rate, residual, blocks)
-            if rate[live[first]] > 0.0:
-                served[num_served] = live[first]
-                num_served += 1
+            num_served = _serve_alone(
+                live[first],
+                admitted,
+                rate_cap,
+                path,
+                path_start,
+                path_links,
+                rate,
+                residual,
+                blocks,
+                served,
+                num_served,
+            )
         else:
             num_served = fill_class(
                 live,
@@ -113,23 +130,47 @@ def share_links(
 
 
 @inlined_rule
-def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> bool:
-    """Sorts the live flows by (priority, row); quick where they are nearly in order.
+def _serve_in_order(
+    live: IntArray,
+    count: int,
+    admitted: BoolArray,
+    priority: IntArray,
+    rate_cap: FloatArray,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    rate: FloatArray,
+    residual: FloatArray,
+    blocks: Records,
+    served: IntArray,
+) -> tuple[int, int]:
+    """Serves flows one by one as long as each has a larger priority than the one before.
 
     Returns:
-        Whether they were in order, each with a priority of its own.
+        How many were looked at, all unless one was out of order; and how many of them have a rate.
     """
+    num_served = 0
+    before = priority[live[0]]
+    for place in range(count):
+        row = live[place]
+        if place > 0 and priority[row] <= before:
+            return place, num_served
+        before = priority[row]
+        num_served = _serve_alone(
+            row, admitted, rate_cap, path, path_start, path_links, rate, residual, blocks, served, num_served
+        )
+    return count, num_served
+
+
+@inlined_rule
+def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
+    """Sorts the live flows by (priority, row); quick where they are nearly in order."""
     row_before, before = live[0], priority[live[0]]
-    ranked = True
     for place in range(1, count):
         row = live[place]
         key = priority[row]
-        if before < key:
+        if before < key or (before == key and row_before < row):
             row_before, before = row, key
-            continue
-        ranked = False
-        if before == key and row_before < row:
-            row_before = row
             continue
         hole = place
         while hole > 0 and (
@@ -138,7 +179,6 @@ def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> bool:
             live[hole] = live[hole - 1]
             hole -= 1
         live[hole] = row
-    return ranked
 
 
 @inlined_rule
@@ -152,22 +192,22 @@ def _serve_alone(
     rate: FloatArray,
     residual: FloatArray,
     blocks: Records,
-) -> None:
-    """Gives a flow with a priority of its own what is left on its path."""
-    if rate[row] != 0.0:
-        rate[row] = 0.0
-    if not admitted[row]:
-        return
-    if is_still_blocked(row, path, residual, blocks):
-        return
+    served: IntArray,
+    num_served: int,
+) -> int:
+    """Gives a flow with a priority of its own what is left on its path; returns how many flows have a rate now."""
+    if not admitted[row] or is_still_blocked(row, path, residual, blocks):
+        return num_served
     least = np.inf
     for step in range(path_start[path[row]], path_start[path[row] + 1]):
         least = min(least, residual[path_links[step]])
         if least == 0.0:
             blocks["next_path"][row] = path[row] + 1
             blocks["full_link"][row] = path_links[step]
-            return
+            return num_served
     least = min(least, rate_cap[row])
     rate[row] = least
     for step in range(path_start[path[row]], path_start[path[row] + 1]):
         residual[path_links[step]] -= least
+    served[num_served] = row
+    return num_served + 1
