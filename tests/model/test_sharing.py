@@ -51,7 +51,10 @@ def rates(network: Network) -> npt.NDArray[np.float64]:
     served = np.zeros(num_flows, dtype=np.int64)
     blocks = np.zeros(num_flows, dtype=BLOCK)
     num_served = 0
-    for priority, admitted in ((network.priority[::-1], np.ones(num_flows, dtype=np.bool_)), (network.priority, network.admitted)):
+    for priority, admitted in (
+        (network.priority[::-1], np.ones(num_flows, dtype=np.bool_)),
+        (network.priority, network.admitted),
+    ):
         num_served = share_links(
             live,
             num_flows,
