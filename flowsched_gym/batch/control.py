@@ -57,7 +57,7 @@ FIFO, PSJF, SRPT, SJF, EDF, RATIO, LAS, FEEDBACK, SIZE_CLASSES, WEIGHTED, MERP, 
 
 
 @rule
-def begin_flow(n: int, row: int, state: FlowState, own: DisciplineArrays | None) -> None:
+def begin_flow(n: int, row: int, state: FlowState, controls: Controls, own: DisciplineArrays | None) -> None:
     """Sets what is kept of a flow that arrives in network ``n``, as the discipline's ``begin_flow`` does."""
     if own is None:
         return
@@ -67,6 +67,7 @@ def begin_flow(n: int, row: int, state: FlowState, own: DisciplineArrays | None)
         own.level[row] = 0
         own.entered[row] = state.arrival_time[row]
         own.pinned[row] = -1
+        controls.review_at[row] = 0.0
     elif own.kind == SIZE_CLASSES:
         own.level[row] = level_of_size(state.size[row], own.limits)
     elif own.kind == MERP:
@@ -121,18 +122,22 @@ def control(
     elif own.kind == FEEDBACK:
         level_by_attained(
             now,
+            n,
             live,
             count,
             state.attained,
             own.table,
-            n * own.num_groups,
+            own.num_groups,
             own.group,
             own.pinned,
             own.level,
             own.entered,
+            own.unknown,
             controls.review_at,
+            priority,
         )
-        head_of_each_level(live, count, own.level, own.entered, priority, own.share)
+        if not own.share:
+            head_of_each_level(live, count, own.level, own.entered, priority, own.share)
     elif own.kind == SIZE_CLASSES:
         head_of_each_level(live, count, own.level, arrival, priority, own.share)
     elif own.kind == WEIGHTED:

@@ -171,7 +171,7 @@ def _begin(t: View, n: int, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
-    begin_flow(n, row, t.state, t.own)
+    begin_flow(n, row, t.state, t.controls, t.own)
 
 
 @inlined_rule

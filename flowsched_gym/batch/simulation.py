@@ -14,7 +14,7 @@ from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
-from flowsched_gym.model.discipline import Discipline
+from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
@@ -79,6 +79,7 @@ class BatchSimulation:
         """Makes room for the flows."""
         if not isinstance(discipline, BaseDiscipline):
             raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
+        check_transport(discipline, transport)
         self.num_networks = num_networks
         self.topology = topology
         self.transport = transport

@@ -68,7 +68,8 @@ class DisciplineArrays(NamedTuple):
         pinned: Level at which a flow is held, -1 for none, (num_flows,).
         mark: Links of each flow's path in bits, (num_flows, 2).
         table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
-        unknown: Flows whose virtual deadline has not been found yet, (num_networks,).
+        unknown: Flows whose virtual deadline has not been found yet, or whether levels may have changed,
+            (num_networks,).
         held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
         front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
         num_groups: Groups of hosts in a network.
@@ -113,6 +114,7 @@ class BaseDiscipline:
     controls: Controls
     network: Network
     data_share: float = 1.0
+    stops_flows: bool = False
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Prepares for these flows."""

@@ -34,6 +34,7 @@ class Mlfq(BaseDiscipline):
     """
 
     kind = DisciplineKind.FEEDBACK
+    stops_flows = True
 
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
@@ -66,6 +67,8 @@ class Mlfq(BaseDiscipline):
         self._entered = np.zeros(len(state.size))
         self._group = np.zeros(len(state.size), dtype=np.int64)
         self._pinned = np.full(len(state.size), -1, dtype=np.int64)
+        self._unknown = np.zeros(num_networks, dtype=np.int64)
+        self._num_rows = len(state.size) // num_networks
         self._table = np.tile(self._thresholds, (num_networks, 1))
 
     def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
@@ -91,6 +94,7 @@ class Mlfq(BaseDiscipline):
         if rows.shape != self._thresholds.shape:
             raise ConfigError(f"thresholds has shape {rows.shape}: it must have {self._thresholds.shape}")
         self._table[n * self.num_groups : (n + 1) * self.num_groups] = rows
+        self._unknown[n] = 1
 
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (num_groups, num_queues - 1)."""
@@ -114,30 +118,36 @@ class Mlfq(BaseDiscipline):
         if queue is not None and not 0 <= queue < self.num_queues:
             raise ConfigError(f"queue is {queue}: it must be from 0 to {self.num_queues - 1}")
         self._pinned[row] = -1 if queue is None else queue
+        self._unknown[row // self._num_rows] = 1
 
     def begin_flow(self, row: int) -> None:
         """Puts a flow into the highest queue."""
         self._level[row] = 0
         self._entered[row] = self.state.arrival_time[row]
         self._pinned[row] = -1
+        self.controls.review_at[row] = 0.0
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Demotes, and ranks by queue."""
         state, controls = self.state, self.controls
         level_by_attained(
             now,
+            0,
             live,
             count,
             state.attained,
             self._table,
-            0,
+            self.num_groups,
             self._group,
             self._pinned,
             self._level,
             self._entered,
+            self._unknown,
             controls.review_at,
+            controls.priority,
         )
-        head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
+        if not self._share:
+            head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
 
     def arrays(self) -> DisciplineArrays:
         """Hands over thresholds and levels."""
@@ -148,6 +158,7 @@ class Mlfq(BaseDiscipline):
                 share=self._share,
                 level=self._level,
                 entered=self._entered,
+                unknown=self._unknown,
                 group=self._group,
                 pinned=self._pinned,
                 table=self._table,

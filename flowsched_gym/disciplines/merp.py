@@ -68,6 +68,7 @@ class Merp(BaseDiscipline):
         self.data_share = float(alpha)
         self._gaps = float(gap), float(gap_preempt)
         self._strict = mode == MerpMode.STRICT
+        self.stops_flows = self._strict or any(self._gaps)
 
     def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for what is kept from event to event."""

@@ -121,6 +121,7 @@ class Wfq(BaseDiscipline):
         if wrong.any():
             raise ConfigError(f"queue holds {self._queue[wrong][0]}: each must be 0 to {len(self._weights) - 1}")
         self._share = check_within(within) is Within.PS
+        self.stops_flows = not self._share
 
     def check_flows(self, num_flows: int) -> None:
         """Checks that each flow has a queue."""

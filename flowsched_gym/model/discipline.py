@@ -5,10 +5,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.transport import Transport
 
-__all__ = ["Discipline"]
+__all__ = ["Discipline", "check_transport"]
 
 
 @runtime_checkable
@@ -19,9 +21,11 @@ class Discipline(Protocol):
 
     Attributes:
         data_share: Share of each link's capacity that carries data, in (0, 1].
+        stops_flows: Whether it writes ``admitted`` or ``review_at``, as senders with windows do.
     """
 
     data_share: float
+    stops_flows: bool
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Prepares for a simulation of these flows; called once, before time runs.
@@ -70,3 +74,16 @@ class Discipline(Protocol):
             Absolute time in s, > now; inf for never.
         """
         ...
+
+
+def check_transport(discipline: Discipline, transport: Transport) -> None:
+    """Checks that not both the discipline and the senders stop flows.
+
+    Raises:
+        ConfigError: They do.
+    """
+    if discipline.stops_flows and transport.has_window:
+        raise ConfigError(
+            f"transport has initial_window {transport.initial_window:g}: senders with windows stop flows, and "
+            f"{type(discipline).__name__} does so with these parameters; use transport 'ideal'"
+        )

@@ -9,7 +9,7 @@ from simpy import Event
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
-from flowsched_gym.model.discipline import Discipline
+from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, Period
 from flowsched_gym.model.records import Records, complete_records
@@ -70,8 +70,8 @@ class Simulation(Decisions):
 
     Raises:
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
-        ConfigError: There are tokens, and paths are chosen or links change, or an order is asked for, and the
-            discipline is not ``Ranked``.
+        ConfigError: There are tokens, and paths are chosen or links change; an order is asked for, and the discipline
+            is not ``Ranked``; or both the discipline and the senders stop flows.
     """
 
     def __init__(
@@ -110,6 +110,7 @@ class Simulation(Decisions):
         )
         self.controls = new_controls(path)
         self.clock = Clock()
+        check_transport(discipline, transport)
         if asks is Asks.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._discipline = discipline

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.disciplines import Ps
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import Ps, make_discipline
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, EventKind, Transport, TransportName
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, big_switch
@@ -152,3 +154,31 @@ def test_tcp_is_never_faster_than_the_fluid() -> None:
     tcp = run(workload, TRANSPORTS[TransportName.TCP], GIGABIT, 2).records()
 
     assert (tcp.completion_time > fluid.completion_time).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("mlfq", {"thresholds": [1.0]}),
+        ("wfq", {"queue": [0], "weights": [1.0], "within": "fifo"}),
+        ("merp", {"mode": "strict"}),
+        ("merp", {"gap": 1.0}),
+    ],
+)
+def test_windows_and_a_discipline_that_stops_flows_too_are_refused(name: str, parameters: dict[str, object]) -> None:
+    flows = make_flows([0.0], [8.0])
+
+    for transport in (DOUBLING, TRANSPORTS[TransportName.TCP]):
+        with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
+            Simulation(flows, SLOW, make_discipline(name, dict(parameters)), transport=transport)
+        with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
+            BatchSimulation(1, 1, SLOW, make_discipline(name, dict(parameters)), transport=transport)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("merp", {}), ("wfq", {"queue": [0], "weights": [1.0]})])
+def test_windows_serve_disciplines_that_order_flows(name: str, parameters: dict[str, object]) -> None:
+    flows = make_flows([0.0], [8.0])
+    simulation = Simulation(flows, SLOW, make_discipline(name, parameters), transport=DOUBLING)
+    simulation.run()
+
+    assert simulation.records().completion_time.tolist() == [27.0]

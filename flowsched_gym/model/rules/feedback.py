@@ -99,16 +99,19 @@ def catch_up_time(
 @rule
 def level_by_attained(
     now: float,
+    n: int,
     live: IntArray,
     count: int,
     attained: FloatArray,
     thresholds: FloatArray,
-    first_group: int,
+    num_groups: int,
     group: IntArray,
     pinned: IntArray,
     level: IntArray,
     entered: FloatArray,
+    unknown: IntArray,
     review_at: FloatArray,
+    priority: IntArray,
 ) -> None:
     """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
 
@@ -116,23 +119,31 @@ def level_by_attained(
 
     Args:
         now: Time in s.
+        n: Number of the network.
         live: Rows of the live flows in its first ``count`` places.
         count: Number of live flows.
         attained: Bytes sent.
         thresholds: Demotion thresholds in B of each group of hosts, increasing, (num_groups of all, num_queues - 1).
-        first_group: Row of the network's first group.
+        num_groups: Groups of hosts in a network.
         group: Group of each flow's source.
         pinned: Level at which a flow is held whatever it has attained, -1 for none.
         level: Level of each flow; updated.
         entered: Time in s at which the flow entered its level; updated.
-        review_at: Receives the next threshold, inf in the last level and at a level that is held.
+        unknown: Whether flows of a network may have other levels than their attained bytes tell, for thresholds or
+            levels that are held have changed: 1 or 0, (num_networks,); updated.
+        review_at: Next threshold, inf in the last level and at a level that is held, 0 for a new flow; updated.
+        priority: Levels; updated.
     """
     last = thresholds.shape[1]
+    any_unknown = unknown[n] > 0
+    unknown[n] = 0
     for place in range(count):
         row = live[place]
+        if attained[row] < review_at[row] and not any_unknown:
+            continue
         new_level = pinned[row]
         if new_level < 0:
-            limits = first_group + group[row]
+            limits = n * num_groups + group[row]
             new_level = level[row]
             while new_level < last and attained[row] >= thresholds[limits, new_level]:
                 new_level += 1
@@ -141,6 +152,7 @@ def level_by_attained(
             review_at[row] = thresholds[limits, new_level] if new_level < last else np.inf
         else:
             review_at[row] = np.inf
+        priority[row] = new_level
         if new_level != level[row]:
             level[row] = new_level
             entered[row] = now

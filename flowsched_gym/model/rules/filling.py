@@ -22,7 +22,8 @@ LINK: Final = np.dtype(
     [
         ("load", "f8"),  # weight of the flows whose rates are not fixed yet
         ("open_flows", "i4"),  # flows whose rates are not fixed yet
-        ("first_member", "u4"),  # place of the first of the sharers of a rival
+        ("first_crossing", "u4"),  # place of its first crossing
+        ("last_crossing", "u4"),  # place of its last crossing
         ("used", "u4"),  # links that flows cross, in the order in which flows touch them first
         ("rival", "i4"),  # place of a link among the rivals, or ``NOBODY``
         ("share", "f8"),  # by place: rate per unit of weight that a rival could give
@@ -44,8 +45,8 @@ SHARER: Final = np.dtype(
 )
 """Scratch: a flow of the priority that is being filled."""
 
-CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4")])
-"""Scratch: the links of all sharers, one after the other; and, apart from that, the sharers of all rivals."""
+CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4"), ("next", "u4")])
+"""Scratch: the links of all sharers, one after the other; and the place of the next crossing of the same link."""
 
 BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
@@ -136,24 +137,27 @@ def fill_class(
         sharers["first"][num_sharers] = num_crossings
         sharers["end"][num_sharers] = end
         sharers["is_open"][num_sharers] = True
-        num_sharers += 1
         for step in range(num_crossings, end):
             link = crossings["link"][step]
             if open_flows[link] == 0:
                 used[num_used] = link
                 num_used += 1
                 links["rival"][link] = NOBODY
+                links["first_crossing"][link] = step
                 if is_first:
                     residual[link] = capacity[link]
+            else:
+                crossings["next"][links["last_crossing"][link]] = step
+            links["last_crossing"][link] = step
             open_flows[link] += 1
             load[link] += weight[row]
+            crossings["sharer"][step] = num_sharers
+        num_sharers += 1
         num_crossings = end
     num_rivals = 0
-    num_members = 0
     for place in range(num_used):
         if open_flows[used[place]] > 1:
-            num_members = _add_rival(used[place], num_rivals, num_members, residual, links)
-            num_rivals += 1
+            num_rivals = _add_rival(used[place], num_rivals, residual, links)
     num_open = 0
     any_cap = False
     for place in range(num_sharers):
@@ -172,15 +176,12 @@ def fill_class(
         num_open += 1
         any_cap = any_cap or cap < min(least, least_shared)
         if least < least_shared:
-            num_members = _add_rival(tightest, num_rivals, num_members, residual, links)
-            num_rivals += 1
+            num_rivals = _add_rival(tightest, num_rivals, residual, links)
     if num_rivals == 1 and is_last and not any_cap:
         for place in range(num_sharers):
             if sharers["is_open"][place]:
                 rate[sharers["row"][place]] = links["share"][0] * sharers["weight"][place]
         num_open = 0
-    if num_open > 0:
-        _list_members(num_sharers, links, sharers, crossings)
     while num_open > 0:
         rival = _tightest_rival(links, num_rivals)
         link = links["link"][rival]
@@ -193,10 +194,10 @@ def fill_class(
                 num_open -= 1
         if num_open < before:
             continue
-        member = links["first_member"][link]
+        crossing = links["first_crossing"][link]
         while open_flows[link] > 0:
-            place = crossings["sharer"][member]
-            member += 1
+            place = crossings["sharer"][crossing]
+            crossing = crossings["next"][crossing]
             if sharers["is_open"][place]:
                 fair = level * sharers["weight"][place]
                 num_rivals = _fix(place, fair, rate, residual, links, sharers, crossings, num_rivals)
@@ -214,26 +215,12 @@ def fill_class(
 
 
 @inlined_rule
-def _add_rival(link: int, num_rivals: int, num_members: int, residual: FloatArray, links: Records) -> int:
-    """Adds a link to the rivals; returns how many members all of them have."""
+def _add_rival(link: int, num_rivals: int, residual: FloatArray, links: Records) -> int:
+    """Adds a link to the rivals; returns how many there are now."""
     links["rival"][link] = num_rivals
     links["link"][num_rivals] = link
     links["share"][num_rivals] = residual[link] / links["load"][link]
-    total: int = num_members + links["open_flows"][link]
-    links["first_member"][link] = total
-    return total
-
-
-@inlined_rule
-def _list_members(num_sharers: int, links: Records, sharers: Records, crossings: Records) -> None:
-    """Lists the open flows of each rival, from the last one to the first."""
-    for place in range(num_sharers - 1, -1, -1):
-        if sharers["is_open"][place]:
-            for step in range(sharers["first"][place], sharers["end"][place]):
-                link = crossings["link"][step]
-                if links["rival"][link] != NOBODY:
-                    links["first_member"][link] -= 1
-                    crossings["sharer"][links["first_member"][link]] = place
+    return num_rivals + 1
 
 
 @inlined_rule
@@ -274,8 +261,16 @@ def _fix(
 def _tightest_rival(links: Records, num_rivals: int) -> int:
     """Returns the place of the link that could give least, the first of such."""
     share = links["share"]
+    one = other = share[0]
+    place = 1
+    while place + 1 < num_rivals:
+        one = min(one, share[place])
+        other = min(other, share[place + 1])
+        place += 2
+    if place < num_rivals:
+        one = min(one, share[place])
+    least = min(one, other)
     tightest = 0
-    for place in range(1, num_rivals):
-        if share[place] < share[tightest]:
-            tightest = place
+    while share[tightest] != least:
+        tightest += 1
     return tightest
