@@ -109,14 +109,21 @@ class Mlfq(BaseDiscipline):
         queues: IntArray = self._level[rows]
         return queues
 
-    def pin(self, row: int, queue: int | None) -> None:
-        """Holds a flow in a queue whatever it attains, from the next sharing of the links on; ``None`` lets it go.
+    def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
+        """Holds flows in queues whatever they attain, from the next sharing of the links on.
+
+        Args:
+            row: A flow, or several, (count,).
+            queue: A queue for all of them, or one for each, (count,); ``None`` lets them go.
 
         Raises:
-            ConfigError: There is no such queue.
+            ConfigError: There is no such queue; no flow is held anew.
         """
-        if queue is not None and not 0 <= queue < self.num_queues:
-            raise ConfigError(f"queue is {queue}: it must be from 0 to {self.num_queues - 1}")
+        if queue is not None:
+            queues = np.atleast_1d(queue)
+            wrong = queues[(queues < 0) | (queues >= self.num_queues)]
+            if len(wrong):
+                raise ConfigError(f"queue is {wrong[0]}: it must be from 0 to {self.num_queues - 1}")
         self._pinned[row] = -1 if queue is None else queue
         self._unknown[row // self._num_rows] = 1
 

@@ -29,16 +29,18 @@ class KeptColumns(NamedTuple):
         flow_id: Identifiers, int64.
         source: Sending hosts, int64.
         destination: Receiving hosts, int64.
+        by_arrival: Rows in the order of arrival, those of one instant in their own, int64.
         ideal_fct: Completion times in s alone on the empty network, float64.
     """
 
     flow_id: IntArray
     source: IntArray
     destination: IntArray
+    by_arrival: IntArray
     ideal_fct: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class NetworkView:
     """Shows a network that waits for an action, or whose flows have all been delivered.
 
@@ -60,11 +62,12 @@ class NetworkView:
         flow_id: Identifiers, (num_flows,) int64, increasing.
         source: Sending hosts, (num_flows,) int64.
         destination: Receiving hosts, (num_flows,) int64.
+        by_arrival: Rows in the order of arrival, (num_flows,) int64.
         ideal_fct: Completion times in s alone on the empty network, (num_flows,) float64.
-        live: Rows of the flows that have arrived and not sent their last byte, (num_live,) int64, increasing.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
         moves: Sends a live flow of this network along another of its paths.
+        sending: Rows of the live flows in any order, as the engine counts them, from ``first_row``.
         deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
         told: How many of these there were at the last action; 0 before the second.
         network: Number of this network among them.
@@ -85,11 +88,12 @@ class NetworkView:
     flow_id: IntArray
     source: IntArray
     destination: IntArray
+    by_arrival: IntArray
     ideal_fct: FloatArray
-    live: IntArray
     capacity: FloatArray
     discipline: Mlfq
     moves: Callable[[int, int], None]
+    sending: npt.NDArray[np.integer[Any]]
     deliveries: Sequence[int] | npt.NDArray[np.integer[Any]]
     told: int
     network: int = 0
@@ -101,19 +105,45 @@ class NetworkView:
         return len(self.size)
 
     @functools.cached_property
+    def live(self) -> IntArray:
+        """Rows of the flows that have arrived and not sent their last byte, (num_live,), increasing."""
+        return np.sort(self.sending.astype(np.int64) - self.first_row)
+
+    @property
+    def num_delivered(self) -> int:
+        """Flows that have been delivered."""
+        return len(self.deliveries)
+
+    @functools.cached_property
     def delivered(self) -> IntArray:
         """Rows in the order of their delivery, (num_delivered,)."""
-        return np.array(self.deliveries, dtype=np.int64) - self.first_row
+        return self.delivered_between(0, self.num_delivered)
 
     @functools.cached_property
     def finished(self) -> IntArray:
         """Those delivered since the last action, (num_finished,); all before the second."""
-        return np.array(self.deliveries[self.told :], dtype=np.int64) - self.first_row
+        return self.delivered_between(self.told, self.num_delivered)
+
+    @functools.cached_property
+    def finished_fct(self) -> FloatArray:
+        """Completion times in s of these, (num_finished,)."""
+        return self.fct(self.finished)
+
+    @property
+    def arrived(self) -> IntArray:
+        """Rows of the flows that have arrived since the last action, (num_arrived,), increasing."""
+        period = (self.begun_at, self.now)
+        first, end = np.searchsorted(self.arrival_time, period, side="right", sorter=self.by_arrival)
+        return np.sort(self.by_arrival[first:end])
 
     @property
     def period(self) -> float:
         """Time in s since the last action."""
         return self.now - self.begun_at
+
+    def delivered_between(self, first: int, end: int) -> IntArray:
+        """Returns the rows of the flows that were delivered after ``first`` others, up to the one number ``end``."""
+        return np.array(self.deliveries[first:end], dtype=np.int64) - self.first_row
 
     def fct(self, rows: IntArray) -> FloatArray:
         """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
@@ -136,8 +166,8 @@ class NetworkView:
         """Returns the queues of live flows, (count,), as of the last time that links were shared."""
         return self.discipline.queues_of(rows + self.first_row)
 
-    def pin(self, row: int, queue: int | None) -> None:
-        """Holds a live flow in a queue from now on, whatever it attains; ``None`` lets it go.
+    def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
+        """Holds live flows in queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
 
         Raises:
             ConfigError: There is no such queue.
@@ -177,10 +207,10 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
         path=controls.path,
         completion_time=simulation.completion_time,
         **kept._asdict(),
-        live=np.sort(links.live[: links.count]),
         capacity=simulation.network.capacity,
         discipline=simulation.discipline,
         moves=simulation.move,
+        sending=links.live[: links.count],
         deliveries=simulation.delivered,
         told=told,
     )
@@ -209,7 +239,6 @@ def view_network(
     net = tables.networks[number]
     num_flows, first, first_live = int(net["num_flows"]), number * tables.num_rows, number * tables.num_active
     flows = tables.flows[first : first + num_flows]
-    live = tables.live[first_live : first_live + int(net["live"])].astype(np.int64) - first
     num_links, first_link = batch.topology.num_links, number * tables.link_stride
     return NetworkView(
         now=float(net["now"]),
@@ -224,10 +253,10 @@ def view_network(
         path=flows["path"],
         completion_time=flows["completion_time"],
         **{name: column[number, :num_flows] for name, column in kept._asdict().items()},
-        live=np.sort(live),
         capacity=tables.capacity[first_link : first_link + num_links],
         discipline=discipline,
         moves=functools.partial(batch.move, number),
+        sending=tables.live[first_live : first_live + int(net["live"])],
         deliveries=tables.delivered[first : first + int(net["delivered"])],
         told=told,
         network=number,

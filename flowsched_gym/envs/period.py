@@ -141,6 +141,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
             flow_id=workload.flow_id,
             source=workload.source,
             destination=workload.destination,
+            by_arrival=np.argsort(workload.arrival_time, kind="stable"),
             ideal_fct=isolated_fct(self._topology, path, volume, transport, needs_token=False),
         )
 

@@ -113,8 +113,8 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     def _fit(self) -> None:
         """Makes room for what is kept of networks beside the tables."""
         num_networks, num_rows = self.simulation.num_networks, self.simulation.num_rows
-        flow_id, source, destination = np.zeros((3, num_networks, num_rows), dtype=np.int64)
-        self._kept = KeptColumns(flow_id, source, destination, np.zeros((num_networks, num_rows)))
+        flow_id, source, destination, by_arrival = np.zeros((4, num_networks, num_rows), dtype=np.int64)
+        self._kept = KeptColumns(flow_id, source, destination, by_arrival, np.zeros((num_networks, num_rows)))
         self._memory = np.zeros((num_networks, self._control.memory_size))
         self._told: IntArray = np.zeros(num_networks, dtype=np.int64)
         self._begun_at = np.zeros(num_networks)

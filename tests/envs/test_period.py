@@ -249,6 +249,21 @@ def test_a_view_shows_the_flows_as_they_are() -> None:
     assert env.view().delivered.tolist() == [1, 0]
 
 
+def test_a_view_tells_who_has_arrived_in_whatever_order_flows_come() -> None:
+    flows = make_flows([2.0, 0.0, 0.5, 9.0], [4.0, 4.0, 1.0, 1.0], source=[0, 1, 0, 1], destination=[2, 2, 3, 3])
+    arguments: dict[str, Any] = {"workload": FixedWorkload(workload=flows), "flows": None, "seconds": 2.5}
+    env, envs = small_env(**arguments), SmallVectorEnv(num_envs=1, **arguments)
+    envs.reset(seed=0)
+    arrived = []
+    for _ in range(4):
+        env.step(np.zeros(2))
+        envs.step(np.zeros((1, 2)))
+        assert envs.view(0).arrived.tolist() == env.view().arrived.tolist()
+        arrived.append(env.view().arrived.tolist())
+
+    assert arrived == [[0, 2], [], [], [3]]
+
+
 def test_the_last_step_is_paid_for_what_it_delivered() -> None:
     flows = make_flows([0.0, 0.0, 50.0], [4.0, 2.0, 1.0], source=[0, 1, 0], destination=[2, 2, 3])
     env = small_env(workload=FixedWorkload(workload=flows), flows=2)

@@ -110,6 +110,23 @@ def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:
     assert simulation.records().completion_time.tolist() == pytest.approx([7.25, 8.0])
 
 
+def test_several_flows_can_be_held_at_once() -> None:
+    discipline = Mlfq([2.0])
+    simulation = Simulation(
+        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, discipline, asks=Asks.PERIOD, period=Period(seconds=3.0)
+    )
+    simulation.run()
+    simulation.go_on()
+    simulation.run()  # 3 s: both have sent 1.5 B
+    discipline.pin(np.array([0, 1]), np.array([1, 0]))
+    with pytest.raises(ConfigError, match="queue is 2: it must be from 0 to 1"):
+        discipline.pin(np.array([1, 0]), np.array([1, 2]))
+    simulation.go_on()
+    simulation.run()
+
+    assert simulation.records().completion_time[1] == pytest.approx(5.5)
+
+
 def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     simulation = Simulation(
         make_flows([0.0, 0.0], [4.0, 4.0]), LINK, Ps(), asks=Asks.PERIOD, period=Period(seconds=100.0)

@@ -13,7 +13,7 @@ from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.observation import observe
 from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, pay
-from flowsched_gym.systems.auto.long_flows.seen import links_of, path_of, seen_flows
+from flowsched_gym.systems.auto.long_flows.seen import links_of, path_of, seen_flows, takes_path
 
 __all__ = ["RATE_STEPS", "LongFlowsControl"]
 
@@ -42,6 +42,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
         self.action_space = spaces.MultiDiscrete(self._num_choices)
+        self._rate_caps = np.array([config.capacity * share if share < 1 else np.inf for share in RATE_STEPS])
         none = [np.arange(count) == 0 for count in parts]
         self._empty: BoolArray = np.concatenate(none)
 
@@ -64,15 +65,12 @@ class LongFlowsControl(PeriodControl[IntArray]):
     def act(self, view: NetworkView, memory: FloatArray, action: IntArray) -> None:
         """Sets what was chosen for the flows in the slots; a path on which a link has failed is not taken."""
         rows = seen_flows(view, self.config)
-        usable = self._usable_paths(view, rows)
-        present = path_of(view, self.config, rows).tolist()
-        chosen = action.reshape(self.config.n_l, -1)[: len(rows)].tolist()
-        for slot, (row, (queue, step, path)) in enumerate(zip(rows.tolist(), chosen, strict=True)):
-            view.pin(row, queue)
-            share = RATE_STEPS[step]
-            view.rate_cap[row] = self.config.capacity * share if share < 1 else np.inf
-            if path != present[slot] and usable[slot, path]:
-                view.move(row, path)
+        queue, step, path = action.reshape(self.config.n_l, -1)[: len(rows)].T
+        view.pin(rows, queue)
+        view.rate_cap[rows] = self._rate_caps[step]
+        changed = np.flatnonzero(path != path_of(view, self.config, rows))
+        if len(changed):
+            self._move(view, rows[changed], path[changed])
 
     def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
@@ -91,9 +89,14 @@ class LongFlowsControl(PeriodControl[IntArray]):
         masks[: len(rows), -self.config.paths :] = self._usable_paths(view, rows)
         return masks.ravel()
 
+    def _move(self, view: NetworkView, rows: IntArray, path: IntArray) -> None:
+        """Sends flows along other paths, those of them that are usable."""
+        usable = self._usable_paths(view, rows)[np.arange(len(rows)), path]
+        for row, choice in zip(rows[usable].tolist(), path[usable].tolist(), strict=True):
+            view.move(row, choice)
+
     def _usable_paths(self, view: NetworkView, rows: IntArray) -> BoolArray:
         """Tells which paths of flows have no failed link, or are taken already, (count, paths)."""
-        up, down = links_of(view, self.config, rows)
-        live = (view.capacity[up] > 0) & (view.capacity[down] > 0)
-        usable: BoolArray = live | (path_of(view, self.config, rows)[:, None] == np.arange(self.config.paths))
+        up = (view.capacity[links_of(view, self.config, rows)] > 0).all(axis=2)
+        usable: BoolArray = up | takes_path(view, self.config, rows)
         return usable

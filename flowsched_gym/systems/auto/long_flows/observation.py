@@ -10,12 +10,11 @@ from flowsched_gym.systems.auto.flows import PROTOCOL, SOURCE_PORT, destination_
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
 from flowsched_gym.systems.auto.long_flows.layouts import BYTES_SCALE, COUNT_SCALE, MOST, TIME_SCALE
 from flowsched_gym.systems.auto.long_flows.seen import (
-    asked_server,
     long_finished,
     long_live,
+    of_asked,
     others_on_links,
     path_of,
-    seen_flows,
 )
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
@@ -27,6 +26,8 @@ IntArray = npt.NDArray[np.int64]
 FEATURES: Final = 6
 PRIORITY: Final = 5
 """Features of an active flow (AuTO, section 5.2.2), and the place of its priority among them, behind the five-tuple."""
+LOOK_BACK: Final = 1_000
+"""Deliveries that are searched first for those of long flows; then twice as many before these, and so on."""
 LAST_PORT: Final = 65_535.0
 LAST_PROTOCOL: Final = 255.0
 
@@ -38,15 +39,17 @@ def observe(view: NetworkView, config: AuTOLongFlowsConfig) -> npt.NDArray[np.fl
         view: The network.
         config: The arguments of the environment.
     """
-    active, finished = seen_flows(view, config), _last_finished(view, config)
+    long = long_live(view, config)
+    active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
     slots, past = np.zeros((config.n_l, FEATURES)), np.zeros((config.num_finished, FEATURES + 1))
     _fill_five_tuples(view, active, slots)
-    _fill_five_tuples(view, finished, past)
     slots[: len(active), PRIORITY] = view.queues_of(active)
-    past[: len(finished), PRIORITY:] = np.stack([view.size[finished], view.fct(finished)], axis=1)
+    _fill_five_tuples(view, finished, past)
+    past[: len(finished), PRIORITY] = view.size[finished]
+    past[: len(finished), PRIORITY + 1] = view.fct(finished)
     further = np.zeros((config.n_l, 0))
     if config.observation is LongFlowsObservation.FULL:
-        further = _further(view, config, active)
+        further = _further(view, config, active, long)
     if config.layout is LongFlowsLayout.RECORDED:
         past[:, PRIORITY:] = np.minimum(
             past[:, PRIORITY:] / (1.0, SECONDS_PER_MICROSECOND), (MOST["size"], MOST["fct"])
@@ -63,11 +66,13 @@ def observe(view: NetworkView, config: AuTOLongFlowsConfig) -> npt.NDArray[np.fl
 
 
 def _last_finished(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Returns the rows of the finished flows that are shown, latest first."""
-    rows, server = long_finished(view, config, view.delivered), asked_server(view, config)
-    if server is not None:
-        rows = rows[view.source[rows] == server]
-    return rows[::-1][: config.num_finished]
+    """Returns the rows of the finished flows that are shown, latest first; looks no further back than it must."""
+    found, end, width = np.zeros(0, dtype=np.int64), view.num_delivered, LOOK_BACK
+    while end and len(found) < config.num_finished:
+        first = max(end - width, 0)
+        rows = of_asked(view, config, long_finished(view, config, view.delivered_between(first, end)))
+        found, end, width = np.concatenate([found, rows[::-1]]), first, 2 * width
+    return found[: config.num_finished]
 
 
 def _fill_five_tuples(view: NetworkView, rows: IntArray, table: FloatArray) -> None:
@@ -80,7 +85,7 @@ def _fill_five_tuples(view: NetworkView, rows: IntArray, table: FloatArray) -> N
     tuples[:, 4] = PROTOCOL
 
 
-def _further(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> FloatArray:
+def _further(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray, long: IntArray) -> FloatArray:
     """Returns what is told of the flows in the slots besides the paper's features, (n_l, 5 + 4 * paths)."""
     attained, waiting = view.attained[rows], view.now - view.arrival_time[rows]
     further = np.zeros((config.n_l, 5 + 4 * config.paths))
@@ -90,8 +95,6 @@ def _further(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> 
     own[:, 2] = np.minimum(view.rate[rows] / config.capacity, 1.0)
     own[:, 3] = np.minimum(view.rate_cap[rows] / config.capacity, 1.0)
     own[:, 4] = (path_of(view, config, rows) + 1) / config.paths
-    long = others_on_links(view, config, rows, long_live(view, config))
-    every = others_on_links(view, config, rows, view.live)
-    others = np.stack([*long, *every], axis=2).reshape(len(rows), 4 * config.paths)
-    own[:, 5:] = others / (others + COUNT_SCALE)
+    others = np.concatenate(others_on_links(view, config, rows, long, view.live), axis=2)
+    own[:, 5:] = (others / (others + COUNT_SCALE)).reshape(len(rows), 4 * config.paths)
     return further

@@ -15,12 +15,14 @@ __all__ = [
     "long_finished",
     "long_live",
     "long_on_links",
+    "of_asked",
     "others_on_links",
     "path_of",
     "seen_flows",
+    "takes_path",
 ]
 
-FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -42,12 +44,15 @@ def asked_server(view: NetworkView, config: AuTOLongFlowsConfig) -> int | None:
     return (view.num_periods - 1) % config.hosts if config.scope is Scope.SERVER else None
 
 
+def of_asked(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
+    """Returns those of some flows that the server sends whose turn it is, in the same order."""
+    server = asked_server(view, config)
+    return rows if server is None else rows[view.source[rows] == server]
+
+
 def seen_flows(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the flows in the slots, slot by slot, at most ``n_l``: the oldest long ones."""
-    rows, server = long_live(view, config), asked_server(view, config)
-    if server is not None:
-        rows = rows[view.source[rows] == server]
-    return rows[: config.n_l]
+    return of_asked(view, config, long_live(view, config))[: config.n_l]
 
 
 def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
@@ -55,31 +60,38 @@ def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> I
     return view.path[rows].astype(np.int64) % config.paths
 
 
-def links_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Returns the links up and down by which flows may go, (count, paths) each."""
+def takes_path(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
+    """Tells which of its paths each flow takes, (count, paths)."""
+    taken: BoolArray = path_of(view, config, rows)[:, np.newaxis] == np.arange(config.paths)
+    return taken
+
+
+def links_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
+    """Returns the links by which flows may go, of each path up and down, (count, paths, 2)."""
     plane = 2 * config.hosts * np.arange(config.paths)
-    return view.source[rows][:, None] + plane, view.destination[rows][:, None] + plane + config.hosts
+    links = np.empty((len(rows), config.paths, 2), dtype=np.int64)
+    links[:, :, 0] = view.source[rows][:, np.newaxis] + plane
+    links[:, :, 1] = view.destination[rows][:, np.newaxis] + (plane + config.hosts)
+    return links
 
 
 def others_on_links(
-    view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray, crossing: IntArray
-) -> tuple[IntArray, IntArray]:
+    view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray, *crossing: IntArray
+) -> tuple[IntArray, ...]:
     """Counts other flows on the links of each path.
 
     Args:
         view: The network.
         config: The arguments of the environment.
         rows: Flows that are looked at, (count,); some of those that are counted.
-        crossing: Flows that are counted.
+        *crossing: Flows that are counted.
 
     Returns:
-        How many of them, the flow itself left out, are on the link up and on the link down of each path, (count, paths)
-        each.
+        For each of these groups, how many of it, the flow itself left out, are on the link up and on the link down of
+        each path, (count, paths, 2).
     """
-    on_link = _count_on_links(view, config, crossing)
-    itself = path_of(view, config, rows)[:, None] == np.arange(config.paths)
-    up, down = links_of(view, config, rows)
-    return on_link[up] - itself, on_link[down] - itself
+    links, itself = links_of(view, config, rows), takes_path(view, config, rows)[:, :, np.newaxis]
+    return tuple(_count_on_links(view, config, group)[links] - itself for group in crossing)
 
 
 def long_on_links(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:

@@ -69,7 +69,8 @@ def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
 
 def place_of_size(size: FloatArray) -> FloatArray:
     """Returns where sizes in B, > 0, stand on the logarithmic scale from LOWEST (0) to HIGHEST (1), cut to that."""
-    return np.clip((np.log(size) - BOTTOM) / (TOP - BOTTOM), 0.0, 1.0)
+    place: FloatArray = ((np.log(size) - BOTTOM) / (TOP - BOTTOM)).clip(0.0, 1.0)
+    return place
 
 
 def _range_of(place: int, logarithm: FloatArray) -> tuple[FloatArray, float]:

@@ -95,8 +95,8 @@ def observe(view: NetworkView, config: AuTOThresholdsConfig) -> npt.NDArray[np.f
     """Returns what the agent sees, (size,) float32."""
     if config.observation is ThresholdsObservation.PAPER:
         return _show_flows(view, config).astype(np.float32)
-    finished = _squash(np.array([len(view.finished)]), FINISHED_SCALE)
-    return np.concatenate([finished, _summarise(view, config).ravel()]).astype(np.float32)
+    finished = len(view.finished) / (len(view.finished) + FINISHED_SCALE)
+    return np.concatenate([[finished], _summarise(view, config).ravel()]).astype(np.float32)
 
 
 def class_of_size(size: FloatArray) -> IntArray:
@@ -106,35 +106,30 @@ def class_of_size(size: FloatArray) -> IntArray:
 
 def _show_flows(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
     """Shows the flows that finished last, the last one first."""
-    rows = view.delivered[: -config.m_s - 1 : -1]
+    rows = view.delivered_between(max(view.num_delivered - config.m_s, 0), view.num_delivered)[::-1]
     shown = np.zeros((config.m_s, len(FLOW)))
-    shown[: len(rows)] = np.stack(
-        [
-            (view.source[rows] + 1) / config.hosts,
-            np.full(len(rows), SOURCE_PORT / LAST_PORT),
-            (view.destination[rows] + 1) / config.hosts,
-            destination_port(view.flow_id[rows]) / LAST_PORT,
-            np.full(len(rows), PROTOCOL / LAST_PROTOCOL),
-            _squash(view.size[rows], SIZE_SCALE),
-            _squash(view.fct(rows), TIME_SCALE),
-        ],
-        axis=1,
-    )
+    flows = shown[: len(rows)]
+    flows[:, 0] = (view.source[rows] + 1) / config.hosts
+    flows[:, 1] = SOURCE_PORT / LAST_PORT
+    flows[:, 2] = (view.destination[rows] + 1) / config.hosts
+    flows[:, 3] = destination_port(view.flow_id[rows]) / LAST_PORT
+    flows[:, 4] = PROTOCOL / LAST_PROTOCOL
+    flows[:, 5] = _squash(view.size[rows], SIZE_SCALE)
+    flows[:, 6] = _squash(view.fct(rows), TIME_SCALE)
     return shown.ravel()
 
 
 def _summarise(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
     """Describes the clusters, (num_clusters, num_columns)."""
     clusters, per_cluster = config.clusters, config.hosts_per_cluster
-    live, finished = view.live, view.finished
-    arrived = np.flatnonzero((view.arrival_time > view.begun_at) & (view.arrival_time <= view.now))
+    live, arrived = view.live, view.arrived
     offered = np.bincount(view.source[arrived] // per_cluster, view.size[arrived], clusters)
     could_send = config.cluster_capacity * view.period
     of_live = view.source[live] // per_cluster
     occupancy = np.bincount(of_live * config.queues + view.queues_of(live), minlength=clusters * config.queues)
     left = np.bincount(of_live, view.remaining[live], clusters)
     columns = [
-        _of_finished(finished, view.source[finished] // per_cluster, view, clusters),
+        _of_finished(view, config),
         _squash(offered / could_send if could_send > 0 else np.zeros(clusters), 1.0)[:, np.newaxis],
         _squash(occupancy.reshape(clusters, config.queues), LIVE_SCALE),
         _squash(left, LEFT_SCALE)[:, np.newaxis],
@@ -143,35 +138,36 @@ def _summarise(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
     return np.concatenate(columns, axis=1)
 
 
-def _of_finished(finished: IntArray, of_finished: IntArray, view: NetworkView, clusters: int) -> FloatArray:
-    """Describes the flows that finished, class by class, and their mean completion time; zeros where there are none."""
-    size, fct = view.size[finished], view.fct(finished)
-    kind = class_of_size(size)
-    per_class = 1 + 2 * len(QUANTILES)
-    columns = np.zeros((clusters, len(CLASSES) * per_class + 1))
-    for cluster in range(clusters):
-        mine = of_finished == cluster
-        for place in range(len(CLASSES)):
-            rows = np.flatnonzero(mine & (kind == place))
-            if len(rows):
-                quantiles = place_of_size(_quantiles(size[rows])), _place_of_time(_quantiles(fct[rows]))
-                share = len(rows) / len(finished)
-                columns[cluster, place * per_class : (place + 1) * per_class] = [share, *quantiles[0], *quantiles[1]]
-        if mine.any():
-            columns[cluster, -1] = _place_of_time(fct[mine].mean())
-    return columns
+def _of_finished(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
+    """Describes the flows that finished, class by class, and their mean completion time; zeros where there are none.
 
-
-def _quantiles(values: FloatArray) -> FloatArray:
-    """Returns the quantiles: the smallest values that so large a share of the others does not exceed."""
-    quantiles: FloatArray = np.sort(values)[[int(np.ceil(part * len(values))) - 1 for part in QUANTILES]]
-    return quantiles
+    Quantiles are the smallest values that so large a share of the others does not exceed.
+    """
+    finished, clusters, classes = view.finished, config.clusters, len(CLASSES)
+    if not len(finished):
+        return np.zeros((clusters, classes * (1 + 2 * len(QUANTILES)) + 1))
+    size, fct, cluster = view.size[finished], view.finished_fct, view.source[finished] // config.hosts_per_cluster
+    group = cluster * classes + class_of_size(size)
+    counts = np.bincount(group, minlength=clusters * classes)
+    last = np.ceil(np.multiply.outer(QUANTILES, counts)).astype(np.int64)
+    places = (counts.cumsum() - counts + last - 1).T
+    sizes, times = (values[np.lexsort((values, group))][places] for values in (size, fct))
+    described = np.concatenate(
+        [counts[:, np.newaxis] / len(finished), place_of_size(sizes), _place_of_time(times)], axis=1
+    )
+    described[counts == 0] = 0.0
+    mean_fct = np.full((clusters, 1), TIME_RANGE[0])
+    for number in range(clusters):
+        mine = fct[cluster == number]
+        if len(mine):
+            mean_fct[number] = mine.mean()
+    return np.concatenate([described.reshape(clusters, -1), _place_of_time(mean_fct)], axis=1)
 
 
 def _place_of_time(times: FloatArray) -> FloatArray:
     """Returns where times in s stand on the logarithmic scale, from 0 to 1, cut to that."""
     first, last = TIME_RANGE
-    place: FloatArray = np.clip(np.log(times / first) / math.log(last / first), 0.0, 1.0)
+    place: FloatArray = (np.log(times / first) / math.log(last / first)).clip(0.0, 1.0)
     return place
 
 

@@ -26,7 +26,7 @@ def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[ThresholdsRe
     ratio = FIRST_RATIO
     rows = view.finished
     if len(rows):
-        fct, ideal_fct = view.fct(rows), view.ideal_fct[rows]
+        fct, ideal_fct = view.finished_fct, view.ideal_fct[rows]
         mean_fct = float(fct.mean())
         if memory[LAST_FCT] > 0:
             ratio = float(memory[LAST_FCT]) / mean_fct

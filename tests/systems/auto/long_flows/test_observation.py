@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flowsched_gym.systems.auto.long_flows import observation as observation_module
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.systems.auto.long_flows.recorded import recorded_layout, recorded_states
 from flowsched_gym.workload import Workload
@@ -72,7 +73,11 @@ def test_every_column_of_a_slot_by_hand() -> None:
     assert column(f"all_down_{1 - on}") == column(f"long_down_{1 - on}")
 
 
-def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone() -> None:
+@pytest.mark.parametrize("look_back", [1, 1_000])
+def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(
+    look_back: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observation_module, "LOOK_BACK", look_back)
     flows = make_flows([0.0] * 4, [3.0, 3.5, 4.0, 40.0], source=[0, 1, 2, 0], destination=[1, 2, 3, 3])
     env = begin(flows, m_l=4)
     while env.simulation.now < 9.0:
