@@ -32,6 +32,7 @@ FIGURES: Final = Path(__file__).with_name("network.json")
 QUICK_SHARE: Final = 10
 ARITY: Final = 8
 SWITCH_HOSTS: Final = 32
+WITHIN: Final = {"ps": "mlfq, sharing inside a queue", "fifo": "mlfq, first come first served inside a queue"}
 FLOWS: Final = {"compiled": 100_000, "simpy": 20_000}
 """Flows of one repetition on each engine."""
 ENGINE_NAMES: Final = {"compiled": "compiled", "simpy": "SimPy"}
@@ -92,7 +93,9 @@ def replays(share: int) -> dict[str, Case]:
             flows = merp.with_num_flows(number // share).draw(0)
             found[f"fat-tree {name} {engine}"] = replay_case(flows, fabric, name, engine)
         flows = auto.with_num_flows(number // share).draw(0)
-        found[f"switch mlfq {engine}"] = replay_case(flows, switch, "mlfq", engine, thresholds=thresholds)
+        for within in WITHIN:
+            parameters = {"thresholds": thresholds, "within": within}
+            found[f"switch {within} {engine}"] = replay_case(flows, switch, "mlfq", engine, **parameters)
     return found
 
 
@@ -260,14 +263,18 @@ def tables(figures: Mapping[str, Any]) -> str:
         "| --- | --- | --- | ---: | ---: |",
     ]
     networks = {
-        "fat-tree": (f"fat-tree, k = {ARITY}, 128 hosts, ECMP", "Pareto 1.5, load 0.6", ("srpt", "merp", "ps")),
-        "switch": (f"switch of {SWITCH_HOSTS} hosts", "web search, load 0.8", ("mlfq",)),
+        "fat-tree": (
+            f"fat-tree, k = {ARITY}, 128 hosts, ECMP",
+            "Pareto 1.5, load 0.6",
+            {name: name for name in ("srpt", "merp", "ps")},
+        ),
+        "switch": (f"switch of {SWITCH_HOSTS} hosts", "web search, load 0.8", WITHIN),
     }
     for key, (network, load, names) in networks.items():
         lines += [
-            f"| {network} | {load} | {name} | {rates[f'{key} {name} compiled']:,.0f} "
+            f"| {network} | {load} | {discipline} | {rates[f'{key} {name} compiled']:,.0f} "
             f"| {rates[f'{key} {name} simpy']:,.0f} |"
-            for name in names
+            for name, discipline in names.items()
         ]
     lines += [
         "",

@@ -38,7 +38,7 @@ from flowsched_gym.model.rules.sharing import share_links
 from flowsched_gym.model.rules.tokens import take_out
 from flowsched_gym.model.state import Network
 
-__all__ = ["run", "run_many"]
+__all__ = ["run", "run_many", "run_until"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -57,10 +57,10 @@ SHARING: Final = int(EventKind.SHARING)
 
 
 @inlined_rule
-def run(t: View, n: int) -> None:
-    """Runs a network until a decision is asked or all flows are delivered."""
+def run(t: View, n: int, goal: int) -> None:
+    """Runs a network until a decision is asked, or so many flows are delivered, at most all."""
     net = t.networks[n]
-    while net.asking == NOBODY and net.delivered < net.num_flows:
+    while net.asking == NOBODY and net.delivered < goal:
         kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
         if kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0):
             _settle(t, n)
@@ -91,7 +91,13 @@ def run_many(tables: Tables, numbers: IntArray) -> None:
     """Runs networks, (count,), each until a decision is asked or all flows are delivered; called from Python."""
     t = view(tables)
     for i in range(len(numbers)):
-        run(t, numbers[i])
+        run(t, numbers[i], t.networks[numbers[i]].num_flows)
+
+
+@rule
+def run_until(tables: Tables, n: int, goal: int) -> None:
+    """Runs a network until a decision is asked, or so many flows are delivered, at most all; called from Python."""
+    run(view(tables), n, goal)
 
 
 @inlined_rule

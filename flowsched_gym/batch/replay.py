@@ -1,5 +1,8 @@
 """Runs a discipline on given flows in the compiled engine."""
 
+from collections.abc import Callable
+from typing import Final
+
 from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.records import Records
@@ -9,9 +12,18 @@ from flowsched_gym.workload import Workload
 
 __all__ = ["run_compiled"]
 
+PARTS: Final = 200
+"""Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
+
 
 def run_compiled(
-    workload: Workload, topology: Topology, discipline: Discipline, *, routing: Routing | None = None, seed: int = 0
+    workload: Workload,
+    topology: Topology,
+    discipline: Discipline,
+    *,
+    routing: Routing | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Records:
     """Runs all flows to their end.
 
@@ -21,6 +33,7 @@ def run_compiled(
         discipline: Fills the controls.
         routing: How flows choose among their paths; ``None``: by a hash alone.
         seed: Seed of the hash by which flows are spread over equal paths.
+        progress: Called now and then with the number of flows done and of all flows.
 
     Returns:
         Records, equal bit for bit to the reference engine's.
@@ -31,5 +44,10 @@ def run_compiled(
     """
     simulation = BatchSimulation(1, max(workload.num_flows, 1), topology, discipline, routing=routing, seed=seed)
     simulation.load(0, workload)
-    simulation.run(0)
+    num_flows = workload.num_flows
+    for part in range(1, PARTS + 1):
+        goal = num_flows * part // PARTS
+        simulation.run_until(0, goal)
+        if progress is not None:
+            progress(goal, num_flows)
     return simulation.records(0, workload)

@@ -9,7 +9,7 @@ from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.deeds import Deed, act_one
 from flowsched_gym.batch.loading import load_one, set_order
-from flowsched_gym.batch.loop import run_many
+from flowsched_gym.batch.loop import run_many, run_until
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import BaseDiscipline, Ranked
@@ -171,6 +171,10 @@ class BatchSimulation:
     def run(self, *numbers: int) -> None:
         """Runs networks, each until a decision is asked or all flows are delivered."""
         run_many(self.tables, np.array(numbers, dtype=np.int64))
+
+    def run_until(self, number: int, num_delivered: int) -> None:
+        """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""
+        run_until(self.tables, number, num_delivered)
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""

@@ -86,10 +86,7 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule, routing=routing, seed=seed)
-        if progress is not None:
-            progress(records.num_flows, records.num_flows)
-        return records
+        return run_compiled(workload, topology, rule, routing=routing, seed=seed, progress=progress)
     simulation = Simulation(workload, topology, rule, routing=routing, seed=seed)
     if progress is None:
         simulation.run()

@@ -108,3 +108,24 @@ def test_routings_and_changes_of_links_that_do_not_exist_are_refused(
 ) -> None:
     with pytest.raises(FlowSchedError, match=message):
         flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="ps", topology="fat-tree", parameters=parameters)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_run_tells_how_far_it_is_and_can_be_interrupted(engine: str) -> None:
+    flows = make_flows([0.001 * row for row in range(1000)], [1e5] * 1000)
+    told: list[tuple[int, int]] = []
+    records = flowsched_gym.replay(
+        flows, discipline="srpt", engine=engine, progress=lambda done, total: told.append((done, total))
+    )
+
+    assert records.fct.tolist() == flowsched_gym.replay(flows, discipline="srpt", engine="simpy").fct.tolist()
+    assert told == sorted(told)
+    assert told[-1] == (1000, 1000)
+    assert len({done for done, _ in told}) >= 100
+
+    def interrupt(done: int, total: int) -> None:
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        flowsched_gym.replay(flows, discipline="srpt", engine=engine, progress=interrupt)

@@ -147,7 +147,7 @@ def step(
             episode = own.episodes[n]
             told = first_to_tell(t.networks[n], episode)
             _act(t, own, n, actions[e])
-            run(t, n)
+            run(t, n, t.networks[n].num_flows)
             finished = end_step(t, n, e, episode, told, own.max_decisions, over, finished, out)
             out.amounts[REWARD, e] = _pay(t, own, n)
             _show(t, own, send_time, e, n, out)

@@ -97,7 +97,7 @@ def step(
             episode = own.episodes[n]
             told = first_to_tell(t.networks[n], episode)
             _act(t, own, n, actions[e], t.choosing)
-            run(t, n)
+            run(t, n, t.networks[n].num_flows)
             finished = end_step(t, n, e, episode, told, own.max_decisions, over, finished, out)
             _pay(t, own, n, e, told, ideal_fct, out)
             _show(t, own, ideal_fct, e, n, out, t.choosing)
