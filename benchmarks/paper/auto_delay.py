@@ -1,54 +1,56 @@
-"""Times a decision about long flows (AuTO, Figure 17): the paper's networks, and the environment's own work."""
+"""Times decisions of AuTO's agents (Figure 17): the paper's networks, and the environments' own work."""
 
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs import PeriodControl, PeriodVectorEnv
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS, LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
+from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
+from flowsched_gym.systems.auto.thresholds.vector import AuTOThresholdsVectorEnv
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
-ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"
+THRESHOLDS: Final = "flowsched/AuTOThresholds-v0"
+LONG_FLOWS: Final = "flowsched/AuTOLongFlows-v0"
 SIZES: Final = ((11, 10), (100, 100), (300, 300), (1000, 1000))
-"""Active and finished flows that an agent sees; the first pair is the paper's (section 5.2.2)."""
-ACTOR: Final = (700, 600, 600, 3)
-"""Widths of the thresholds agent's actor: its observation, two hidden layers, its action."""
+"""Active and finished flows that an agent of long flows sees; the first pair is the paper's (section 5.2.2)."""
+OBSERVATIONS: Final = ("paper", "summary")
+"""What the agent of thresholds sees."""
+ACTOR: Final = (600, 600)
+"""Hidden layers of the actor of the thresholds agent."""
 HIDDEN: Final = (300,) * 10
 """Hidden layers of the long-flow agent."""
 ACTIVE_FEATURES: Final = 6
 FINISHED_FEATURES: Final = 7
-STEPS: Final = 200
-"""Steps before the environment's work is timed, so that there are long flows."""
+PERIODS: Final = {THRESHOLDS: 10, LONG_FLOWS: 100}
+"""Periods before the environment's work is timed, after which about half of the flows have finished."""
 REPEATS: Final = 101
+TURN: Final = 10
+"""Turns of network and environment, and runs in each: what else the machine does then weighs on both alike."""
 
 
 def measure(repeats: int = REPEATS) -> dict[str, object]:
-    """Times forward passes on one thread and the environment's own work; medians in ms."""
-    rows = []
+    """Times forward passes on one thread, and the environments' own work, in turn; medians in ms."""
+    thresholds, long_flows = [], []
+    for observation in OBSERVATIONS:
+        envs = thresholds_envs(observation)
+        actor = forward_pass((envs.layout.size, *ACTOR, envs.config.num_thresholds))
+        thresholds.append({"observation": observation, **medians_ms(actor, own_work(envs), repeats)})
     for active, finished in SIZES:
-        widths = (
-            ACTIVE_FEATURES * active + FINISHED_FEATURES * finished,
-            *HIDDEN,
-            active * 4 * len(RATE_STEPS) * 3,
-        )
-        rows.append(
-            {
-                "n_l": active,
-                "m_l": finished,
-                "network_ms": forward_ms(widths, repeats),
-                "environment_ms": environment_ms(active, finished, repeats),
-            }
-        )
-    return {"repeats": repeats, "actor_ms": forward_ms(ACTOR, repeats), "long_flows": rows}
+        seen = ACTIVE_FEATURES * active + FINISHED_FEATURES * finished
+        network = forward_pass((seen, *HIDDEN, active * 4 * len(RATE_STEPS) * 3))
+        work = own_work(long_flows_envs(active, finished))
+        long_flows.append({"n_l": active, "m_l": finished, **medians_ms(network, work, repeats)})
+    return {"repeats": repeats, "thresholds": thresholds, "long_flows": long_flows}
 
 
-def forward_ms(widths: tuple[int, ...], repeats: int) -> float:
-    """Times one observation through a fully connected network with these widths, on one thread."""
+def forward_pass(widths: tuple[int, ...]) -> Callable[[], object]:
+    """Sends one observation through a fully connected network with these widths, on one thread."""
     import torch  # noqa: PLC0415 - the other studies run without it
 
     torch.set_num_threads(1)
@@ -57,37 +59,64 @@ def forward_ms(widths: tuple[int, ...], repeats: int) -> float:
         layers += [torch.nn.Linear(before, behind), torch.nn.ReLU()]
     network = torch.nn.Sequential(*layers[:-1])
     observation = torch.zeros(1, widths[0])
-    with torch.no_grad():
-        return median_ms(lambda: network(observation), repeats)
+
+    def forward() -> None:
+        with torch.no_grad():
+            network(observation)
+
+    return forward
 
 
-def environment_ms(active: int, finished: int, repeats: int) -> float:
-    """Times acting, paying and observing of the environment in one state of the network; nothing is simulated."""
-    arguments = {"scope": "network", "n_l": active, "m_l": finished}
-    envs = make_vector(ENVIRONMENT, arguments, num_envs=1)
+def thresholds_envs(observation: str) -> AuTOThresholdsVectorEnv:
+    """Makes an environment of thresholds, as a vector environment of one."""
+    envs = make_vector(THRESHOLDS, {"observation": observation}, num_envs=1)
+    assert isinstance(envs, AuTOThresholdsVectorEnv)
+    return envs
+
+
+def long_flows_envs(active: int, finished: int) -> AuTOLongFlowsVectorEnv:
+    """Makes an environment of long flows, as a vector environment of one."""
+    envs = make_vector(LONG_FLOWS, {"scope": "network", "n_l": active, "m_l": finished}, num_envs=1)
     assert isinstance(envs, AuTOLongFlowsVectorEnv)
+    return envs
+
+
+def own_work(envs: AuTOThresholdsVectorEnv | AuTOLongFlowsVectorEnv) -> Callable[[], object]:
+    """Does what an environment does per step, always in the same state of the network; nothing is simulated.
+
+    The action is that of zeros, by which long flows stay on the first path.
+    """
     envs.reset(seed=0)
-    nothing = np.zeros((1, *envs.single_action_space.shape), dtype=np.int64)  # type: ignore[misc]  # MultiDiscrete has one
-    for _ in range(STEPS):
-        envs.step(nothing)
-    view, control = envs.view(0), LongFlowsControl(envs.config)
+    space = envs.single_action_space
+    zeros = np.zeros((1, *space.shape), dtype=space.dtype)  # type: ignore[misc]  # both spaces have a shape
+    control: PeriodControl[Any]
+    if isinstance(envs, AuTOThresholdsVectorEnv):
+        control, name = ThresholdsControl(envs.config, envs.view(0).thresholds()), THRESHOLDS
+    else:
+        control, name = LongFlowsControl(envs.config), LONG_FLOWS
+    for _ in range(PERIODS[name]):
+        envs.step(zeros)
     memory = np.zeros(control.memory_size)
-    return median_ms(lambda: decide(view, control, memory, nothing[0]), repeats)
+    return lambda: decide(envs, control, memory, zeros[0])
 
 
-def decide(view: NetworkView, control: LongFlowsControl, memory: np.ndarray, action: np.ndarray) -> None:
-    """Does what the environment does once per step beside simulating."""
-    control.act(view, memory, control.check(action))
+def decide(envs: PeriodVectorEnv, control: PeriodControl[Any], memory: np.ndarray, action: np.ndarray) -> None:
+    """Does what an environment does once per step beside simulating: looks and acts, looks anew, pays and observes."""
+    control.act(envs.view(0), memory, control.check(action))
+    view = envs.view(0)
     control.pay(view, memory)
     control.observe(view, memory)
 
 
-def median_ms(work: Callable[[], object], repeats: int) -> float:
-    """Returns the median time of some work in ms; the first run is not counted."""
-    work()
-    times = []
+def medians_ms(network: Callable[[], object], environment: Callable[[], object], repeats: int) -> dict[str, float]:
+    """Returns the median times of both in ms; they take turns of ``TURN`` runs, of which the first is not counted."""
+    works = {"network_ms": network, "environment_ms": environment}
+    times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return round(float(np.median(times)) / SECONDS_PER_MILLISECOND, 4)
+        for name, work in works.items():
+            work()
+            for _ in range(TURN - 1):
+                begin = time.perf_counter()
+                work()
+                times[name].append(time.perf_counter() - begin)
+    return {name: round(float(np.median(taken)) / SECONDS_PER_MILLISECOND, 4) for name, taken in times.items()}

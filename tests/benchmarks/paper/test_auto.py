@@ -139,8 +139,9 @@ def test_the_agent_spreads_long_flows_better_than_a_hash():
 
 
 def test_a_decision_takes_time():
-    assert auto_delay.environment_ms(11, 10, 1) > 0
-    assert auto_delay.median_ms(lambda: None, 3) >= 0
+    for envs in (auto_delay.long_flows_envs(11, 10), auto_delay.thresholds_envs("paper")):
+        found = auto_delay.medians_ms(lambda: None, auto_delay.own_work(envs), 3)
+        assert found["environment_ms"] > found["network_ms"] >= 0
 
 
 def test_the_committed_results_are_complete(results):
@@ -159,6 +160,7 @@ def test_the_committed_results_are_complete(results):
             assert all(len(values) == len(SEEDS) for metrics in runs.values() for values in metrics.values())
     rows = [(row["n_l"], row["m_l"]) for row in results["delays"]["long_flows"]]
     assert rows == list(auto_delay.SIZES)
+    assert [row["observation"] for row in results["delays"]["thresholds"]] == list(auto_delay.OBSERVATIONS)
 
 
 @pytest.mark.parametrize("name", ["web search", "clusters"])
