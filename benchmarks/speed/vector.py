@@ -204,11 +204,11 @@ def draw(figures: Mapping[str, Any], path: Path) -> None:
     left, *others = figure.subplots(1, 1 + len(VARIED), width_ratios=(2.0, *(1.0 for _ in VARIED)))
     for label, key, colour in (("CartPole-v1, native", "cartpole", GREY), ("Artemis, native", "artemis", BLUE)):
         left.plot(NUM_ENVS, [rates[f"{key} {number}"] for number in NUM_ENVS], "o-", color=colour, label=label)
-    left.axhline(rates["simpy"], color=ORANGE, linestyle="--", label="Artemis, one environment on SimPy")
+    left.axhline(rates["simpy"], color=ORANGE, linestyle="--", label="Artemis, single on SimPy")
     left.set(xscale="log", yscale="log", xlabel="environments", ylabel="decisions per CPU second")
     left.set_xticks(NUM_ENVS, [f"{number:,}" for number in NUM_ENVS])
     left.minorticks_off()
-    left.legend(frameon=False, loc="lower right")
+    left.legend(frameon=False, loc="upper left", handlelength=1.2)
     left.set_title("Speed on one core", loc="left")
     highest = max(1e9 / rates[f"{name} {value}"] for name, values in VARIED.items() for value in values)
     for axes, (name, values) in zip(others, VARIED.items(), strict=True):
