@@ -289,7 +289,7 @@ def _order_links(
     num_members = 0
     for place in range(count - 1, -1, -1):
         row = live[place]
-        if mark[row, 0] & low == 0 and mark[row, 1] & high == 0:
+        if ((mark[row, 0] & low) | (mark[row, 1] & high)) == 0:
             continue
         begin = path_start[path[row]]
         for step in range(begin, path_start[path[row] + 1]):
