@@ -261,8 +261,8 @@ def _fix(
 def _tightest_rival(links: Records, num_rivals: int) -> int:
     """Returns the place of the link that could give least, the first of such."""
     share = links["share"]
-    one = other = share[0]
-    place = 1
+    one = other = np.inf
+    place = 0
     while place + 1 < num_rivals:
         one = min(one, share[place])
         other = min(other, share[place + 1])
@@ -271,6 +271,6 @@ def _tightest_rival(links: Records, num_rivals: int) -> int:
         one = min(one, share[place])
     least = min(one, other)
     tightest = 0
-    while share[tightest] != least:
+    while least < np.inf and share[tightest] != least:
         tightest += 1
     return tightest
