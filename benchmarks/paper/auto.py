@@ -1,12 +1,14 @@
 """Runs the experiments of AuTO, section 6, in this model: ``python -m benchmarks.paper.auto``, part of ``make paper``.
 
 Here are Figures 9 to 12, which compare schedulers on given traffic; ``auto_search.py`` has the thresholds of Figures 13
-to 15, ``auto_long_flows.py`` Figure 16, ``auto_delay.py`` Figure 17. Each study gives the same flows to all schemes and
-keeps one value for each seed. All goes to ``data/auto.json``; tables (``auto_tables.py``) and figures
-(``auto_figures.py``) are made from there.
+to 15, ``auto_long_flows.py`` Figure 16, ``auto_delay.py`` Figure 17 (alone: ``--delays``). Each study gives
+the same flows to all schemes and keeps one value for each seed. All goes to ``data/auto.json``; tables
+(``auto_tables.py``) and figures (``auto_figures.py``) are made from there.
 """
 
+import argparse
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,9 +67,15 @@ class Study:
 
 
 def main() -> None:
-    """Runs all studies and writes what they gave."""
-    with ProgressBar("AuTO's experiments") as bar:
-        write_json(measure(progress=bar), RESULTS)
+    """Runs all studies, or times decisions alone, and writes what they gave."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Runs the experiments of AuTO, section 6.")
+    parser.add_argument("--delays", action="store_true", help="time decisions (Figure 17) alone, and keep the rest")
+    if parser.parse_args().delays:
+        kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+        write_json({**kept, "delays": auto_delay.measure()}, RESULTS)
+    else:
+        with ProgressBar("AuTO's experiments") as bar:
+            write_json(measure(progress=bar), RESULTS)
     print(f"written to {RESULTS}")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from flowsched_gym.envs import PeriodControl, PeriodVectorEnv
 from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.model.rules import compile as compiling
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS, LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
@@ -35,7 +36,11 @@ TURN: Final = 10
 
 
 def measure(repeats: int = REPEATS) -> dict[str, object]:
-    """Times forward passes on one thread, and the environments' own work, in turn; medians in ms."""
+    """Times forward passes on one thread, and the environments' own work, in turn; medians in ms.
+
+    Rules are compiled at once, as they are soon in longer runs.
+    """
+    compiling.PATIENCE = 0.0
     thresholds, long_flows = [], []
     for observation in OBSERVATIONS:
         envs = thresholds_envs(observation)

@@ -100,8 +100,9 @@ to look at the flows, check the action and set what it says, then to look again,
 vector environments with its usual 10,000 flows, half of which have finished, and with one cluster of servers. Not in
 it: the simulation until the next period, moving a long flow to another path, which is the engine's work, gathering
 `infos`, drawing the flows of the next episode; nor what an agent does around its forward pass. Both are repeated on one
-state: after the simulation of a period, which empties the caches, either takes several times as long. The paper's 10 ms
-contain the queueing of 32 servers' updates and both agents.
+state: after the simulation of a period, which empties the caches, either takes several times as long; in the first
+seconds on a machine, before its rules are compiled, the environment's part does too. The paper's 10 ms contain the
+queueing of 32 servers' updates and both agents.
 
 """
 
@@ -124,10 +125,10 @@ What a flow-level model does not show, and why:
 - **Long flows are spread more evenly by counting them than by a hash**, which the paper's agent has to learn. How many
   there are depends on where long begins. To raise their priority besides (least-attained) costs the other flows more
   than it gains.
-- **A network's forward pass takes less than a millisecond at the paper's size.** The environment's part takes about as
-  long, less where the network sees more flows, and longer with the summary, which sorts all flows that have finished in
-  the period and gives the actor few numbers. Times are of the machine that made this file and move with it; those of
-  the environment depend on the flows that are there more than on the slots.
+- **A network's forward pass takes less than a millisecond at the paper's size**, and the environment's part less than
+  that, closest with the summary, which looks at all flows that have finished in the period and gives the actor few
+  numbers. Times are of the machine that made this file and move with it; those of the environment depend on the flows
+  that are there more than on the slots.
 """
 
 

@@ -11,6 +11,7 @@ from flowsched_gym.disciplines.parameters import Within, check_limits, check_who
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.feedback import head_of_each_level, level_by_attained
+from flowsched_gym.model.rules.limits import are_limits
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Mlfq"]
@@ -109,6 +110,10 @@ class Mlfq(BaseDiscipline):
         queues: IntArray = self._level[rows]
         return queues
 
+    def levels(self, first_row: int, count: int) -> IntArray:
+        """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of live ones."""
+        return self._level[first_row : first_row + count]
+
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
         """Holds flows in queues whatever they attain, from the next sharing of the links on.
 
@@ -176,6 +181,10 @@ class Mlfq(BaseDiscipline):
 
 def _rows(thresholds: object) -> FloatArray:
     """Checks thresholds of one group or of several; returns one row for each."""
+    if isinstance(thresholds, np.ndarray) and thresholds.ndim == 2 and thresholds.dtype == np.float64:
+        given: FloatArray = thresholds
+        if len(given) and given.shape[1] and are_limits(given):
+            return given.copy()
     nested = isinstance(thresholds, (list, tuple, np.ndarray)) and len(thresholds) > 0
     nested = nested and all(isinstance(row, (list, tuple, np.ndarray)) for row in cast("Sequence[object]", thresholds))
     rows = [check_limits(row) for row in cast("Sequence[object]", thresholds if nested else [thresholds])]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules.limits import are_limits
 
 __all__ = ["Within", "check_limits", "check_numbers", "check_whole_numbers", "check_within"]
 
@@ -27,7 +28,7 @@ class Within(StrEnum):
 def check_limits(thresholds: object) -> FloatArray:
     """Checks thresholds."""
     limits = check_numbers("thresholds", thresholds)
-    if not np.isfinite(limits).all() or not (limits > 0).all() or not (np.diff(limits) > 0).all():
+    if not are_limits(limits[np.newaxis]):
         raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
     return limits
 

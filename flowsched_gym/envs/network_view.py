@@ -1,13 +1,13 @@
 """Shows one running network to the part of a system that acts in it, whichever engine runs it.
 
 Both engines keep the same columns of flows, so what a system observes, sets and pays once per period is written once,
-in NumPy on such a view, and gives the same bits in both.
+on such a view, and gives the same bits in both. Columns are looked up when they are asked for.
 """
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,13 @@ class KeptColumns(NamedTuple):
     ideal_fct: FloatArray
 
 
+class _Columns(Protocol):
+    """Holds columns of flows by name: records of the compiled engine, or a mapping."""
+
+    def __getitem__(self, name: str, /) -> npt.NDArray[Any]:
+        """Returns a column."""
+
+
 @dataclass(kw_only=True, eq=False)
 class NetworkView:
     """Shows a network that waits for an action, or whose flows have all been delivered.
@@ -51,19 +58,10 @@ class NetworkView:
         now: Time in s.
         begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
         num_periods: Periods that have begun.
-        size: Bytes to deliver, (num_flows,) float64.
-        arrival_time: Absolute times in s, (num_flows,) float64, later than now for flows to come.
-        attained: Bytes sent, (num_flows,) float64; of live flows alone, as are the next two.
-        remaining: Bytes left to send.
-        rate: Rates in B/s of the period that has ended.
-        rate_cap: Largest rates in B/s, inf for none; may be written, for live flows.
-        path: Rows of the path table, (num_flows,), integers.
-        completion_time: Absolute times in s, (num_flows,) float64; NaN before the last byte is delivered.
-        flow_id: Identifiers, (num_flows,) int64, increasing.
-        source: Sending hosts, (num_flows,) int64.
-        destination: Receiving hosts, (num_flows,) int64.
-        by_arrival: Rows in the order of arrival, (num_flows,) int64.
-        ideal_fct: Completion times in s alone on the empty network, (num_flows,) float64.
+        num_flows: Flows of the episode.
+        flows: Columns of the engine, (num_flows,) each, by the names of the properties.
+        kept: The other columns, in which ``rows`` are those of this network.
+        rows: Where they stand there.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
         moves: Sends a live flow of this network along another of its paths.
@@ -77,19 +75,10 @@ class NetworkView:
     now: float
     begun_at: float
     num_periods: int
-    size: FloatArray
-    arrival_time: FloatArray
-    attained: FloatArray
-    remaining: FloatArray
-    rate: FloatArray
-    rate_cap: FloatArray
-    path: npt.NDArray[np.integer[Any]]
-    completion_time: FloatArray
-    flow_id: IntArray
-    source: IntArray
-    destination: IntArray
-    by_arrival: IntArray
-    ideal_fct: FloatArray
+    num_flows: int
+    flows: _Columns
+    kept: KeptColumns
+    rows: slice | tuple[int, slice]
     capacity: FloatArray
     discipline: Mlfq
     moves: Callable[[int, int], None]
@@ -100,14 +89,81 @@ class NetworkView:
     first_row: int = 0
 
     @property
-    def num_flows(self) -> int:
-        """Flows of the episode."""
-        return len(self.size)
+    def size(self) -> FloatArray:
+        """Bytes to deliver, (num_flows,) float64."""
+        return self.flows["size"]
+
+    @property
+    def arrival_time(self) -> FloatArray:
+        """Absolute times in s, (num_flows,) float64, later than now for flows to come."""
+        return self.flows["arrival_time"]
+
+    @property
+    def completion_time(self) -> FloatArray:
+        """Absolute times in s, (num_flows,) float64; NaN before the last byte is delivered."""
+        return self.flows["completion_time"]
+
+    @property
+    def attained(self) -> FloatArray:
+        """Bytes sent, (num_flows,) float64; of live flows alone."""
+        return self.flows["attained"]
+
+    @property
+    def remaining(self) -> FloatArray:
+        """Bytes left to send, (num_flows,) float64; of live flows alone."""
+        return self.flows["remaining"]
+
+    @property
+    def rate(self) -> FloatArray:
+        """Rates in B/s of the period that has ended, (num_flows,) float64; of live flows alone."""
+        return self.flows["rate"]
+
+    @property
+    def rate_cap(self) -> FloatArray:
+        """Largest rates in B/s, (num_flows,) float64, inf for none; may be written, for live flows."""
+        return self.flows["rate_cap"]
+
+    @property
+    def path(self) -> npt.NDArray[np.integer[Any]]:
+        """Rows of the path table, (num_flows,), integers."""
+        return self.flows["path"]
+
+    @property
+    def queue(self) -> IntArray:
+        """Queues as of the last time that links were shared, (num_flows,) int64; of live flows alone."""
+        return self.discipline.levels(self.first_row, self.num_flows)
+
+    @property
+    def flow_id(self) -> IntArray:
+        """Identifiers, (num_flows,) int64, increasing."""
+        return self.kept.flow_id[self.rows]
+
+    @property
+    def source(self) -> IntArray:
+        """Sending hosts, (num_flows,) int64."""
+        return self.kept.source[self.rows]
+
+    @property
+    def destination(self) -> IntArray:
+        """Receiving hosts, (num_flows,) int64."""
+        return self.kept.destination[self.rows]
+
+    @property
+    def by_arrival(self) -> IntArray:
+        """Rows in the order of arrival, (num_flows,) int64."""
+        return self.kept.by_arrival[self.rows]
+
+    @property
+    def ideal_fct(self) -> FloatArray:
+        """Completion times in s alone on the empty network, (num_flows,) float64."""
+        return self.kept.ideal_fct[self.rows]
 
     @functools.cached_property
     def live(self) -> IntArray:
         """Rows of the flows that have arrived and not sent their last byte, (num_live,), increasing."""
-        return np.sort(self.sending.astype(np.int64) - self.first_row)
+        rows: IntArray = np.subtract(self.sending, self.first_row, dtype=np.int64)
+        rows.sort()
+        return rows
 
     @property
     def num_delivered(self) -> int:
@@ -132,9 +188,11 @@ class NetworkView:
     @property
     def arrived(self) -> IntArray:
         """Rows of the flows that have arrived since the last action, (num_arrived,), increasing."""
-        period = (self.begun_at, self.now)
-        first, end = np.searchsorted(self.arrival_time, period, side="right", sorter=self.by_arrival)
-        return np.sort(self.by_arrival[first:end])
+        by_arrival = self.by_arrival
+        first, end = self.arrival_time.searchsorted((self.begun_at, self.now), "right", by_arrival)
+        rows = by_arrival[first:end].copy()
+        rows.sort(kind="stable")  # which takes least where they are in their order already
+        return rows
 
     @property
     def period(self) -> float:
@@ -143,7 +201,9 @@ class NetworkView:
 
     def delivered_between(self, first: int, end: int) -> IntArray:
         """Returns the rows of the flows that were delivered after ``first`` others, up to the one number ``end``."""
-        return np.array(self.deliveries[first:end], dtype=np.int64) - self.first_row
+        rows: IntArray = np.array(self.deliveries[first:end], dtype=np.int64)
+        rows -= self.first_row
+        return rows
 
     def fct(self, rows: IntArray) -> FloatArray:
         """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
@@ -198,15 +258,19 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
         now=simulation.now,
         begun_at=begun_at,
         num_periods=simulation.num_periods,
-        size=state.size,
-        arrival_time=state.arrival_time,
-        attained=state.attained,
-        remaining=state.remaining,
-        rate=state.rate,
-        rate_cap=controls.rate_cap,
-        path=controls.path,
-        completion_time=simulation.completion_time,
-        **kept._asdict(),
+        num_flows=len(state.size),
+        flows={
+            "size": state.size,
+            "arrival_time": state.arrival_time,
+            "completion_time": simulation.completion_time,
+            "attained": state.attained,
+            "remaining": state.remaining,
+            "rate": state.rate,
+            "rate_cap": controls.rate_cap,
+            "path": controls.path,
+        },
+        kept=kept,
+        rows=slice(None),
         capacity=simulation.network.capacity,
         discipline=simulation.discipline,
         moves=simulation.move,
@@ -235,29 +299,23 @@ def view_network(
         told: Flows that had been delivered at the last action.
         begun_at: Time in s of the last action.
     """
-    tables = batch.tables
-    net = tables.networks[number]
-    num_flows, first, first_live = int(net["num_flows"]), number * tables.num_rows, number * tables.num_active
-    flows = tables.flows[first : first + num_flows]
-    num_links, first_link = batch.topology.num_links, number * tables.link_stride
+    tables, networks = batch.tables, batch.tables.networks
+    num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
+    first_live, num_live = number * tables.num_active, networks["live"].item(number)
+    first_link = number * tables.link_stride
     return NetworkView(
-        now=float(net["now"]),
+        now=networks["now"].item(number),
         begun_at=begun_at,
         num_periods=batch.num_periods(number),
-        size=flows["size"],
-        arrival_time=flows["arrival_time"],
-        attained=flows["attained"],
-        remaining=flows["remaining"],
-        rate=flows["rate"],
-        rate_cap=flows["rate_cap"],
-        path=flows["path"],
-        completion_time=flows["completion_time"],
-        **{name: column[number, :num_flows] for name, column in kept._asdict().items()},
-        capacity=tables.capacity[first_link : first_link + num_links],
+        num_flows=num_flows,
+        flows=tables.flows[first : first + num_flows],
+        kept=kept,
+        rows=(number, slice(num_flows)),
+        capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
         discipline=discipline,
         moves=functools.partial(batch.move, number),
-        sending=tables.live[first_live : first_live + int(net["live"])],
-        deliveries=tables.delivered[first : first + int(net["delivered"])],
+        sending=tables.live[first_live : first_live + num_live],
+        deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
         told=told,
         network=number,
         first_row=first,

@@ -1,11 +1,10 @@
-"""Finds where the environments of AuTO draw their flows from, and names flows by their five-tuples."""
+"""Finds where the environments of AuTO draw their flows from, and holds the units in which flows are shown."""
 
 from dataclasses import replace
 from os import PathLike
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.workload import (
@@ -17,21 +16,34 @@ from flowsched_gym.workload import (
     is_workload_name,
 )
 
-__all__ = ["PROTOCOL", "SOURCE_PORT", "destination_port", "flow_source"]
+__all__ = ["LAST_PORT", "LAST_PROTOCOL", "FlowUnits", "flow_source"]
 
-IntArray = npt.NDArray[np.int64]
-
-SOURCE_PORT: Final = 12_000
-"""Port from which all flows are sent: that of the authors' traffic generator in the rows of their agent."""
-PROTOCOL: Final = 6
-"""Protocol number of TCP (RFC 9293)."""
-EPHEMERAL_PORTS: Final = range(32_768, 61_000)
-"""Ports from which Linux gives a connection one."""
+LAST_PORT: Final = 65_535.0
+LAST_PROTOCOL: Final = 255.0
 
 
-def destination_port(flow_id: IntArray) -> IntArray:
-    """Returns the ports at which flows arrive, one after the other for consecutive ids; (count,), as the ids."""
-    return EPHEMERAL_PORTS.start + flow_id % len(EPHEMERAL_PORTS)
+class FlowUnits(NamedTuple):
+    """Holds what turns the columns of a flow into numbers that are shown, in the order of ``rules.finished_flows``.
+
+    Attributes:
+        host: Divides hosts, counted from 1.
+        port: Divides ports.
+        protocol: Divides the protocol's number.
+        squashed: Whether ``x / (x + scale)`` is shown of size and completion time, or ``x / scale``, cut.
+        size_scale: Scale of sizes in B.
+        most_size: Where sizes that are not squashed are cut.
+        fct_scale: Scale of completion times in s.
+        most_fct: Where those that are not squashed are cut.
+    """
+
+    host: float = 1.0
+    port: float = 1.0
+    protocol: float = 1.0
+    squashed: bool = False
+    size_scale: float = 1.0
+    most_size: float = np.inf
+    fct_scale: float = 1.0
+    most_fct: float = np.inf
 
 
 def flow_source(

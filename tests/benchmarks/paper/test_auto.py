@@ -163,6 +163,11 @@ def test_the_committed_results_are_complete(results):
     assert [row["observation"] for row in results["delays"]["thresholds"]] == list(auto_delay.OBSERVATIONS)
 
 
+def test_the_own_work_of_an_environment_takes_less_than_its_agents_forward_pass(results):
+    for row in (*results["delays"]["thresholds"], *results["delays"]["long_flows"]):
+        assert row["environment_ms"] < row["network_ms"]
+
+
 @pytest.mark.parametrize("name", ["web search", "clusters"])
 def test_the_committed_results_are_those_of_todays_model(results, name):
     study = studies()[name]

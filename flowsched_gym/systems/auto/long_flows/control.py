@@ -11,9 +11,9 @@ from flowsched_gym.encoders import read_choices
 from flowsched_gym.envs import NetworkView, PeriodControl
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
-from flowsched_gym.systems.auto.long_flows.observation import observe
+from flowsched_gym.systems.auto.long_flows.observation import Observer
 from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, pay
-from flowsched_gym.systems.auto.long_flows.seen import links_of, path_of, seen_flows, takes_path
+from flowsched_gym.systems.auto.long_flows.seen import path_of, seen_flows, usable_paths
 
 __all__ = ["RATE_STEPS", "LongFlowsControl"]
 
@@ -38,13 +38,14 @@ class LongFlowsControl(PeriodControl[IntArray]):
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
         """Sets the spaces."""
         self.config = config
+        self._observe, self._paid = Observer(config), str(config.reward)
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
         self.action_space = spaces.MultiDiscrete(self._num_choices)
         self._rate_caps = np.array([config.capacity * share if share < 1 else np.inf for share in RATE_STEPS])
         none = [np.arange(count) == 0 for count in parts]
-        self._empty: BoolArray = np.concatenate(none)
+        self._empty: BoolArray = np.tile(np.concatenate(none), (config.n_l, 1))
 
     def new_discipline(self) -> Mlfq:
         """Makes feedback queues with the fixed thresholds."""
@@ -75,28 +76,22 @@ class LongFlowsControl(PeriodControl[IntArray]):
     def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
         terms = pay(view, self.config, memory)
-        return terms[self.config.reward], terms
+        return terms[self._paid], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""
-        return observe(view, self.config)
+        return self._observe(view)
 
     def masks(self, view: NetworkView) -> BoolArray:
         """Returns which choices do what they say, slot by slot, part by part; of an empty slot, each part's first."""
         rows = seen_flows(view, self.config)
-        masks = np.tile(self._empty, (self.config.n_l, 1))
+        masks = self._empty.copy()
         masks[: len(rows), : -self.config.paths] = True
-        masks[: len(rows), -self.config.paths :] = self._usable_paths(view, rows)
+        masks[: len(rows), -self.config.paths :] = usable_paths(view, self.config, rows)
         return masks.ravel()
 
     def _move(self, view: NetworkView, rows: IntArray, path: IntArray) -> None:
         """Sends flows along other paths, those of them that are usable."""
-        usable = self._usable_paths(view, rows)[np.arange(len(rows)), path]
+        usable = usable_paths(view, self.config, rows)[np.arange(len(rows)), path]
         for row, choice in zip(rows[usable].tolist(), path[usable].tolist(), strict=True):
             view.move(row, choice)
-
-    def _usable_paths(self, view: NetworkView, rows: IntArray) -> BoolArray:
-        """Tells which paths of flows have no failed link, or are taken already, (count, paths)."""
-        up = (view.capacity[links_of(view, self.config, rows)] > 0).all(axis=2)
-        usable: BoolArray = up | takes_path(view, self.config, rows)
-        return usable

@@ -6,95 +6,129 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.systems.auto.flows import PROTOCOL, SOURCE_PORT, destination_port
+from flowsched_gym.model.rules.finished_flows import show_finished
+from flowsched_gym.model.rules.long_flows import latest_long, show_long, show_paths
+from flowsched_gym.systems.auto.flows import LAST_PORT, LAST_PROTOCOL, FlowUnits
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
-from flowsched_gym.systems.auto.long_flows.layouts import BYTES_SCALE, COUNT_SCALE, MOST, TIME_SCALE
-from flowsched_gym.systems.auto.long_flows.seen import (
-    long_finished,
-    long_live,
-    of_asked,
-    others_on_links,
-    path_of,
+from flowsched_gym.systems.auto.long_flows.layouts import (
+    BYTES_SCALE,
+    COUNT_SCALE,
+    MOST,
+    TIME_SCALE,
+    long_flows_layout,
 )
+from flowsched_gym.systems.auto.long_flows.seen import asked_server, long_live, of_asked, on_links
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
-__all__ = ["observe"]
+__all__ = ["Observer"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+SeenArray = npt.NDArray[np.float32]
 
 FEATURES: Final = 6
-PRIORITY: Final = 5
-"""Features of an active flow (AuTO, section 5.2.2), and the place of its priority among them, behind the five-tuple."""
+"""Features of an active flow, its five-tuple and its priority (AuTO, section 5.2.2); a finished one has one more."""
 LOOK_BACK: Final = 1_000
 """Deliveries that are searched first for those of long flows; then twice as many before these, and so on."""
-LAST_PORT: Final = 65_535.0
-LAST_PROTOCOL: Final = 255.0
+ALL: Final = -1
+"""Stands for the flows of all servers."""
 
 
-def observe(view: NetworkView, config: AuTOLongFlowsConfig) -> npt.NDArray[np.float32]:
-    """Returns what the agent sees.
+class Observer:
+    """Tells the agent what it sees.
 
     Args:
-        view: The network.
         config: The arguments of the environment.
     """
-    long = long_live(view, config)
-    active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
-    slots, past = np.zeros((config.n_l, FEATURES)), np.zeros((config.num_finished, FEATURES + 1))
-    _fill_five_tuples(view, active, slots)
-    slots[: len(active), PRIORITY] = view.queues_of(active)
-    _fill_five_tuples(view, finished, past)
-    past[: len(finished), PRIORITY] = view.size[finished]
-    past[: len(finished), PRIORITY + 1] = view.fct(finished)
-    further = np.zeros((config.n_l, 0))
-    if config.observation is LongFlowsObservation.FULL:
-        further = _further(view, config, active, long)
-    if config.layout is LongFlowsLayout.RECORDED:
-        past[:, PRIORITY:] = np.minimum(
-            past[:, PRIORITY:] / (1.0, SECONDS_PER_MICROSECOND), (MOST["size"], MOST["fct"])
+
+    def __init__(self, config: AuTOLongFlowsConfig) -> None:
+        """Finds where everything is shown, and in which units."""
+        self._config = config
+        layout = long_flows_layout(config)
+        self._size, slot = layout.size, np.arange(config.n_l)
+        if config.layout is LongFlowsLayout.RECORDED:
+            past = (FEATURES + 1) * config.num_finished
+            behind = FEATURES * config.n_l + past
+            self._slot_at, self._past_at = np.where(slot == 0, 0, past + FEATURES * slot), FEATURES
+            self._further_at = behind + (layout.size - behind) // config.n_l * slot
+            self._first_queue, self._num_queues = 0, 1.0
+            self._units = FlowUnits(most_size=MOST["size"], fct_scale=SECONDS_PER_MICROSECOND, most_fct=MOST["fct"])
+        else:
+            width = layout.num_slot_features
+            self._slot_at, self._past_at = width * slot, width * config.n_l
+            self._further_at = self._slot_at + FEATURES
+            self._first_queue, self._num_queues = 1, float(config.num_queues)
+            self._units = FlowUnits(
+                host=float(config.hosts),
+                port=LAST_PORT,
+                protocol=LAST_PROTOCOL,
+                squashed=True,
+                size_scale=BYTES_SCALE,
+                fct_scale=TIME_SCALE,
+            )
+
+    def __call__(self, view: NetworkView) -> SeenArray:
+        """Returns what the agent sees, (size,)."""
+        config, units = self._config, self._units
+        shown = np.zeros(self._size, dtype=np.float32)
+        long = long_live(view, config)
+        active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
+        flow_id, source, destination, arrival_time = view.flow_id, view.source, view.destination, view.arrival_time
+        show_long(
+            active,
+            flow_id,
+            source,
+            destination,
+            view.queue,
+            *units[:3],
+            self._first_queue,
+            self._num_queues,
+            self._slot_at,
+            shown,
         )
-        parts = [slots[:1], past, slots[1:], further]
-    else:
-        units = config.hosts, LAST_PORT, config.hosts, LAST_PORT, LAST_PROTOCOL
-        slots[: len(active), PRIORITY] += 1
-        slots /= (*units, config.num_queues)
-        past[:, :PRIORITY] /= units
-        past[:, PRIORITY:] /= past[:, PRIORITY:] + (BYTES_SCALE, TIME_SCALE)
-        parts = [np.hstack([slots, further]), past]
-    return np.concatenate([part.ravel() for part in parts]).astype(np.float32)
+        show_finished(
+            finished,
+            flow_id,
+            source,
+            destination,
+            view.size,
+            arrival_time,
+            view.completion_time,
+            *units,
+            self._past_at,
+            shown,
+        )
+        if config.observation is LongFlowsObservation.FULL:
+            show_paths(
+                active,
+                view.now,
+                view.attained,
+                arrival_time,
+                view.rate,
+                view.rate_cap,
+                source,
+                destination,
+                view.path,
+                on_links(view, config, long),
+                on_links(view, config, view.live),
+                config.capacity,
+                BYTES_SCALE,
+                TIME_SCALE,
+                COUNT_SCALE,
+                self._further_at,
+                shown,
+            )
+        return shown
 
 
 def _last_finished(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the finished flows that are shown, latest first; looks no further back than it must."""
-    found, end, width = np.zeros(0, dtype=np.int64), view.num_delivered, LOOK_BACK
-    while end and len(found) < config.num_finished:
+    server = asked_server(view, config)
+    wanted = ALL if server is None else server
+    found: IntArray = np.empty(config.num_finished, dtype=np.int64)
+    count, end, width = 0, view.num_delivered, LOOK_BACK
+    while end and count < len(found):
         first = max(end - width, 0)
-        rows = of_asked(view, config, long_finished(view, config, view.delivered_between(first, end)))
-        found, end, width = np.concatenate([found, rows[::-1]]), first, 2 * width
-    return found[: config.num_finished]
-
-
-def _fill_five_tuples(view: NetworkView, rows: IntArray, table: FloatArray) -> None:
-    """Writes the five-tuples of flows, hosts counted from 1, into the first columns of the first rows of a table."""
-    tuples = table[: len(rows)]
-    tuples[:, 0] = view.source[rows] + 1
-    tuples[:, 1] = SOURCE_PORT
-    tuples[:, 2] = view.destination[rows] + 1
-    tuples[:, 3] = destination_port(view.flow_id[rows])
-    tuples[:, 4] = PROTOCOL
-
-
-def _further(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray, long: IntArray) -> FloatArray:
-    """Returns what is told of the flows in the slots besides the paper's features, (n_l, 5 + 4 * paths)."""
-    attained, waiting = view.attained[rows], view.now - view.arrival_time[rows]
-    further = np.zeros((config.n_l, 5 + 4 * config.paths))
-    own = further[: len(rows)]
-    own[:, 0] = attained / (attained + BYTES_SCALE)
-    own[:, 1] = waiting / (waiting + TIME_SCALE)
-    own[:, 2] = np.minimum(view.rate[rows] / config.capacity, 1.0)
-    own[:, 3] = np.minimum(view.rate_cap[rows] / config.capacity, 1.0)
-    own[:, 4] = (path_of(view, config, rows) + 1) / config.paths
-    others = np.concatenate(others_on_links(view, config, rows, long, view.live), axis=2)
-    own[:, 5:] = (others / (others + COUNT_SCALE)).reshape(len(rows), 4 * config.paths)
-    return further
+        rows = view.delivered_between(first, end)
+        count = latest_long(rows, view.size, view.source, config.long_from, wanted, count, found)
+        end, width = first, 2 * width
+    return found[:count]

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
+from flowsched_gym.model.rules.long_flows import progress_of_long
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
-from flowsched_gym.systems.auto.long_flows.seen import long_finished, long_live
+from flowsched_gym.systems.auto.long_flows.seen import long_live
 
 __all__ = ["MEMORY_SIZE", "pay"]
 
@@ -30,17 +31,27 @@ def pay(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> d
         config: The arguments of the environment.
         memory: Numbers of this network alone, (MEMORY_SIZE,); zeros at the beginning of an episode.
     """
-    finished, live = long_finished(view, config, view.finished), long_live(view, config)
-    fct = view.fct(finished)
-    slowdown = fct / view.ideal_fct[finished]
-    so_far = float(((view.now - view.arrival_time[live]) / view.ideal_fct[live]).sum())
-    throughput = float((view.size[finished] / fct).sum())
-    sent = float(np.log(view.attained[live] / config.long_from).sum())
-    delivered = float(np.log(view.size[finished] / config.long_from).sum())
+    finished, long = view.finished, long_live(view, config)
+    progress = np.empty(len(long) + len(finished))
+    count, so_far, slowdown, throughput = progress_of_long(
+        view.now,
+        finished,
+        long,
+        view.size,
+        view.arrival_time,
+        view.completion_time,
+        view.ideal_fct,
+        view.attained,
+        config.long_from,
+        np.empty(len(long) + 2 * len(finished)),
+        progress,
+    )
+    logarithms = np.log(progress[: len(long) + count])
+    sent, delivered = float(logarithms[: len(long)].sum()), float(logarithms[len(long) :].sum())
     terms = {
         str(LongFlowsReward.PROGRESS): sent + delivered - float(memory[PROGRESS]),
-        str(LongFlowsReward.SLOWDOWN): -float(slowdown.mean()) if len(finished) else 0.0,
-        str(LongFlowsReward.SLOWDOWN_GROWTH): float(memory[SLOWDOWNS]) - so_far - float(slowdown.sum()),
+        str(LongFlowsReward.SLOWDOWN): -(slowdown / count) if count else 0.0,
+        str(LongFlowsReward.SLOWDOWN_GROWTH): float(memory[SLOWDOWNS]) - so_far - slowdown,
         str(LongFlowsReward.THROUGHPUT_RATIO): (throughput + config.capacity)
         / (float(memory[THROUGHPUT]) + config.capacity),
     }

@@ -7,9 +7,10 @@ from gymnasium import spaces
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.envs import NetworkView, PeriodControl
 from flowsched_gym.errors import InvalidAction
+from flowsched_gym.model.rules.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
-from flowsched_gym.systems.auto.thresholds.observation import observe, thresholds_layout
+from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout
 from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, pay
 
 __all__ = ["ThresholdsControl"]
@@ -32,6 +33,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         self.layout = thresholds_layout(config)
         self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
         self._config = config
+        self._observe, self._paid = new_observer(config), str(config.reward)
         self._initial_thresholds = initial_thresholds
 
     def new_discipline(self) -> Mlfq:
@@ -46,12 +48,12 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         Raises:
             InvalidAction: It is not so many numbers in [-1, 1].
         """
-        count = self._config.clusters * self._config.num_thresholds
         try:
             values = np.asarray(action, dtype=np.float64)
         except (TypeError, ValueError):
             values = np.zeros(0)
-        if values.shape != (count,) or not (np.abs(values) <= 1.0).all():
+        if values.shape != self.action_space.shape or not are_within(values, 1.0):
+            count = self._config.clusters * self._config.num_thresholds
             raise InvalidAction(f"{name} is {action!r}: it must be {count} numbers in [-1, 1]")
         return values
 
@@ -62,8 +64,8 @@ class ThresholdsControl(PeriodControl[FloatArray]):
     def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Pays for the flows that finished."""
         terms = pay(view, memory)
-        return terms[self._config.reward], {str(name): value for name, value in terms.items()}
+        return terms[self._paid], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""
-        return observe(view, self._config)
+        return self._observe(view)

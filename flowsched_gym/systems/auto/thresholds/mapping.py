@@ -11,9 +11,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.model.rules.limits import spread_limits
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
-__all__ = ["HIGHEST", "LEAST_RATIO", "LOWEST", "action_of_thresholds", "place_of_size", "thresholds_of_action"]
+__all__ = [
+    "BOTTOM",
+    "HIGHEST",
+    "LEAST_RATIO",
+    "LOWEST",
+    "TOP",
+    "action_of_thresholds",
+    "place_of_size",
+    "thresholds_of_action",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,11 +50,8 @@ def thresholds_of_action(action: FloatArray) -> FloatArray:
     Returns:
         Thresholds in whole B, the same shape, increasing in each row, from LOWEST to HIGHEST.
     """
-    share = (action + 1.0) / 2.0
-    logarithm = np.empty_like(share)
-    for place in range(share.shape[1]):
-        low, high = _range_of(place, logarithm)
-        logarithm[:, place] = low + share[:, place] * (high - low)
+    logarithm = np.empty(action.shape)
+    spread_limits(action, BOTTOM, TOP, STEP, logarithm)
     # Whole bytes, so that no last bit of a logarithm decides.
     return np.rint(np.exp(logarithm))
 

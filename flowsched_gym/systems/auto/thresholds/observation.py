@@ -1,6 +1,7 @@
 """Tells the agent how flows have fared in the period that has ended, and how the queues stand."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -8,15 +9,18 @@ import numpy.typing as npt
 
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.systems.auto.flows import PROTOCOL, SOURCE_PORT, destination_port
+from flowsched_gym.model.rules.finished_flows import show_finished
+from flowsched_gym.model.rules.summary import show_places, summarise_arrived, summarise_finished, summarise_live
+from flowsched_gym.systems.auto.flows import LAST_PORT, LAST_PROTOCOL, FlowUnits
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
-from flowsched_gym.systems.auto.thresholds.mapping import place_of_size
+from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 
-__all__ = ["CLASS_ENDS", "QUANTILES", "TIME_RANGE", "class_of_size", "observe", "thresholds_layout"]
+__all__ = ["CLASS_ENDS", "QUANTILES", "TIME_RANGE", "class_of_size", "new_observer", "thresholds_layout"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+SeenArray = npt.NDArray[np.float32]
 
 SIZE_SCALE: Final = BYTES_PER_MEGABYTE
 """Size in B that becomes one half: that of a flow of medium size."""
@@ -34,8 +38,6 @@ CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
 """Largest sizes in B of small and of medium flows, as in the figures of PIAS and AuTO."""
 CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
 QUANTILES: Final = (0.5, 0.9)
-LAST_PORT: Final = 65_535
-LAST_PROTOCOL: Final = 255
 
 
 def _fraction(name: str, meaning: str) -> Column:
@@ -91,12 +93,9 @@ def thresholds_layout(config: AuTOThresholdsConfig) -> Layout:
     return Layout(context=(FINISHED,), slot=_cluster_columns(config.queues), num_slots=config.clusters)
 
 
-def observe(view: NetworkView, config: AuTOThresholdsConfig) -> npt.NDArray[np.float32]:
-    """Returns what the agent sees, (size,) float32."""
-    if config.observation is ThresholdsObservation.PAPER:
-        return _show_flows(view, config).astype(np.float32)
-    finished = len(view.finished) / (len(view.finished) + FINISHED_SCALE)
-    return np.concatenate([[finished], _summarise(view, config).ravel()]).astype(np.float32)
+def new_observer(config: AuTOThresholdsConfig) -> Callable[[NetworkView], SeenArray]:
+    """Returns what tells the agent what it sees, (size,) float32."""
+    return _FinishedFlows(config) if config.observation is ThresholdsObservation.PAPER else _Summary(config)
 
 
 def class_of_size(size: FloatArray) -> IntArray:
@@ -104,74 +103,123 @@ def class_of_size(size: FloatArray) -> IntArray:
     return np.searchsorted(CLASS_ENDS, size)
 
 
-def _show_flows(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
-    """Shows the flows that finished last, the last one first."""
-    rows = view.delivered_between(max(view.num_delivered - config.m_s, 0), view.num_delivered)[::-1]
-    shown = np.zeros((config.m_s, len(FLOW)))
-    flows = shown[: len(rows)]
-    flows[:, 0] = (view.source[rows] + 1) / config.hosts
-    flows[:, 1] = SOURCE_PORT / LAST_PORT
-    flows[:, 2] = (view.destination[rows] + 1) / config.hosts
-    flows[:, 3] = destination_port(view.flow_id[rows]) / LAST_PORT
-    flows[:, 4] = PROTOCOL / LAST_PROTOCOL
-    flows[:, 5] = _squash(view.size[rows], SIZE_SCALE)
-    flows[:, 6] = _squash(view.fct(rows), TIME_SCALE)
-    return shown.ravel()
+class _FinishedFlows:
+    """Shows the flows that finished last, the last one first.
 
-
-def _summarise(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
-    """Describes the clusters, (num_clusters, num_columns)."""
-    clusters, per_cluster = config.clusters, config.hosts_per_cluster
-    live, arrived = view.live, view.arrived
-    offered = np.bincount(view.source[arrived] // per_cluster, view.size[arrived], clusters)
-    could_send = config.cluster_capacity * view.period
-    of_live = view.source[live] // per_cluster
-    occupancy = np.bincount(of_live * config.queues + view.queues_of(live), minlength=clusters * config.queues)
-    left = np.bincount(of_live, view.remaining[live], clusters)
-    columns = [
-        _of_finished(view, config),
-        _squash(offered / could_send if could_send > 0 else np.zeros(clusters), 1.0)[:, np.newaxis],
-        _squash(occupancy.reshape(clusters, config.queues), LIVE_SCALE),
-        _squash(left, LEFT_SCALE)[:, np.newaxis],
-        place_of_size(view.thresholds()),
-    ]
-    return np.concatenate(columns, axis=1)
-
-
-def _of_finished(view: NetworkView, config: AuTOThresholdsConfig) -> FloatArray:
-    """Describes the flows that finished, class by class, and their mean completion time; zeros where there are none.
-
-    Quantiles are the smallest values that so large a share of the others does not exceed.
+    Args:
+        config: The arguments of the environment.
     """
-    finished, clusters, classes = view.finished, config.clusters, len(CLASSES)
-    if not len(finished):
-        return np.zeros((clusters, classes * (1 + 2 * len(QUANTILES)) + 1))
-    size, fct, cluster = view.size[finished], view.finished_fct, view.source[finished] // config.hosts_per_cluster
-    group = cluster * classes + class_of_size(size)
-    counts = np.bincount(group, minlength=clusters * classes)
-    last = np.ceil(np.multiply.outer(QUANTILES, counts)).astype(np.int64)
-    places = (counts.cumsum() - counts + last - 1).T
-    sizes, times = (values[np.lexsort((values, group))][places] for values in (size, fct))
-    described = np.concatenate(
-        [counts[:, np.newaxis] / len(finished), place_of_size(sizes), _place_of_time(times)], axis=1
-    )
-    described[counts == 0] = 0.0
-    mean_fct = np.full((clusters, 1), TIME_RANGE[0])
-    for number in range(clusters):
-        mine = fct[cluster == number]
-        if len(mine):
-            mean_fct[number] = mine.mean()
-    return np.concatenate([described.reshape(clusters, -1), _place_of_time(mean_fct)], axis=1)
+
+    def __init__(self, config: AuTOThresholdsConfig) -> None:
+        """Keeps the units."""
+        self._count = config.m_s
+        self._units = FlowUnits(
+            host=float(config.hosts),
+            port=LAST_PORT,
+            protocol=LAST_PROTOCOL,
+            squashed=True,
+            size_scale=SIZE_SCALE,
+            fct_scale=TIME_SCALE,
+        )
+
+    def __call__(self, view: NetworkView) -> SeenArray:
+        """Shows them."""
+        shown = np.zeros(self._count * len(FLOW), dtype=np.float32)
+        rows = view.delivered_between(max(view.num_delivered - self._count, 0), view.num_delivered)
+        show_finished(
+            rows[::-1].copy(),
+            view.flow_id,
+            view.source,
+            view.destination,
+            view.size,
+            view.arrival_time,
+            view.completion_time,
+            *self._units,
+            0,
+            shown,
+        )
+        return shown
 
 
-def _place_of_time(times: FloatArray) -> FloatArray:
-    """Returns where times in s stand on the logarithmic scale, from 0 to 1, cut to that."""
-    first, last = TIME_RANGE
-    place: FloatArray = (np.log(times / first) / math.log(last / first)).clip(0.0, 1.0)
-    return place
+class _Summary:
+    """Describes the clusters.
 
+    Args:
+        config: The arguments of the environment.
+    """
 
-def _squash(values: npt.NDArray[np.floating | np.integer], scale: float) -> FloatArray:
-    """Returns ``x / (x + scale)``."""
-    squashed: FloatArray = values / (values + scale)
-    return squashed
+    def __init__(self, config: AuTOThresholdsConfig) -> None:
+        """Finds where everything is shown: shares, loads, live flows, and, of heights on logarithmic scales, each."""
+        self._config = config
+        names = [column.name for column in _cluster_columns(config.queues)]
+        self._stride = len(names)
+        first = {name: 1 + names.index(name) for name in ("load", "live_0")}
+        self._load_at, self._live_at = first["load"], first["live_0"]
+        shares = np.array([1 + names.index(f"{name}_share") for name in CLASSES])
+        self._share_at = (shares + self._stride * np.arange(config.clusters)[:, np.newaxis]).ravel()
+        logarithmic = "_size_", "_fct_", "mean_fct", "threshold_"
+        heights = [name for name in names if any(part in name for part in logarithmic)]
+        self._height_at = np.array([1 + names.index(name) for name in heights])
+        of_time = np.array(["fct" in name for name in heights])
+        self._low = np.where(of_time, 0.0, BOTTOM)
+        self._span = np.where(of_time, math.log(TIME_RANGE[1] / TIME_RANGE[0]), TOP - BOTTOM)
+        self._cluster_of = np.arange(config.hosts) // config.hosts_per_cluster
+        self._cluster_capacity = config.cluster_capacity
+        # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.
+        self._nothing = np.ones((config.clusters, len(heights)))
+        self._ends = np.empty(len(self._share_at), dtype=np.int64)
+        self._offered, self._waiting = np.empty(config.clusters), np.empty(config.clusters * (config.queues + 1))
+        self._class_ends, self._quantiles = np.array(CLASS_ENDS), np.array(QUANTILES)
+
+    def __call__(self, view: NetworkView) -> SeenArray:
+        """Describes them."""
+        config, finished, size, source = self._config, view.finished, view.size, view.source
+        shown = np.zeros(1 + config.clusters * self._stride, dtype=np.float32)
+        shown[0] = len(finished) / (len(finished) + FINISHED_SCALE)
+        heights = self._nothing.copy()
+        heights[:, -config.num_thresholds :] = view.thresholds()
+        summarise_finished(
+            finished,
+            size,
+            view.arrival_time,
+            view.completion_time,
+            source,
+            self._cluster_of,
+            self._class_ends,
+            self._quantiles,
+            TIME_RANGE[0],
+            np.empty(4 * len(finished)),
+            np.empty(len(finished), dtype=np.int64),
+            self._ends,
+            self._share_at,
+            shown,
+            heights,
+        )
+        could_send = self._cluster_capacity * view.period
+        summarise_arrived(
+            view.arrived,
+            size,
+            source,
+            self._cluster_of,
+            could_send,
+            self._offered,
+            self._load_at,
+            self._stride,
+            shown,
+        )
+        summarise_live(
+            view.live,
+            view.remaining,
+            source,
+            view.queue,
+            config.queues,
+            self._cluster_of,
+            LIVE_SCALE,
+            LEFT_SCALE,
+            self._waiting,
+            self._live_at,
+            self._stride,
+            shown,
+        )
+        show_places(np.log(heights), self._low, self._span, self._height_at, self._stride, shown)
+        return shown

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
+from flowsched_gym.model.rules.finished_flows import mean_fares
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
 
 __all__ = ["MEMORY_SIZE", "pay"]
@@ -18,7 +19,7 @@ what two terms were then."""
 FIRST_RATIO: Final = 1.0
 
 
-def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[ThresholdsReward, float]:
+def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str, float]:
     """Returns the terms for a step, and remembers what the next one needs; see ``ThresholdsReward``.
 
     Where no flow finished, the ratio is 1, and the others are what they were in the step before, 0 in the first.
@@ -26,15 +27,17 @@ def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[ThresholdsRe
     ratio = FIRST_RATIO
     rows = view.finished
     if len(rows):
-        fct, ideal_fct = view.finished_fct, view.ideal_fct[rows]
-        mean_fct = float(fct.mean())
+        scratch = np.empty(3 * len(rows))
+        mean_fct, mean_slowdown, mean_ideal = mean_fares(
+            rows, view.arrival_time, view.completion_time, view.ideal_fct, scratch
+        )
         if memory[LAST_FCT] > 0:
             ratio = float(memory[LAST_FCT]) / mean_fct
         memory[LAST_FCT] = mean_fct
-        memory[LAST_LOG_SLOWDOWN] = -math.log(float((fct / ideal_fct).mean()))
-        memory[LAST_LOG_FCT] = -math.log(mean_fct / float(ideal_fct.mean()))
+        memory[LAST_LOG_SLOWDOWN] = -math.log(mean_slowdown)
+        memory[LAST_LOG_FCT] = -math.log(mean_fct / mean_ideal)
     return {
-        ThresholdsReward.LOG_FCT: float(memory[LAST_LOG_FCT]),
-        ThresholdsReward.LOG_SLOWDOWN: float(memory[LAST_LOG_SLOWDOWN]),
-        ThresholdsReward.FCT_RATIO: ratio,
+        str(ThresholdsReward.LOG_FCT): float(memory[LAST_LOG_FCT]),
+        str(ThresholdsReward.LOG_SLOWDOWN): float(memory[LAST_LOG_SLOWDOWN]),
+        str(ThresholdsReward.FCT_RATIO): ratio,
     }

@@ -1,0 +1,185 @@
+"""Holds what is found and told of long flows to plain lists."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flowsched_gym.model.rules.long_flows import (
+    count_on_links,
+    find_long,
+    latest_long,
+    mark_usable,
+    progress_of_long,
+    show_long,
+    show_paths,
+)
+
+HOSTS, PATHS, NUM_FLOWS = 5, 3, 200
+LONG = 1e4
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """Draws flows of which many arrive in one instant; a host may send to itself here."""
+    rng = np.random.default_rng(seed)
+    arrival_time = rng.integers(0, 20, NUM_FLOWS).astype(np.float64)
+    return {
+        "flow_id": np.arange(NUM_FLOWS) * 300,
+        "source": rng.integers(0, HOSTS, NUM_FLOWS),
+        "destination": rng.integers(0, HOSTS, NUM_FLOWS),
+        "size": rng.choice([LONG, *rng.lognormal(9.5, 2.0, 30)], NUM_FLOWS),
+        "attained": rng.choice([LONG, *rng.lognormal(9.0, 2.0, 30)], NUM_FLOWS),
+        "arrival_time": arrival_time,
+        "completion_time": arrival_time + rng.lognormal(0.0, 2.0, NUM_FLOWS),
+        "ideal_fct": rng.lognormal(-1.0, 1.0, NUM_FLOWS),
+        "rate": rng.uniform(0.0, 2.0, NUM_FLOWS),
+        "rate_cap": rng.choice([0.3, np.inf], NUM_FLOWS),
+        "path": rng.integers(0, 90, NUM_FLOWS).astype(np.uint32),
+        "queue": rng.integers(0, 4, NUM_FLOWS),
+        "live": np.sort(rng.permutation(NUM_FLOWS)[:80]),
+        "finished": rng.permutation(NUM_FLOWS)[:60],
+    }
+
+
+def columns(flows: dict[str, Any], *names: str) -> list[Any]:
+    """Returns columns by name."""
+    return [flows[name] for name in names]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_live_long_flows_come_in_the_order_of_arrival_and_those_of_one_instant_in_their_own(seed: int) -> None:
+    flows = drawn(seed)
+    found = np.full(80, -1)
+    count = find_long(*columns(flows, "live", "attained", "arrival_time"), LONG, found)
+
+    long = [row for row in flows["live"].tolist() if flows["attained"][row] >= LONG]
+    assert found[:count].tolist() == sorted(long, key=lambda row: flows["arrival_time"][row])
+
+
+@pytest.mark.parametrize(("server", "before"), [(-1, 0), (-1, 3), (2, 0)])
+def test_flows_that_were_long_come_latest_first_behind_those_found_before(server: int, before: int) -> None:
+    flows = drawn(1)
+    found = np.full(8, -1)
+    count = latest_long(*columns(flows, "finished", "size", "source"), LONG, server, before, found)
+
+    chosen = [
+        row
+        for row in flows["finished"].tolist()[::-1]
+        if flows["size"][row] > LONG and server in (-1, flows["source"][row])
+    ]
+    assert found.tolist() == [*[-1] * before, *chosen, *[-1] * 8][:8]
+    assert count == min(before + len(chosen), 8)
+
+
+@pytest.mark.parametrize("num_finished", [0, 60])
+def test_sums_over_long_flows_have_the_bits_of_numpys(num_finished: int) -> None:
+    flows = drawn(2)
+    now, long, finished = 30.0, flows["live"][5:50], flows["finished"][:num_finished]
+    progress = np.empty(len(long) + num_finished)
+    count, so_far, slowdown, throughput = progress_of_long(
+        now,
+        finished,
+        long,
+        *columns(flows, "size", "arrival_time", "completion_time", "ideal_fct", "attained"),
+        LONG,
+        np.empty(len(long) + 2 * num_finished),
+        progress,
+    )
+
+    done = finished[flows["size"][finished] > LONG]
+    fct = (flows["completion_time"] - flows["arrival_time"])[done]
+    assert count == len(done)
+    assert so_far == ((now - flows["arrival_time"][long]) / flows["ideal_fct"][long]).sum()
+    assert (slowdown, throughput) == ((fct / flows["ideal_fct"][done]).sum(), (flows["size"][done] / fct).sum())
+    sent = np.concatenate([flows["attained"][long], flows["size"][done]])
+    assert progress[: len(long) + count].tolist() == (sent / LONG).tolist()
+
+
+def counted(flows: dict[str, Any], rows: Any) -> Any:
+    """Counts flows on links, the plain way."""
+    count = np.zeros((PATHS, 2, HOSTS), dtype=np.int64)
+    for row in rows.tolist():
+        plane = int(flows["path"][row]) % PATHS
+        count[plane, 0, flows["source"][row]] += 1
+        count[plane, 1, flows["destination"][row]] += 1
+    return count
+
+
+def test_flows_are_counted_on_the_links_up_and_down_of_their_planes() -> None:
+    flows = drawn(3)
+    count = np.full((PATHS, 2, HOSTS), -1)
+    count_on_links(*columns(flows, "live", "source", "destination", "path"), count)
+
+    assert count.tolist() == counted(flows, flows["live"]).tolist()
+
+
+@pytest.mark.parametrize(("first_queue", "num_queues"), [(0, 1.0), (1, 4.0)])
+def test_live_flows_are_shown_where_their_slots_begin(first_queue: int, num_queues: float) -> None:
+    flows = drawn(4)
+    rows, slot_at = flows["live"][:3], np.array([0, 13, 7, 20])
+    shown = np.full(21, -1.0, dtype=np.float32)
+    names = "flow_id", "source", "destination", "queue"
+    show_long(rows, *columns(flows, *names), 5.0, 65_535.0, 255.0, first_queue, num_queues, slot_at, shown)
+
+    for row, at in zip(rows.tolist(), slot_at.tolist(), strict=False):
+        flow_id, source, destination, queue = (flows[name][row] for name in names)
+        ports = 12_000 / 65_535.0, (32_768 + flow_id % 28_232) / 65_535.0
+        expected = [(source + 1) / 5.0, ports[0], (destination + 1) / 5.0, ports[1], 6 / 255.0]
+        whole = [*expected, (queue + first_queue) / num_queues]
+        assert shown[at : at + 6].tolist() == np.array(whole, dtype=np.float32).tolist()
+    assert shown[[6, 19, 20]].tolist() == [-1.0] * 3
+
+
+def test_others_on_the_links_of_each_path_are_shown_without_the_flow_itself() -> None:
+    flows = drawn(5)
+    live, long, now = flows["live"], flows["live"][::2], 25.0
+    rows, width = long[:6], 5 + 4 * PATHS
+    shown = np.zeros(6 * width, dtype=np.float32)
+    show_paths(
+        rows,
+        now,
+        *columns(flows, "attained", "arrival_time", "rate", "rate_cap", "source", "destination", "path"),
+        counted(flows, long),
+        counted(flows, live),
+        1.5,
+        1e5,
+        3.0,
+        4.0,
+        width * np.arange(6),
+        shown,
+    )
+
+    for place, row in enumerate(rows.tolist()):
+        attained, waiting, taken = flows["attained"][row], now - flows["arrival_time"][row], int(flows["path"][row]) % 3
+        expected = [
+            attained / (attained + 1e5),
+            waiting / (waiting + 3.0),
+            min(flows["rate"][row] / 1.5, 1.0),
+            min(flows["rate_cap"][row] / 1.5, 1.0),
+            (taken + 1) / PATHS,
+        ]
+        for plane in range(PATHS):
+            for group in (long, live):
+                others = counted(flows, group[group != row])[plane]
+                numbers = others[0, flows["source"][row]], others[1, flows["destination"][row]]
+                expected += [number / (number + 4.0) for number in numbers]
+        assert shown[place * width : (place + 1) * width].tolist() == np.array(expected, dtype=np.float32).tolist()
+
+
+def test_paths_are_usable_whose_links_are_up_and_those_that_are_taken() -> None:
+    flows = drawn(6)
+    rows = flows["live"]
+    capacity = np.random.default_rng(0).choice([0.0, 1.0], (PATHS, 2, HOSTS))
+    usable = np.zeros((len(rows), PATHS), dtype=np.bool_)
+    mark_usable(rows, *columns(flows, "source", "destination", "path"), capacity, usable)
+
+    expected = [
+        [
+            (capacity[plane, 0, flows["source"][row]] > 0 and capacity[plane, 1, flows["destination"][row]] > 0)
+            or flows["path"][row] % PATHS == plane
+            for plane in range(PATHS)
+        ]
+        for row in rows.tolist()
+    ]
+    assert usable.tolist() == expected
+    assert not usable.all()
