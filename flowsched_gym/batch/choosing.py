@@ -10,6 +10,7 @@ import numpy as np
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
+from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
@@ -116,6 +117,7 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
         note(t, n, LINK_CHANGE, n * t.num_rows + change.link)
         choices.next_change += 1
     net.sharing_due = True
+    forget_network(t, n)
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     path_start, path_links = t.network.path_start, t.network.path_links
     path = t.controls.path

@@ -8,6 +8,7 @@ import numpy as np
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import set_path
 from flowsched_gym.batch.log import note
+from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.senders import ask, begin, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.disciplines import DisciplineArrays
@@ -112,6 +113,7 @@ def go_on(t: View, n: int, choosing: Choosing | None) -> int:
     choices.num_asked = 0
     net.asking = NOBODY
     net.sharing_due = True
+    forget_network(t, n)
     note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
     return n * t.num_rows
 

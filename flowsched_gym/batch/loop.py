@@ -27,6 +27,7 @@ from flowsched_gym.batch.control import begin_flow, control, review_time
 from flowsched_gym.batch.deeds import move_to_front
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.log import note
+from flowsched_gym.batch.remembering import arrive_at_links, leave_links, remembers, share_from_memory
 from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
@@ -177,6 +178,7 @@ def _begin(t: View, n: int, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
+    arrive_at_links(t, n, row)
     begin_flow(n, row, t.state, t.controls, t.own)
 
 
@@ -251,6 +253,7 @@ def _settle(t: View, n: int) -> None:
         row = t.finished[place]
         note(t, n, COMPLETION, row)
         touch(t, n, row, t.choosing)
+        leave_links(t, n, row)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
     for place in range(num_crossed):
         row = t.crossed[place]
@@ -282,26 +285,30 @@ def _share(t: View, n: int) -> None:
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
     control(net.now, n, live, count, state, controls, network, t.own)
-    net.served = share_links(
-        live,
-        count,
-        controls.admitted,
-        controls.priority,
-        controls.weight,
-        controls.rate_cap,
-        controls.path,
-        t.data_capacity[first_link : first_link + len(t.links)],
-        network.path_start,
-        network.path_links,
-        state.rate,
-        t.residual,
-        t.links,
-        t.sharers,
-        t.crossings,
-        t.blocks,
-        served,
-        net.served,
-    )
+    data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
+    if remembers(t, n):
+        share_from_memory(t, n, data_capacity)
+    else:
+        net.served = share_links(
+            live,
+            count,
+            controls.admitted,
+            controls.priority,
+            controls.weight,
+            controls.rate_cap,
+            controls.path,
+            data_capacity,
+            network.path_start,
+            network.path_links,
+            state.rate,
+            t.residual,
+            t.links,
+            t.sharers,
+            t.crossings,
+            t.blocks,
+            served,
+            net.served,
+        )
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(

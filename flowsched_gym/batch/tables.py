@@ -26,6 +26,7 @@ from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, Discipli
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.filling import CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.refilling import Memory, new_memory
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
@@ -95,6 +96,7 @@ class Tables(NamedTuple):
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps; ``None`` for processor sharing, which keeps nothing.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
+        memory: What is remembered of the sharing of links; without priorities where it begins anew at each event.
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
@@ -131,6 +133,7 @@ class Tables(NamedTuple):
     log: Rows
     own: DisciplineArrays | None
     choosing: Choosing | None
+    memory: Memory
     sending: Sending
     num_tokens: int
     data_share: float
@@ -182,6 +185,7 @@ class View(NamedTuple):
     log: Rows
     own: DisciplineArrays | None
     choosing: Choosing | None
+    memory: Memory
     sending: Sending
     num_tokens: int
     data_share: float
@@ -244,6 +248,7 @@ def view(t: Tables) -> View:
         t.log,
         t.own,
         t.choosing,
+        t.memory,
         t.sending,
         t.num_tokens,
         t.data_share,
@@ -290,6 +295,9 @@ def new_tables(
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
     data_capacity = topology.capacity * discipline.data_share
+    longest = longest_path(topology.network)
+    # With tokens, a network has few flows at once: nothing is worth remembering.
+    num_classes = 0 if has_tokens else discipline.num_priorities
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
@@ -302,7 +310,7 @@ def new_tables(
         residual=np.zeros(topology.num_links),
         links=np.zeros(topology.num_links, dtype=LINK),
         sharers=np.zeros(num_active, dtype=SHARER),
-        crossings=np.zeros(num_active * longest_path(topology.network), dtype=CROSSING),
+        crossings=np.zeros(num_active * longest, dtype=CROSSING),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
@@ -320,6 +328,7 @@ def new_tables(
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
         choosing=None,
+        memory=new_memory(num_networks, num_classes, topology.num_links, num_flows, longest),
         sending=Sending(
             handshake=transport.handshake_round_trips,
             initial_window=transport.initial_window,

@@ -106,7 +106,8 @@ class BaseDiscipline:
     """Keeps the state and the controls of the simulation that it serves.
 
     What a subclass keeps besides, it makes in ``make_room``, for all flows and networks, and sets in ``begin_flow``.
-    The compiled engine takes it from ``arrays`` and calls the same rules in ``batch.control``.
+    The compiled engine takes it from ``arrays`` and calls the same rules in ``batch.control``. It remembers how links
+    were shared where flows share within ``num_priorities`` priorities, from 0 on; with 0 it begins anew at each event.
     """
 
     kind: ClassVar[DisciplineKind | None] = None
@@ -115,6 +116,7 @@ class BaseDiscipline:
     network: Network
     data_share: float = 1.0
     stops_flows: bool = False
+    num_priorities: int = 0
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Prepares for these flows."""

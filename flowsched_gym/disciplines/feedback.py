@@ -43,6 +43,7 @@ class Mlfq(BaseDiscipline):
         """Checks the thresholds."""
         self._thresholds = _rows(thresholds)
         self._share = check_within(within) is Within.PS
+        self.num_priorities = self.num_queues if self._share else 0
         self._groups = None if groups is None else check_whole_numbers("groups", groups)
         if self._groups is not None and len(self._groups):
             least, most = int(self._groups.min()), int(self._groups.max())

@@ -33,6 +33,7 @@ class Ps(BaseDiscipline):
     """Processor sharing; on a network, max-min fairness."""
 
     kind = DisciplineKind.PS
+    num_priorities = 1
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Changes nothing: all flows are equal from the start."""
@@ -74,6 +75,7 @@ class Qsjf(BaseDiscipline):
         """Checks the thresholds."""
         self._thresholds = check_limits(thresholds)
         self._share = check_within(within) is Within.PS
+        self.num_priorities = len(self._thresholds) + 1 if self._share else 0
 
     def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
         """Makes room for the queues."""

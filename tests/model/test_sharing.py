@@ -153,22 +153,35 @@ def test_three_flows_on_a_line_of_two_links_share_as_in_the_textbook() -> None:
     assert rates(network._replace(priority=np.array([0, 1, 1]))).tolist() == pytest.approx([1.0, 0.0, 1.0])
 
 
+def test_light_flows_share_what_heavy_ones_leave() -> None:
+    # Beside a weight of 1e100, one of 1e-100 is lost by rounding; alone it is not.
+    network = Network(
+        capacity=np.array([1.0, 0.75]),
+        paths=[[0, 1], [0], [1], [1]],
+        priority=np.zeros(4, dtype=np.int64),
+        weight=np.array([1e100, 1e100, 1e-100, 1e-100]),
+        rate_cap=np.full(4, np.inf),
+        admitted=np.ones(4, dtype=np.bool_),
+    )
+
+    assert rates(network).tolist() == [0.5, 0.5, 0.125, 0.125]
+
+
 def filled_plainly(network: Network) -> list[float]:
     """Fills one priority by looking at all links and all flows in every round, with the same roundings."""
     residual = network.capacity.tolist()
     on_link = [[row for row, path in enumerate(network.paths) if link in path] for link in range(len(residual))]
     load = [sum(network.weight[row] for row in rows) for rows in on_link]
-    touched = list(dict.fromkeys(link for path in network.paths for link in path))
     rate: dict[int, float] = {}
     while len(rate) < len(network.paths):
-        unfixed = [link for link in touched if any(row not in rate for row in on_link[link])]
-        level, tightest = min((residual[link] / load[link], touched.index(link)) for link in unfixed)
+        unfixed = [link for link, rows in enumerate(on_link) if any(row not in rate for row in rows)]
+        level, tightest = min((residual[link] / load[link], link) for link in unfixed)
         capped = [
             row
             for row in range(len(network.paths))
             if row not in rate and network.rate_cap[row] <= level * network.weight[row]
         ]
-        for row in capped or [row for row in on_link[touched[tightest]] if row not in rate]:
+        for row in capped or [row for row in on_link[tightest] if row not in rate]:
             rate[row] = min(level * network.weight[row], network.rate_cap[row])
             for link in network.paths[row]:
                 residual[link] = max(residual[link] - rate[row], 0.0)

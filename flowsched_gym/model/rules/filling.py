@@ -52,6 +52,8 @@ BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
 
 NOBODY: Final = -1
+CANCELLED: Final = 2.0**-20
+"""What is left of a sum of weights, as a part of one that was taken away, if it may be rounding to 10 digits."""
 
 
 @inlined_rule
@@ -246,6 +248,8 @@ def _fix(
         links["open_flows"][link] -= 1
         if links["open_flows"][link] > 0:
             links["load"][link] -= sharers["weight"][place]
+            if links["load"][link] < CANCELLED * sharers["weight"][place]:
+                links["load"][link] = _open_weight(link, links, sharers, crossings)
             links["share"][rival] = residual[link] / links["load"][link]
         else:
             num_rivals -= 1
@@ -258,8 +262,22 @@ def _fix(
 
 
 @inlined_rule
+def _open_weight(link: int, links: Records, sharers: Records, crossings: Records) -> float:
+    """Adds up the weights of the flows on a link whose rates are not fixed yet."""
+    total = 0.0
+    crossing = links["first_crossing"][link]
+    while True:
+        place = crossings["sharer"][crossing]
+        if sharers["is_open"][place]:
+            total += sharers["weight"][place]
+        if crossing == links["last_crossing"][link]:
+            return total
+        crossing = crossings["next"][crossing]
+
+
+@inlined_rule
 def _tightest_rival(links: Records, num_rivals: int) -> int:
-    """Returns the place of the link that could give least, the first of such."""
+    """Returns the place of the link that could give least, the first of such by its number."""
     share = links["share"]
     one = other = np.inf
     place = 0
@@ -271,6 +289,9 @@ def _tightest_rival(links: Records, num_rivals: int) -> int:
         one = min(one, share[place])
     least = min(one, other)
     tightest = 0
-    while least < np.inf and share[tightest] != least:
-        tightest += 1
+    number = links["link"][0]
+    found = share[0] == least
+    for place in range(1, num_rivals):
+        if share[place] == least and (not found or links["link"][place] < number):
+            tightest, number, found = place, links["link"][place], True
     return tightest
