@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.refilling import Memory, leave, new_memory, refill
+from flowsched_gym.model.rules.refilling import leave, refill
 from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing_memory import Memory, new_memory
 
 NUM_FLOWS = 60
 LONGEST = 4

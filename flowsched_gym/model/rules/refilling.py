@@ -7,81 +7,31 @@ a flow that fares otherwise than before lets all links of its path change. The r
 the last bit: what is remembered saves time, and can be forgotten at any moment.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.sharing_memory import (
+    ANOTHER_CAPACITY,
+    OTHER_FLOWS,
+    Memory,
+    change,
+    forget,
+    set_rate,
+    shut_out,
+    take_in,
+    take_out,
+)
 
-__all__ = ["Memory", "leave", "new_memory", "refill"]
+__all__ = ["leave", "refill"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Records = npt.NDArray[Any]
-
-REMEMBERED: Final = np.dtype(
-    [
-        ("known", "?"),  # whether anything is remembered
-        ("is_tightest", "?"),  # whether ``tightest`` is known
-        ("filling", "u4"),  # number of the last filling
-        ("num_open", "i4"),  # active links with flows whose rates are not fixed yet
-        ("num_active", "i4"),  # links that are filled anew
-        ("tightest", "i4"),  # the active link that could give least, or ``NOBODY``
-    ],
-    align=True,
-)
-"""What is remembered of a network, and the course of a filling."""
-
-CLASS: Final = np.dtype([("num_changed", "i4"), ("num_rounds", "i4")])
-"""What is remembered of a priority."""
-
-SHARED_LINK: Final = np.dtype(
-    [
-        ("given", "f8"),  # capacity in B/s that higher priorities leave
-        ("num_flows", "i4"),  # flows that are not shut out
-        ("first", "u4"),  # its flow with the smallest row, as a crossing, plus 1; 0 for none
-        ("last", "u4"),  # the one with the largest
-        ("changed", "u1"),  # whether it is not as it was: 0, ``ANOTHER_CAPACITY`` or ``OTHER_FLOWS``
-        # and in a filling
-        ("stage", "u1"),  # how far it is: 0, or some of ``WATCHED``, ``ACTIVE`` and ``DONE``
-        ("filling", "u4"),  # for which this holds
-        ("at", "u4"),  # its place among the open links, or, when it is done, among the rounds
-        ("open_flows", "i4"),  # flows whose rates are not fixed yet, if it is active
-        ("left", "f8"),  # capacity in B/s that is left
-    ],
-    align=True,
-)
-"""A link, as the flows of one priority see it."""
-
-SHARING_FLOW: Final = np.dtype(
-    [
-        ("level", "i4"),  # priority, plus 1; 0 for a flow that does not send
-        ("path", "u4"),
-        ("first", "u4"),  # its first crossing
-        ("end", "u4"),  # the crossing behind its last
-        ("fixed_by", "u4"),  # link that has fixed its rate, plus 1; 0 for none
-        ("place", "u4"),  # among the flows that have a rate, plus 1; 0 for one that has none
-        ("shut_out", "?"),  # whether a link of its path is full of higher priorities
-    ],
-    align=True,
-)
-"""A flow that sends."""
-
-CROSSED: Final = np.dtype([("link", "u4"), ("row", "u4"), ("before", "u4"), ("behind", "u4")])
-"""A flow on a link, and its neighbours there, plus 1, in the order of rows."""
-
-ROUND: Final = np.dtype([("level", "f8"), ("link", "u4"), ("num_flows", "u4")], align=True)
-"""A link that has fixed the rate of each of so many flows, in B/s."""
-
-FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
-"""A flow whose rate is fixed, and the round in which it was."""
 
 NOBODY: Final = -1
-ANOTHER_CAPACITY: Final = 1
-OTHER_FLOWS: Final = 2
-"""Other flows may be shut out too."""
 WATCHED: Final = 1
 """Its flows cross active links."""
 ACTIVE: Final = 2
@@ -90,76 +40,6 @@ DONE: Final = 4
 """It has fixed rates."""
 MOST_FILLINGS: Final = 2**32 - 1 - 2**16
 """Fillings after which their number begins anew; between two looks at it there is one for each priority."""
-
-
-class Memory(NamedTuple):
-    """Holds what is remembered of the sharing of links; places of links count through networks and priorities.
-
-    Attributes:
-        networks: (num_networks,) REMEMBERED.
-        classes: (num_networks * num_classes,) CLASS.
-        links: (num_networks * num_classes * num_links,) SHARED_LINK.
-        rounds: Of the last filling of each priority, in their order; as many as links.
-        changed: Links that have changed, by priority; as many as links.
-        flows: (num_flows,) SHARING_FLOW.
-        crossings: (num_flows * longest path,) CROSSED.
-        active: Scratch, (num_links,): links that are filled anew.
-        open: Scratch, (num_links,): those of them with flows whose rates are not fixed yet.
-        share: Scratch, (num_links,): rates in B/s that these could give each of these flows.
-        fresh: Scratch, (num_links,) ROUND: the rounds of this filling.
-        fixed: Scratch, (num_flows of a network,) FIXED.
-        num_classes: Priorities; they are 0 to num_classes - 1.
-        num_links: Links of a network.
-        longest: Links of the longest path.
-    """
-
-    networks: Records
-    classes: Records
-    links: Records
-    rounds: Records
-    changed: IntArray
-    flows: Records
-    crossings: Records
-    active: IntArray
-    open: IntArray
-    share: FloatArray
-    fresh: Records
-    fixed: Records
-    num_classes: int
-    num_links: int
-    longest: int
-
-
-def new_memory(num_networks: int, num_classes: int, num_links: int, num_flows: int, longest: int) -> Memory:
-    """Makes room for networks of which nothing is remembered.
-
-    Args:
-        num_networks: Networks, >= 1.
-        num_classes: Priorities in which flows share; 0 for no room, where links are always shared anew.
-        num_links: Links of a network.
-        num_flows: Flows of all networks.
-        longest: Links of the longest path.
-    """
-    if num_classes == 0:
-        num_networks = num_links = num_flows = 0
-    places = num_networks * num_classes * num_links
-    return Memory(
-        networks=np.zeros(num_networks, dtype=REMEMBERED),
-        classes=np.zeros(num_networks * num_classes, dtype=CLASS),
-        links=np.zeros(places, dtype=SHARED_LINK),
-        rounds=np.zeros(places, dtype=ROUND),
-        changed=np.zeros(places, dtype=np.uint32),
-        flows=np.zeros(num_flows, dtype=SHARING_FLOW),
-        crossings=np.zeros(num_flows * longest, dtype=CROSSED),
-        active=np.zeros(num_links, dtype=np.uint32),
-        open=np.zeros(num_links, dtype=np.uint32),
-        share=np.zeros(num_links),
-        fresh=np.zeros(num_links, dtype=ROUND),
-        fixed=np.zeros(num_flows // max(num_networks, 1), dtype=FIXED),
-        num_classes=num_classes,
-        num_links=num_links,
-        longest=longest,
-    )
 
 
 @rule
@@ -199,21 +79,21 @@ def refill(
         num_served: Number of flows that have had a rate; the rates of all other live ones are 0.
     """
     if not memory.networks[n].known or memory.networks[n].filling > MOST_FILLINGS:
-        _forget(n, live, count, capacity, rate, memory, served, num_served)
+        forget(n, live, count, capacity, rate, memory, served, num_served)
         num_served = np.int64(0)  # type: ignore[assignment]  # the literal would be of another type
     for place in range(count):
         row = live[place]
         flow = memory.flows[row]
         if not admitted[row]:
             if flow.level > 0:
-                num_served = _take_out(row, rate, memory, served, num_served)
+                num_served = take_out(row, rate, memory, served, num_served)
         elif flow.level != priority[row] + 1 or flow.path != path[row]:
             if flow.level > 0:
-                num_served = _take_out(row, rate, memory, served, num_served)
-            _take_in(n, row, priority[row], path[row], path_start, path_links, memory)
+                num_served = take_out(row, rate, memory, served, num_served)
+            take_in(n, row, priority[row], path[row], path_start, path_links, memory)
     for number in range(n * memory.num_classes, (n + 1) * memory.num_classes):
         if memory.classes[number].num_changed > 0:
-            num_served = _shut_out(number, rate, memory, served, num_served)
+            num_served = shut_out(number, rate, memory, served, num_served)
             num_served = _fill(n, number, rate, memory, served, num_served)
             _hand_on(n, number, memory)
     return num_served
@@ -223,171 +103,18 @@ def refill(
 def leave(n: int, row: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
     """Takes out a flow of network ``n`` that has finished; returns how many flows have a rate."""
     if memory.networks[n].known and memory.flows[row].level > 0:
-        num_served = _take_out(row, rate, memory, served, num_served)
-    return num_served
-
-
-@rule
-def _forget(
-    n: int,
-    live: IntArray,
-    count: int,
-    capacity: FloatArray,
-    rate: FloatArray,
-    memory: Memory,
-    served: IntArray,
-    num_served: int,
-) -> None:
-    """Begins with links without flows."""
-    for place in range(num_served):
-        rate[served[place]] = 0.0
-    for place in range(count):
-        memory.flows[live[place]].level = 0
-        memory.flows[live[place]].place = 0
-    for number in range(n * memory.num_classes, (n + 1) * memory.num_classes):
-        memory.classes[number].num_changed = 0
-        memory.classes[number].num_rounds = 0
-        for link in range(memory.num_links):
-            place = number * memory.num_links + link
-            memory.links[place].given = capacity[link]
-            memory.links[place].num_flows = 0
-            memory.links[place].first = 0
-            memory.links[place].last = 0
-            memory.links[place].changed = 0
-            memory.links[place].filling = 0
-    memory.networks[n].filling = 0
-    memory.networks[n].known = True
-
-
-@inlined_rule
-def _take_in(
-    n: int, row: int, level: int, path: int, path_start: IntArray, path_links: IntArray, memory: Memory
-) -> None:
-    """Puts a flow on its links, shut out for now."""
-    number = n * memory.num_classes + level
-    flow = memory.flows[row]
-    flow.level = level + 1
-    flow.path = path
-    flow.fixed_by = 0
-    flow.shut_out = True
-    flow.first = row * memory.longest
-    flow.end = flow.first + (path_start[path + 1] - path_start[path])
-    for crossing in range(flow.first, flow.end):
-        place = number * memory.num_links + path_links[path_start[path] + (crossing - flow.first)]
-        link = memory.links[place]
-        before = link.last
-        behind = np.uint32(0)
-        while before > 0 and memory.crossings[before - 1].row > row:
-            behind = before
-            before = memory.crossings[before - 1].before
-        crossed = memory.crossings[crossing]
-        crossed.link = place
-        crossed.row = row
-        crossed.before = before
-        crossed.behind = behind
-        if before > 0:
-            memory.crossings[before - 1].behind = crossing + 1
-        else:
-            link.first = crossing + 1
-        if behind > 0:
-            memory.crossings[behind - 1].before = crossing + 1
-        else:
-            link.last = crossing + 1
-        _change(OTHER_FLOWS, number, place, memory)
-
-
-@inlined_rule
-def _take_out(row: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Takes a flow from its links; returns how many flows have a rate."""
-    flow = memory.flows[row]
-    for crossing in range(flow.first, flow.end):
-        crossed = memory.crossings[crossing]
-        link = memory.links[crossed.link]
-        if crossed.before > 0:
-            memory.crossings[crossed.before - 1].behind = crossed.behind
-        else:
-            link.first = crossed.behind
-        if crossed.behind > 0:
-            memory.crossings[crossed.behind - 1].before = crossed.before
-        else:
-            link.last = crossed.before
-        _change(OTHER_FLOWS, crossed.link // memory.num_links, crossed.link, memory)
-    flow.level = 0
-    return _set_rate(row, 0.0, rate, memory, served, num_served)
-
-
-@inlined_rule
-def _change(what: int, number: int, place: int, memory: Memory) -> None:
-    """Notes that a link is not as it was."""
-    link = memory.links[place]
-    if link.changed == 0:
-        changes = memory.classes[number]
-        memory.changed[number * memory.num_links + changes.num_changed] = place
-        changes.num_changed += 1
-    link.changed = max(link.changed, what)
-
-
-@inlined_rule
-def _set_rate(row: int, value: float, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Sets the rate of a flow, and keeps the list of those that have one; returns how many there are."""
-    rate[row] = value
-    place = memory.flows[row].place
-    if value > 0.0 and place == 0:
-        served[num_served] = row
-        num_served += 1
-        memory.flows[row].place = num_served
-    elif value == 0.0 and place > 0:
-        num_served -= 1
-        last = served[num_served]
-        served[place - 1] = last
-        memory.flows[last].place = place
-        memory.flows[row].place = 0
-    return num_served
-
-
-@inlined_rule
-def _shut_out(number: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Finds who is shut out on links with other flows, and counts the rest there; returns how many have a rate."""
-    changes = memory.classes[number]
-    first_place = number * memory.num_links
-    looks = memory.open  # nothing is open yet
-    num_looks = 0
-    for at in range(first_place, first_place + changes.num_changed):
-        if memory.links[memory.changed[at]].changed == OTHER_FLOWS:
-            looks[num_looks] = memory.changed[at]
-            num_looks += 1
-    looked_at = 0
-    while looked_at < num_looks:
-        link = memory.links[looks[looked_at]]
-        looked_at += 1
-        link.num_flows = 0
-        next_one = link.first
-        while next_one > 0:
-            row = memory.crossings[next_one - 1].row
-            next_one = memory.crossings[next_one - 1].behind
-            flow = memory.flows[row]
-            shut_out = False
-            for crossing in range(flow.first, flow.end):
-                shut_out = shut_out or memory.links[memory.crossings[crossing].link].given == 0.0
-            if shut_out != flow.shut_out:
-                flow.shut_out = shut_out
-                if shut_out:
-                    num_served = _set_rate(row, 0.0, rate, memory, served, num_served)
-                    flow.fixed_by = 0
-                for crossing in range(flow.first, flow.end):
-                    other = memory.crossings[crossing].link
-                    if memory.links[other].changed != OTHER_FLOWS:
-                        _change(OTHER_FLOWS, number, other, memory)
-                        looks[num_looks] = other
-                        num_looks += 1
-            if not shut_out:
-                link.num_flows += 1
+        num_served = take_out(row, rate, memory, served, num_served)
     return num_served
 
 
 @inlined_rule
 def _fill(n: int, number: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Fixes the rates of a priority round by round; returns how many flows have a rate."""
+    """Fixes the rates of a priority round by round; returns how many flows have a rate.
+
+    As long as links are not active, their rounds happen in the order in which they are remembered: which of them comes
+    first has been found before. So one look at the next of these, and at the tightest of the active links, tells whose
+    turn it is.
+    """
     net = memory.networks[n]
     net.filling += 1
     net.num_open = 0
@@ -634,7 +361,7 @@ def _fix_anew(
             continue
         for crossing in range(flow.first, flow.end):
             _activate(net, memory.crossings[crossing].link, rate, memory)
-        num_served = _set_rate(row, level, rate, memory, served, num_served)
+        num_served = set_rate(row, level, rate, memory, served, num_served)
         _take_everywhere(net, place, row, rate, memory)
         flow.fixed_by = place + 1
     return num_served
@@ -683,4 +410,4 @@ def _hand_on(n: int, number: int, memory: Memory) -> None:
         if before != now:
             memory.links[below].given = now
             opens_or_shuts = (before == 0.0) != (now == 0.0)
-            _change(OTHER_FLOWS if opens_or_shuts else ANOTHER_CAPACITY, number + 1, below, memory)
+            change(OTHER_FLOWS if opens_or_shuts else ANOTHER_CAPACITY, number + 1, below, memory)
