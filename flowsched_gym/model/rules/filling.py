@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule
 
-__all__ = ["BLOCK", "CROSSING", "LINK", "SHARER", "fill_class", "is_still_blocked"]
+__all__ = ["BLOCK", "CROSSING", "LINK", "SHARER", "fill_class", "find_tightest", "is_still_blocked"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -185,7 +185,7 @@ def fill_class(
                 rate[sharers["row"][place]] = links["share"][0] * sharers["weight"][place]
         num_open = 0
     while num_open > 0:
-        rival = _tightest_rival(links, num_rivals)
+        rival = find_tightest(links["share"], links["link"], num_rivals)
         link = links["link"][rival]
         level = links["share"][rival]
         before = num_open
@@ -276,22 +276,19 @@ def _open_weight(link: int, links: Records, sharers: Records, crossings: Records
 
 
 @inlined_rule
-def _tightest_rival(links: Records, num_rivals: int) -> int:
-    """Returns the place of the link that could give least, the first of such by its number."""
-    share = links["share"]
+def find_tightest(share: FloatArray, number: IntArray, count: int) -> int:
+    """Returns the place of the least share of the first ``count`` >= 1; among equals, the one of the least number."""
     one = other = np.inf
     place = 0
-    while place + 1 < num_rivals:
+    while place + 1 < count:
         one = min(one, share[place])
         other = min(other, share[place + 1])
         place += 2
-    if place < num_rivals:
+    if place < count:
         one = min(one, share[place])
     least = min(one, other)
     tightest = 0
-    number = links["link"][0]
-    found = share[0] == least
-    for place in range(1, num_rivals):
-        if share[place] == least and (not found or links["link"][place] < number):
-            tightest, number, found = place, links["link"][place], True
+    for place in range(1, count):
+        if share[place] == least and (share[tightest] != least or number[place] < number[tightest]):
+            tightest = place
     return tightest

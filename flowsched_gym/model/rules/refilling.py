@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.filling import find_tightest
 from flowsched_gym.model.rules.sharing_memory import (
     ANOTHER_CAPACITY,
     OTHER_FLOWS,
@@ -279,19 +280,9 @@ def _close(net: Any, place: int, memory: Memory) -> None:
 def _tightest(net: Any, memory: Memory) -> int:
     """Returns the open link that could give least, the first of such by its number; or ``NOBODY``."""
     if not net.is_tightest:
-        one = other = np.inf
-        at = 0
-        while at + 1 < net.num_open:
-            one = min(one, memory.share[at])
-            other = min(other, memory.share[at + 1])
-            at += 2
-        if at < net.num_open:
-            one = min(one, memory.share[at])
-        least = min(one, other)
         net.tightest = NOBODY
-        for at in range(net.num_open):
-            if memory.share[at] == least and (net.tightest == NOBODY or memory.open[at] < net.tightest):
-                net.tightest = memory.open[at]
+        if net.num_open > 0:
+            net.tightest = memory.open[find_tightest(memory.share, memory.open, net.num_open)]
         net.is_tightest = True
     tightest: int = np.int64(net.tightest)  # type: ignore[assignment]
     return tightest

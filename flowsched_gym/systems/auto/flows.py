@@ -1,12 +1,15 @@
-"""Finds where the environments of AuTO draw their flows from, and holds the units in which flows are shown."""
+"""Finds where the environments of AuTO draw their flows from, and shows flows in their units."""
 
 from dataclasses import replace
 from os import PathLike
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from flowsched_gym.envs import NetworkView
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules.finished_flows import show_finished
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
@@ -16,7 +19,7 @@ from flowsched_gym.workload import (
     is_workload_name,
 )
 
-__all__ = ["LAST_PORT", "LAST_PROTOCOL", "FlowUnits", "flow_source"]
+__all__ = ["FlowUnits", "flow_source", "show_flows", "squashed_units"]
 
 LAST_PORT: Final = 65_535.0
 LAST_PROTOCOL: Final = 255.0
@@ -44,6 +47,36 @@ class FlowUnits(NamedTuple):
     most_size: float = np.inf
     fct_scale: float = 1.0
     most_fct: float = np.inf
+
+
+def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits:
+    """Returns units in which all is from 0 to 1, and sizes in B and times in s of these scales are one half."""
+    return FlowUnits(
+        host=float(hosts),
+        port=LAST_PORT,
+        protocol=LAST_PROTOCOL,
+        squashed=True,
+        size_scale=size_scale,
+        fct_scale=fct_scale,
+    )
+
+
+def show_flows(
+    view: NetworkView, rows: npt.NDArray[np.int64], units: FlowUnits, first: int, shown: npt.NDArray[np.float32]
+) -> None:
+    """Shows flows that have finished, (count,), from the place ``first`` of ``shown`` on; see ``show_finished``."""
+    show_finished(
+        rows,
+        view.flow_id,
+        view.source,
+        view.destination,
+        view.size,
+        view.arrival_time,
+        view.completion_time,
+        *units,
+        first,
+        shown,
+    )
 
 
 def flow_source(

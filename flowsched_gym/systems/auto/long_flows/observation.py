@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.finished_flows import show_finished
 from flowsched_gym.model.rules.long_flows import latest_long, show_long, show_paths
-from flowsched_gym.systems.auto.flows import LAST_PORT, LAST_PROTOCOL, FlowUnits
+from flowsched_gym.systems.auto.flows import FlowUnits, show_flows, squashed_units
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
 from flowsched_gym.systems.auto.long_flows.layouts import (
     BYTES_SCALE,
@@ -57,14 +56,7 @@ class Observer:
             self._slot_at, self._past_at = width * slot, width * config.n_l
             self._further_at = self._slot_at + FEATURES
             self._first_queue, self._num_queues = 1, float(config.num_queues)
-            self._units = FlowUnits(
-                host=float(config.hosts),
-                port=LAST_PORT,
-                protocol=LAST_PROTOCOL,
-                squashed=True,
-                size_scale=BYTES_SCALE,
-                fct_scale=TIME_SCALE,
-            )
+            self._units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
 
     def __call__(self, view: NetworkView) -> SeenArray:
         """Returns what the agent sees, (size,)."""
@@ -85,18 +77,7 @@ class Observer:
             self._slot_at,
             shown,
         )
-        show_finished(
-            finished,
-            flow_id,
-            source,
-            destination,
-            view.size,
-            arrival_time,
-            view.completion_time,
-            *units,
-            self._past_at,
-            shown,
-        )
+        show_flows(view, finished, units, self._past_at, shown)
         if config.observation is LongFlowsObservation.FULL:
             show_paths(
                 active,

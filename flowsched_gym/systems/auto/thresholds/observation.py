@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.finished_flows import show_finished
 from flowsched_gym.model.rules.summary import show_places, summarise_arrived, summarise_finished, summarise_live
-from flowsched_gym.systems.auto.flows import LAST_PORT, LAST_PROTOCOL, FlowUnits
+from flowsched_gym.systems.auto.flows import show_flows, squashed_units
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
 from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
@@ -113,31 +112,13 @@ class _FinishedFlows:
     def __init__(self, config: AuTOThresholdsConfig) -> None:
         """Keeps the units."""
         self._count = config.m_s
-        self._units = FlowUnits(
-            host=float(config.hosts),
-            port=LAST_PORT,
-            protocol=LAST_PROTOCOL,
-            squashed=True,
-            size_scale=SIZE_SCALE,
-            fct_scale=TIME_SCALE,
-        )
+        self._units = squashed_units(config.hosts, SIZE_SCALE, TIME_SCALE)
 
     def __call__(self, view: NetworkView) -> SeenArray:
         """Shows them."""
         shown = np.zeros(self._count * len(FLOW), dtype=np.float32)
         rows = view.delivered_between(max(view.num_delivered - self._count, 0), view.num_delivered)
-        show_finished(
-            rows[::-1].copy(),
-            view.flow_id,
-            view.source,
-            view.destination,
-            view.size,
-            view.arrival_time,
-            view.completion_time,
-            *self._units,
-            0,
-            shown,
-        )
+        show_flows(view, rows[::-1].copy(), self._units, 0, shown)
         return shown
 
 
