@@ -31,7 +31,7 @@ class Mlfq(BaseDiscipline):
             Default: one group.
 
     Raises:
-        ConfigError: The thresholds are not finite, positive and increasing, or a group has none.
+        ConfigError: There is no threshold, or they are not finite, positive and increasing, or a group has none.
     """
 
     kind = DisciplineKind.FEEDBACK

@@ -28,6 +28,8 @@ class Within(StrEnum):
 def check_limits(thresholds: object) -> FloatArray:
     """Checks thresholds."""
     limits = check_numbers("thresholds", thresholds)
+    if not len(limits):
+        raise ConfigError("thresholds is []: there must be at least one, between two queues")
     if not are_limits(limits[np.newaxis]):
         raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
     return limits

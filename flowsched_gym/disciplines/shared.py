@@ -66,7 +66,7 @@ class Qsjf(BaseDiscipline):
         within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
 
     Raises:
-        ConfigError: The thresholds are not finite, positive and increasing.
+        ConfigError: There is no threshold, or they are not finite, positive and increasing.
     """
 
     kind = DisciplineKind.SIZE_CLASSES

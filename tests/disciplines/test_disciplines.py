@@ -171,6 +171,8 @@ def test_every_discipline_fulfils_the_protocol(variant: Variant) -> None:
         ("mlfq", {"thresholds": [2.0, 1.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("mlfq", {"thresholds": [0.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("qsjf", {"thresholds": [float("nan")]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
+        ("mlfq", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
+        ("qsjf", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
         ("qsjf", {"thresholds": "many"}, "thresholds is 'many': it must be a list of numbers"),
         ("mlfq", {"thresholds": [1.0], "within": "lifo"}, "within is 'lifo': it must be one of ps, fifo"),
         ("wfq", {"queue": [0], "weights": [0.0]}, r"weights is \[0\.0\]: each must be finite and > 0.*, at least one"),
