@@ -10,7 +10,7 @@ import numpy as np
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.remembering import forget_network
+from flowsched_gym.batch.remembering import alter_flow, forget_network
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
@@ -189,7 +189,9 @@ def set_path(t: View, n: int, row: int, path: int) -> None:
 @rule
 def move(tables: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
-    set_path(view(tables), n, row, path)
+    t = view(tables)
+    set_path(t, n, row, path)
+    forget_network(t, n)
 
 
 @inlined_rule
@@ -214,6 +216,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
         )
         for place in range(num_moved):
             moved(n, choosing.moved[place], t.own)
+            alter_flow(t, n, choosing.moved[place])
 
 
 @inlined_rule

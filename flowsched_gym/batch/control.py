@@ -33,7 +33,7 @@ from flowsched_gym.model.rules.ordering import (
 )
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["begin_flow", "control", "moved", "review_time"]
+__all__ = ["all_may_change", "begin_flow", "control", "moved", "review_time"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,6 +88,15 @@ def moved(n: int, row: int, own: DisciplineArrays | None) -> None:
 
 
 @rule
+def all_may_change(n: int, own: DisciplineArrays | None) -> bool:
+    """Tells whether other flows of network ``n`` than new ones and those at ``review_at`` may get other priorities."""
+    if own is None:
+        return False
+    unknown: bool = own.kind == FEEDBACK and own.unknown[n] > 0
+    return unknown
+
+
+@rule
 def control(
     now: float,
     n: int,
@@ -99,6 +108,8 @@ def control(
     own: DisciplineArrays | None,
 ) -> None:
     """Fills the controls of the live flows of network ``n``, as the discipline's ``control`` does.
+
+    Where flows share within priorities, those flows are enough that may have changed since the last call.
 
     ``None`` stands for processor sharing, which changes nothing; code for the others is then not even compiled.
     """

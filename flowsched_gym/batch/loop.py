@@ -23,11 +23,19 @@ from flowsched_gym.batch.choosing import (
     touch,
     waits_for_path,
 )
-from flowsched_gym.batch.control import begin_flow, control, review_time
+from flowsched_gym.batch.control import all_may_change, begin_flow, control, review_time
 from flowsched_gym.batch.deeds import move_to_front
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.remembering import arrive_at_links, leave_links, remembers, share_from_memory
+from flowsched_gym.batch.remembering import (
+    alter_flow,
+    altered_flows,
+    arrive_at_links,
+    forget_network,
+    leave_links,
+    remembers,
+    share_from_memory,
+)
 from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
@@ -213,6 +221,7 @@ def _start(t: View, n: int, kind: int) -> None:
             send(t, n, row)
         else:
             t.controls.admitted[row] = True
+            alter_flow(t, n, row)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
     net.sharing_due = True
@@ -258,6 +267,7 @@ def _settle(t: View, n: int) -> None:
     for place in range(num_crossed):
         row = t.crossed[place]
         note(t, n, DEMOTION, row)
+        alter_flow(t, n, row)
         if t.sending.initial_window > 0.0:
             if net.now >= t.round_end[row]:
                 next_round(t, n, row)
@@ -284,10 +294,13 @@ def _share(t: View, n: int) -> None:
     first_link = n * t.link_stride
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
-    control(net.now, n, live, count, state, controls, network, t.own)
+    if all_may_change(n, t.own):
+        forget_network(t, n)
+    altered, num_altered = altered_flows(t, n)
+    control(net.now, n, altered, num_altered, state, controls, network, t.own)
     data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
     if remembers(t, n):
-        share_from_memory(t, n, data_capacity)
+        share_from_memory(t, n, altered, num_altered, data_capacity)
     else:
         net.served = share_links(
             live,

@@ -6,10 +6,20 @@ import numpy.typing as npt
 from flowsched_gym.batch.tables import View
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.refilling import leave, refill
+from flowsched_gym.model.rules.sharing_memory import alter
 
-__all__ = ["arrive_at_links", "forget_network", "leave_links", "remembers", "share_from_memory"]
+__all__ = [
+    "alter_flow",
+    "altered_flows",
+    "arrive_at_links",
+    "forget_network",
+    "leave_links",
+    "remembers",
+    "share_from_memory",
+]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 @inlined_rule
@@ -26,13 +36,21 @@ def remembers(t: View, n: int) -> bool:
 
 
 @inlined_rule
-def share_from_memory(t: View, n: int, capacity: FloatArray) -> None:
-    """Sets the rates of a network, and who has one."""
+def altered_flows(t: View, n: int) -> tuple[IntArray, int]:
+    """Returns the live flows that may have changed since links were shared, or all, and how many these are."""
+    if t.memory.num_classes > 0 and t.memory.networks[n].known:
+        return t.memory.altered[n * t.num_rows : (n + 1) * t.num_rows], np.int64(t.memory.networks[n].num_altered)
+    return t.live[n * t.num_active : (n + 1) * t.num_active], t.networks[n].live
+
+
+@inlined_rule
+def share_from_memory(t: View, n: int, rows: IntArray, count: int, capacity: FloatArray) -> None:
+    """Sets the rates of a network, where these flows may have changed, and who has one."""
     net = t.networks[n]
     net.served = refill(
         n,
-        t.live[n * t.num_active : (n + 1) * t.num_active],
-        net.live,
+        rows,
+        count,
         t.controls.admitted,
         t.controls.priority,
         t.controls.path,
@@ -63,6 +81,13 @@ def arrive_at_links(t: View, n: int, row: int) -> None:
         t.memory.flows[row].place = 0
         if t.controls.rate_cap[row] < np.inf:
             forget_network(t, n)
+
+
+@inlined_rule
+def alter_flow(t: View, n: int, row: int) -> None:
+    """Notes that a flow has begun to send, or may have another priority or path, or pauses, or goes on."""
+    if t.memory.num_classes > 0:
+        alter(n, row, t.memory)
 
 
 @inlined_rule

@@ -3,6 +3,7 @@
 from typing import Final
 
 from flowsched_gym.batch.choosing import touch
+from flowsched_gym.batch.remembering import alter_flow
 from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
@@ -32,6 +33,7 @@ def send(t: View, n: int, row: int) -> None:
     t.live[n * t.num_active + net.live] = row
     net.live += 1
     net.sharing_due = True
+    alter_flow(t, n, row)
     touch(t, n, row, t.choosing)
 
 

@@ -32,6 +32,7 @@ class Changing:
         self.path = np.arange(NUM_FLOWS, dtype=ROW)
         self.rate = np.zeros(NUM_FLOWS)
         self.live: list[int] = []
+        self.altered: set[int] = set()
         self.served = np.zeros(NUM_FLOWS, dtype=ROW)
         self.num_served = 0
         # The second network of two, with a flow's place among the rows of both.
@@ -50,6 +51,7 @@ class Changing:
     def change(self) -> None:
         """Lets a flow come or go, or changes what it is."""
         row = int(self.rng.integers(NUM_FLOWS))
+        self.altered.add(row)
         if row not in self.live:
             self.live.append(row)
             self.priority[row] = self.rng.integers(self.num_classes)
@@ -67,11 +69,14 @@ class Changing:
             self.path[row] = self.rng.integers(2 * NUM_FLOWS)
 
     def remembered(self) -> npt.NDArray[np.float64]:
-        """Shares from memory."""
+        """Shares from memory, told of the flows that have changed."""
+        known = self.memory.networks["known"][1]
+        rows = [row for row in self.live if row in self.altered or not known]
+        self.altered.clear()
         self.num_served = refill(
             1,
-            np.array([*self.live, 0], dtype=ROW),
-            len(self.live),
+            np.array([*rows, 0], dtype=ROW),
+            len(rows),
             self.admitted,
             self.priority,
             self.path,
@@ -130,6 +135,7 @@ def test_rounds_that_a_change_does_not_reach_are_remembered() -> None:
     network.live = [0, 1, 2, 3]
     network.remembered()
     network.live.append(4)
+    network.altered.add(4)
 
     network.remembered()
 

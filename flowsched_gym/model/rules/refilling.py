@@ -46,7 +46,7 @@ MOST_FILLINGS: Final = 2**32 - 1 - 2**16
 @rule
 def refill(
     n: int,
-    live: IntArray,
+    rows: IntArray,
     count: int,
     admitted: BoolArray,
     priority: IntArray,
@@ -66,8 +66,9 @@ def refill(
 
     Args:
         n: Number of the network.
-        live: Rows of the live flows in its first ``count`` places, in any order.
-        count: Number of live flows.
+        rows: Rows of the live flows that may have changed since, in its first ``count`` places, in any order; of all
+            live ones where nothing is remembered.
+        count: Number of these.
         admitted: Whether a flow may send.
         priority: Smaller is served first.
         path: Path of each flow.
@@ -79,11 +80,11 @@ def refill(
         served: Rows of the flows that have a rate, in its first places; updated.
         num_served: Number of flows that have had a rate; the rates of all other live ones are 0.
     """
-    if not memory.networks[n].known or memory.networks[n].filling > MOST_FILLINGS:
-        forget(n, live, count, capacity, rate, memory, served, num_served)
+    if not memory.networks[n].known:
+        forget(n, rows, count, capacity, rate, memory, served, num_served)
         num_served = np.int64(0)  # type: ignore[assignment]  # the literal would be of another type
     for place in range(count):
-        row = live[place]
+        row = rows[place]
         flow = memory.flows[row]
         if not admitted[row]:
             if flow.level > 0:
@@ -97,6 +98,9 @@ def refill(
             num_served = shut_out(number, rate, memory, served, num_served)
             num_served = _fill(n, number, rate, memory, served, num_served)
             _hand_on(n, number, memory)
+    memory.networks[n].num_altered = 0
+    if memory.networks[n].filling > MOST_FILLINGS:
+        memory.networks[n].known = False
     return num_served
 
 

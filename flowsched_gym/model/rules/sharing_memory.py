@@ -11,6 +11,7 @@ __all__ = [
     "ANOTHER_CAPACITY",
     "OTHER_FLOWS",
     "Memory",
+    "alter",
     "change",
     "forget",
     "new_memory",
@@ -29,6 +30,7 @@ REMEMBERED: Final = np.dtype(
         ("known", "?"),  # whether anything is remembered
         ("is_tightest", "?"),  # whether ``tightest`` is known
         ("filling", "u4"),  # number of the last filling
+        ("num_altered", "u4"),  # flows that may have changed since
         ("num_open", "i4"),  # active links with flows whose rates are not fixed yet
         ("num_active", "i4"),  # links that are filled anew
         ("tightest", "i4"),  # the active link that could give least, or ``NOBODY``
@@ -96,6 +98,7 @@ class Memory(NamedTuple):
         rounds: Of the last filling of each priority, in their order; as many as links.
         changed: Links that have changed, by priority; as many as links.
         flows: (num_flows,) SHARING_FLOW.
+        altered: Rows of flows that may have changed since the last filling, by network, (num_flows,).
         crossings: (num_flows * longest path,) CROSSED.
         active: Scratch, (num_links,): links that are filled anew.
         open: Scratch, (num_links,): those of them with flows whose rates are not fixed yet.
@@ -113,6 +116,7 @@ class Memory(NamedTuple):
     rounds: Records
     changed: IntArray
     flows: Records
+    altered: IntArray
     crossings: Records
     active: IntArray
     open: IntArray
@@ -144,6 +148,7 @@ def new_memory(num_networks: int, num_classes: int, num_links: int, num_flows: i
         rounds=np.zeros(places, dtype=ROUND),
         changed=np.zeros(places, dtype=np.uint32),
         flows=np.zeros(num_flows, dtype=SHARING_FLOW),
+        altered=np.zeros(num_flows, dtype=np.uint32),
         crossings=np.zeros(num_flows * longest, dtype=CROSSED),
         active=np.zeros(num_links, dtype=np.uint32),
         open=np.zeros(num_links, dtype=np.uint32),
@@ -243,6 +248,18 @@ def take_out(row: int, rate: FloatArray, memory: Memory, served: IntArray, num_s
         change(OTHER_FLOWS, crossed.link // memory.num_links, crossed.link, memory)
     flow.level = 0
     return set_rate(row, 0.0, rate, memory, served, num_served)
+
+
+@inlined_rule
+def alter(n: int, row: int, memory: Memory) -> None:
+    """Notes that a flow of network ``n`` may not be as it was; where there are too many, all is forgotten."""
+    net = memory.networks[n]
+    room = len(memory.altered) // len(memory.networks)
+    if net.num_altered < room:
+        memory.altered[n * room + net.num_altered] = row
+        net.num_altered += 1
+    else:
+        net.known = False
 
 
 @inlined_rule
