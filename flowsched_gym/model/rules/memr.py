@@ -243,11 +243,16 @@ def expect_on_links(
         rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
     """
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
-    size, arrival, remaining, destination = state.size, state.arrival_time, state.remaining, routes.destination
+    low = high = np.int64(row)
     num_entries = 0
     for place in range(count):
+        low, high = min(low, np.int64(live[place])), max(high, np.int64(live[place]))
         path = controls.path[live[place]]
         num_entries += path_start[path + 1] - path_start[path]
+    # From here on rows count from the smallest: what is made anew for each flow has few entries.
+    size, arrival, remaining = state.size[low : high + 1], state.arrival_time[low:], state.remaining[low:]
+    destination, path_of = routes.destination[low:], controls.path[low:]
+    asking = row - low
     tables = _Tables(
         newest=np.full(len(capacity), NO_ENTRY),
         older=np.empty(num_entries, dtype=np.int64),
@@ -255,7 +260,7 @@ def expect_on_links(
     )
     expected_rate, deadline = np.empty(len(size)), np.empty(len(size))
     rows, rivals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    _enter_flows(row, live, count, controls.path, network, tables, expected_rate)
+    _enter_flows(asking, live, count, low, path_of, network, tables, expected_rate)
     for path in range(routes.first[row], routes.last[row]):
         for step in range(path_start[path], path_start[path + 1]):
             link = path_links[step]
@@ -264,14 +269,14 @@ def expect_on_links(
             found = _find_flows(link, tables, rows)
             for place in range(found):
                 other = rows[place]
-                if expected_rate[other] == UNKNOWN and _is_rival(other, row, size, destination):
+                if expected_rate[other] == UNKNOWN and _is_rival(other, asking, size, destination):
                     expected_rate[other] = _expected_rate(
-                        now, other, state, controls.path[other], network, tables, rivals, deadline
+                        now, other, size, arrival, remaining, path_of[other], network, tables, rivals, deadline
                     )
             rate[link] = least_expected_rate(
-                now, capacity[link], row, rows[:found], size, arrival, remaining, destination, expected_rate
+                now, capacity[link], asking, rows[:found], size, arrival, remaining, destination, expected_rate
             )
-            ratio[link] = expansion_ratio(now, capacity[link], row, rows[:found], size, arrival, remaining)
+            ratio[link] = expansion_ratio(now, capacity[link], asking, rows[:found], size, arrival, remaining)
 
 
 class _Tables(NamedTuple):
@@ -293,15 +298,19 @@ def _enter_flows(
     left_out: int,
     live: IntArray,
     count: int,
+    low: int,
     path_of: IntArray,
     network: Network,
     tables: _Tables,
     expected_rate: FloatArray,
 ) -> None:
-    """Enters all live flows but one with the links that they cross; their expected rates become ``UNKNOWN``."""
+    """Enters all live flows but one with the links that they cross; their expected rates become ``UNKNOWN``.
+
+    Rows count from ``low``, those in ``live`` from 0.
+    """
     entry = 0
     for place in range(count):
-        row = live[place]
+        row = live[place] - low
         if row == left_out:
             continue
         expected_rate[row] = UNKNOWN
@@ -333,7 +342,9 @@ def _find_flows(link: int, tables: _Tables, rows: IntArray) -> int:
 def _expected_rate(
     now: float,
     row: int,
-    state: FlowState,
+    size: FloatArray,
+    arrival: FloatArray,
+    remaining: FloatArray,
     path: int,
     network: Network,
     tables: _Tables,
@@ -351,6 +362,6 @@ def _expected_rate(
         if capacity == 0.0:
             return 0.0
         found = _find_flows(link, tables, rows)
-        virtual_deadlines(now, capacity, rows[:found], state.size, state.arrival_time, state.remaining, deadline)
-        least = min(least, state.size[row] / (deadline[row] - state.arrival_time[row]))
+        virtual_deadlines(now, capacity, rows[:found], size, arrival, remaining, deadline)
+        least = min(least, size[row] / (deadline[row] - arrival[row]))
     return least
