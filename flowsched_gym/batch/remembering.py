@@ -1,11 +1,11 @@
-"""Shares links from memory, where the discipline lets flows share within priorities; see ``model.rules.refilling``."""
+"""Shares links from memory where flows share within priorities; see ``model.rules.sharing_changes``."""
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.tables import View
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.refilling import leave, refill
+from flowsched_gym.model.rules.sharing_changes import leave, share_changes
 from flowsched_gym.model.rules.sharing_memory import alter
 
 __all__ = [
@@ -39,7 +39,7 @@ def remembers(t: View, n: int) -> bool:
 def altered_flows(t: View, n: int) -> tuple[IntArray, int]:
     """Returns the live flows that may have changed since links were shared, or all, and how many these are."""
     if t.memory.num_classes > 0 and t.memory.networks[n].known:
-        return t.memory.altered[n * t.num_rows : (n + 1) * t.num_rows], np.int64(t.memory.networks[n].num_altered)
+        return t.memory.altered[n * t.num_rows : (n + 1) * t.num_rows], t.memory.networks[n].num_altered
     return t.live[n * t.num_active : (n + 1) * t.num_active], t.networks[n].live
 
 
@@ -47,7 +47,7 @@ def altered_flows(t: View, n: int) -> tuple[IntArray, int]:
 def share_from_memory(t: View, n: int, rows: IntArray, count: int, capacity: FloatArray) -> None:
     """Sets the rates of a network, where these flows may have changed, and who has one."""
     net = t.networks[n]
-    net.served = refill(
+    net.served = share_changes(
         n,
         rows,
         count,

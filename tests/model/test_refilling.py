@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.refilling import leave, refill
 from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing_changes import leave, share_changes
 from flowsched_gym.model.rules.sharing_memory import Memory, new_memory
 
 NUM_FLOWS = 60
@@ -19,7 +19,7 @@ ROW = np.uint32
 class Changing:
     """Shares links among flows that come, change and go."""
 
-    def __init__(self, seed: int, *, num_links: int, num_classes: int) -> None:
+    def __init__(self, seed: int, *, num_links: int, num_classes: int, few_links: int = 0) -> None:
         """Draws links and paths; no flow is there yet. Capacities are few, so that many links are equally tight."""
         self.rng = np.random.default_rng(seed)
         self.capacity = self.rng.integers(1, 4, num_links).astype(float)
@@ -36,7 +36,7 @@ class Changing:
         self.served = np.zeros(NUM_FLOWS, dtype=ROW)
         self.num_served = 0
         # The second network of two, with a flow's place among the rows of both.
-        self.memory: Memory = new_memory(2, num_classes, num_links, 2 * NUM_FLOWS, LONGEST)
+        self.memory: Memory = new_memory(2, num_classes, num_links, 2 * NUM_FLOWS, LONGEST, few_links)
 
     def changes(self, count: int) -> Iterator[None]:
         """Lets something change so often; mostly one flow, at times many."""
@@ -73,7 +73,7 @@ class Changing:
         known = self.memory.networks["known"][1]
         rows = [row for row in self.live if row in self.altered or not known]
         self.altered.clear()
-        self.num_served = refill(
+        self.num_served = share_changes(
             1,
             np.array([*rows, 0], dtype=ROW),
             len(rows),
@@ -118,11 +118,12 @@ class Changing:
         return rate
 
 
+@pytest.mark.parametrize("few_links", [0, 40])
 @pytest.mark.parametrize("num_classes", [1, 3])
 @pytest.mark.parametrize("num_links", [1, 6, 40])
-def test_rates_are_those_of_links_shared_anew_to_the_last_bit(num_links: int, num_classes: int) -> None:
+def test_rates_are_those_of_links_shared_anew_to_the_last_bit(num_links: int, num_classes: int, few_links: int) -> None:
     for seed in range(10):
-        network = Changing(seed, num_links=num_links, num_classes=num_classes)
+        network = Changing(seed, num_links=num_links, num_classes=num_classes, few_links=few_links)
         for _ in network.changes(100):
             assert network.remembered().tolist() == network.anew().tolist()
 
@@ -143,3 +144,18 @@ def test_rounds_that_a_change_does_not_reach_are_remembered() -> None:
     looked_at = links["filling"] == network.memory.networks["filling"][1]
     active = looked_at & (links["stage"] & 2 > 0)
     assert active.tolist() == [True, True, False, False]
+
+
+def test_priorities_above_a_change_are_not_filled_anew_where_links_are_few() -> None:
+    """Three flows on links of their own; the second is demoted. Rates that were tampered with tell who is looked at."""
+    network = Changing(0, num_links=3, num_classes=3, few_links=3)
+    network.path_start = np.arange(4, dtype=ROW)
+    network.path_links = np.arange(3, dtype=ROW)
+    network.live = [0, 1, 2]
+    network.priority[:3] = [0, 1, 2]
+    rate = network.remembered()[:3].tolist()
+    network.rate[:3] = 7.0
+    network.priority[1] = 2
+    network.altered.add(1)
+
+    assert network.remembered()[:3].tolist() == [7.0, rate[1], rate[2]]

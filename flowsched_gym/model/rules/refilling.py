@@ -19,18 +19,14 @@ from flowsched_gym.model.rules.sharing_memory import (
     OTHER_FLOWS,
     Memory,
     change,
-    forget,
     set_rate,
     shut_out,
-    take_in,
-    take_out,
 )
 
-__all__ = ["leave", "refill"]
+__all__ = ["refill"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 NOBODY: Final = -1
 WATCHED: Final = 1
@@ -44,71 +40,15 @@ MOST_FILLINGS: Final = 2**32 - 1 - 2**16
 
 
 @rule
-def refill(
-    n: int,
-    rows: IntArray,
-    count: int,
-    admitted: BoolArray,
-    priority: IntArray,
-    path: IntArray,
-    capacity: FloatArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    rate: FloatArray,
-    memory: Memory,
-    served: IntArray,
-    num_served: int,
-) -> int:
-    """Sets the rates of the live flows of network ``n`` as ``share_links`` does; returns how many have one.
-
-    Flows of one priority share as equals, without a largest rate; priorities are 0 to num_classes - 1. A flow that has
-    finished has to be taken out with ``leave`` before.
-
-    Args:
-        n: Number of the network.
-        rows: Rows of the live flows that may have changed since, in its first ``count`` places, in any order; of all
-            live ones where nothing is remembered.
-        count: Number of these.
-        admitted: Whether a flow may send.
-        priority: Smaller is served first.
-        path: Path of each flow.
-        capacity: Capacities in B/s, (num_links,); the same as at the last call if anything is remembered.
-        path_start: Where each path begins in ``path_links``.
-        path_links: Links of all paths.
-        rate: Rates in B/s; updated.
-        memory: What is remembered; updated.
-        served: Rows of the flows that have a rate, in its first places; updated.
-        num_served: Number of flows that have had a rate; the rates of all other live ones are 0.
-    """
-    if not memory.networks[n].known:
-        forget(n, rows, count, capacity, rate, memory, served, num_served)
-        num_served = np.int64(0)  # type: ignore[assignment]  # the literal would be of another type
-    for place in range(count):
-        row = rows[place]
-        flow = memory.flows[row]
-        if not admitted[row]:
-            if flow.level > 0:
-                num_served = take_out(row, rate, memory, served, num_served)
-        elif flow.level != priority[row] + 1 or flow.path != path[row]:
-            if flow.level > 0:
-                num_served = take_out(row, rate, memory, served, num_served)
-            take_in(n, row, priority[row], path[row], path_start, path_links, memory)
+def refill(n: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
+    """Sets the rates of the flows of network ``n`` whose links have changed; returns how many flows have one."""
     for number in range(n * memory.num_classes, (n + 1) * memory.num_classes):
         if memory.classes[number].num_changed > 0:
             num_served = shut_out(number, rate, memory, served, num_served)
             num_served = _fill(n, number, rate, memory, served, num_served)
             _hand_on(n, number, memory)
-    memory.networks[n].num_altered = 0
     if memory.networks[n].filling > MOST_FILLINGS:
         memory.networks[n].known = False
-    return num_served
-
-
-@rule
-def leave(n: int, row: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Takes out a flow of network ``n`` that has finished; returns how many flows have a rate."""
-    if memory.networks[n].known and memory.flows[row].level > 0:
-        num_served = take_out(row, rate, memory, served, num_served)
     return num_served
 
 
@@ -233,7 +173,7 @@ def _activate(net: Any, place: int, rate: FloatArray, memory: Memory) -> None:
 
 @inlined_rule
 def _insert(count: int, number: int, row: int, memory: Memory) -> None:
-    """Inserts a flow, whose row is larger than those before, in the order of the rounds that have fixed rates."""
+    """Inserts a flow in the order of the rounds that have fixed rates; in a round all rates are the same."""
     at = count
     while at > 0 and memory.fixed[at - 1].round > number:
         memory.fixed[at].round = memory.fixed[at - 1].round

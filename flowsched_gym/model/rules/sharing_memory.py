@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.members import BLOCK, NO_LINK, Members, new_members
 
 __all__ = [
     "ANOTHER_CAPACITY",
@@ -13,7 +14,7 @@ __all__ = [
     "Memory",
     "alter",
     "change",
-    "forget",
+    "forget_links",
     "new_memory",
     "set_rate",
     "shut_out",
@@ -30,7 +31,8 @@ REMEMBERED: Final = np.dtype(
         ("known", "?"),  # whether anything is remembered
         ("is_tightest", "?"),  # whether ``tightest`` is known
         ("filling", "u4"),  # number of the last filling
-        ("num_altered", "u4"),  # flows that may have changed since
+        ("num_altered", "i8"),  # flows that may have changed since
+        ("highest", "i8"),  # priority that has changed since, where links are few; num_classes for none
         ("num_open", "i4"),  # active links with flows whose rates are not fixed yet
         ("num_active", "i4"),  # links that are filled anew
         ("tightest", "i4"),  # the active link that could give least, or ``NOBODY``
@@ -46,8 +48,7 @@ SHARED_LINK: Final = np.dtype(
     [
         ("given", "f8"),  # capacity in B/s that higher priorities leave
         ("num_flows", "i4"),  # flows that are not shut out
-        ("first", "u4"),  # its flow with the smallest row, as a crossing, plus 1; 0 for none
-        ("last", "u4"),  # the one with the largest
+        ("first", "u4"),  # one of its flows, as a crossing, plus 1; 0 for none
         ("changed", "u1"),  # whether it is not as it was: 0, ``ANOTHER_CAPACITY`` or ``OTHER_FLOWS``
         # and in a filling
         ("stage", "u1"),  # how far it is: 0, or some of ``WATCHED``, ``ACTIVE`` and ``DONE``
@@ -67,7 +68,7 @@ SHARING_FLOW: Final = np.dtype(
         ("first", "u4"),  # its first crossing
         ("end", "u4"),  # the crossing behind its last
         ("fixed_by", "u4"),  # link that has fixed its rate, plus 1; 0 for none
-        ("place", "u4"),  # among the flows that have a rate, plus 1; 0 for one that has none
+        ("place", "u4"),  # among the flows that have a rate, plus 1; 0 for one that has none. Or among the members
         ("shut_out", "?"),  # whether a link of its path is full of higher priorities
     ],
     align=True,
@@ -75,7 +76,7 @@ SHARING_FLOW: Final = np.dtype(
 """A flow that sends."""
 
 CROSSED: Final = np.dtype([("link", "u4"), ("row", "u4"), ("before", "u4"), ("behind", "u4")])
-"""A flow on a link, and its neighbours there, plus 1, in the order of rows."""
+"""A flow on a link, and its neighbours there, plus 1."""
 
 ROUND: Final = np.dtype([("level", "f8"), ("link", "u4"), ("num_flows", "u4")], align=True)
 """A link that has fixed the rate of each of so many flows, in B/s."""
@@ -83,6 +84,8 @@ ROUND: Final = np.dtype([("level", "f8"), ("link", "u4"), ("num_flows", "u4")], 
 FIXED: Final = np.dtype([("round", "u4"), ("row", "u4")])
 """A flow whose rate is fixed, and the round in which it was."""
 
+FEW_LINKS: Final = 100
+"""Links up to which they are shared anew (``resharing``), and not gone through again (``refilling``)."""
 ANOTHER_CAPACITY: Final = 1
 OTHER_FLOWS: Final = 2
 """Other flows may be shut out too."""
@@ -91,44 +94,52 @@ OTHER_FLOWS: Final = 2
 class Memory(NamedTuple):
     """Holds what is remembered of the sharing of links; places of links count through networks and priorities.
 
+    There is room for what ``resharing`` needs, or for what ``refilling`` does; both need what comes first here.
+
     Attributes:
         networks: (num_networks,) REMEMBERED.
+        flows: (num_flows,) SHARING_FLOW.
+        altered: Rows of flows that may have changed since the last filling, by network, (num_flows,).
+        open: Scratch, links that are filled, with flows whose rates are not fixed yet.
+        share: Scratch, rates in B/s that these could give each of these flows.
+        members: The flows by priority.
         classes: (num_networks * num_classes,) CLASS.
         links: (num_networks * num_classes * num_links,) SHARED_LINK.
         rounds: Of the last filling of each priority, in their order; as many as links.
         changed: Links that have changed, by priority; as many as links.
-        flows: (num_flows,) SHARING_FLOW.
-        altered: Rows of flows that may have changed since the last filling, by network, (num_flows,).
         crossings: (num_flows * longest path,) CROSSED.
         active: Scratch, (num_links,): links that are filled anew.
-        open: Scratch, (num_links,): those of them with flows whose rates are not fixed yet.
-        share: Scratch, (num_links,): rates in B/s that these could give each of these flows.
         fresh: Scratch, (num_links,) ROUND: the rounds of this filling.
         fixed: Scratch, (num_flows of a network,) FIXED.
         num_classes: Priorities; they are 0 to num_classes - 1.
         num_links: Links of a network.
         longest: Links of the longest path.
+        has_few_links: Whether links are few.
     """
 
     networks: Records
+    flows: Records
+    altered: IntArray
+    open: IntArray
+    share: FloatArray
+    members: Members
     classes: Records
     links: Records
     rounds: Records
     changed: IntArray
-    flows: Records
-    altered: IntArray
     crossings: Records
     active: IntArray
-    open: IntArray
-    share: FloatArray
     fresh: Records
     fixed: Records
     num_classes: int
     num_links: int
     longest: int
+    has_few_links: bool
 
 
-def new_memory(num_networks: int, num_classes: int, num_links: int, num_flows: int, longest: int) -> Memory:
+def new_memory(
+    num_networks: int, num_classes: int, num_links: int, num_flows: int, longest: int, few_links: int = FEW_LINKS
+) -> Memory:
     """Makes room for networks of which nothing is remembered.
 
     Args:
@@ -137,47 +148,39 @@ def new_memory(num_networks: int, num_classes: int, num_links: int, num_flows: i
         num_links: Links of a network.
         num_flows: Flows of all networks.
         longest: Links of the longest path.
+        few_links: Links up to which they are few.
     """
     if num_classes == 0:
         num_networks = num_links = num_flows = 0
-    places = num_networks * num_classes * num_links
+    has_few_links = num_links <= few_links
+    room = (num_networks, num_classes, num_links, num_flows)
+    few, many = (room, (0, 0, 0, 0)) if has_few_links else ((0, 0, 0, 0), room)
+    places = many[0] * many[1] * many[2]
     return Memory(
         networks=np.zeros(num_networks, dtype=REMEMBERED),
-        classes=np.zeros(num_networks * num_classes, dtype=CLASS),
+        flows=np.zeros(num_flows, dtype=SHARING_FLOW),
+        altered=np.zeros(num_flows, dtype=np.uint32),
+        open=np.zeros(num_links + NO_LINK, dtype=np.uint32),
+        share=np.zeros(num_links + BLOCK),
+        members=new_members(*few, longest),
+        classes=np.zeros(many[0] * many[1], dtype=CLASS),
         links=np.zeros(places, dtype=SHARED_LINK),
         rounds=np.zeros(places, dtype=ROUND),
         changed=np.zeros(places, dtype=np.uint32),
-        flows=np.zeros(num_flows, dtype=SHARING_FLOW),
-        altered=np.zeros(num_flows, dtype=np.uint32),
-        crossings=np.zeros(num_flows * longest, dtype=CROSSED),
-        active=np.zeros(num_links, dtype=np.uint32),
-        open=np.zeros(num_links, dtype=np.uint32),
-        share=np.zeros(num_links),
-        fresh=np.zeros(num_links, dtype=ROUND),
-        fixed=np.zeros(num_flows // max(num_networks, 1), dtype=FIXED),
+        crossings=np.zeros(many[3] * longest, dtype=CROSSED),
+        active=np.zeros(many[2], dtype=np.uint32),
+        fresh=np.zeros(many[2], dtype=ROUND),
+        fixed=np.zeros(many[3] // max(many[0], 1), dtype=FIXED),
         num_classes=num_classes,
         num_links=num_links,
         longest=longest,
+        has_few_links=has_few_links,
     )
 
 
 @rule
-def forget(
-    n: int,
-    live: IntArray,
-    count: int,
-    capacity: FloatArray,
-    rate: FloatArray,
-    memory: Memory,
-    served: IntArray,
-    num_served: int,
-) -> None:
+def forget_links(n: int, capacity: FloatArray, memory: Memory) -> None:
     """Begins with links without flows."""
-    for place in range(num_served):
-        rate[served[place]] = 0.0
-    for place in range(count):
-        memory.flows[live[place]].level = 0
-        memory.flows[live[place]].place = 0
     for number in range(n * memory.num_classes, (n + 1) * memory.num_classes):
         memory.classes[number].num_changed = 0
         memory.classes[number].num_rounds = 0
@@ -186,11 +189,9 @@ def forget(
             memory.links[place].given = capacity[link]
             memory.links[place].num_flows = 0
             memory.links[place].first = 0
-            memory.links[place].last = 0
             memory.links[place].changed = 0
             memory.links[place].filling = 0
     memory.networks[n].filling = 0
-    memory.networks[n].known = True
 
 
 @inlined_rule
@@ -209,24 +210,14 @@ def take_in(
     for crossing in range(flow.first, flow.end):
         place = number * memory.num_links + path_links[path_start[path] + (crossing - flow.first)]
         link = memory.links[place]
-        before = link.last
-        behind = np.uint32(0)
-        while before > 0 and memory.crossings[before - 1].row > row:
-            behind = before
-            before = memory.crossings[before - 1].before
         crossed = memory.crossings[crossing]
         crossed.link = place
         crossed.row = row
-        crossed.before = before
-        crossed.behind = behind
-        if before > 0:
-            memory.crossings[before - 1].behind = crossing + 1
-        else:
-            link.first = crossing + 1
-        if behind > 0:
-            memory.crossings[behind - 1].before = crossing + 1
-        else:
-            link.last = crossing + 1
+        crossed.before = 0
+        crossed.behind = link.first
+        if link.first > 0:
+            memory.crossings[link.first - 1].before = crossing + 1
+        link.first = crossing + 1
         change(OTHER_FLOWS, number, place, memory)
 
 
@@ -243,8 +234,6 @@ def take_out(row: int, rate: FloatArray, memory: Memory, served: IntArray, num_s
             link.first = crossed.behind
         if crossed.behind > 0:
             memory.crossings[crossed.behind - 1].before = crossed.before
-        else:
-            link.last = crossed.before
         change(OTHER_FLOWS, crossed.link // memory.num_links, crossed.link, memory)
     flow.level = 0
     return set_rate(row, 0.0, rate, memory, served, num_served)
