@@ -10,6 +10,7 @@ import ctypes
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -186,7 +187,7 @@ def floor_case(floor: Floor, decisions: int) -> Any:
     return play
 
 
-def table(figures: dict[str, Any]) -> str:
+def table(figures: Mapping[str, Any]) -> str:
     """Lays the figures out."""
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     lines = [

@@ -351,6 +351,6 @@ def new_tables(
 
 def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
     """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
-    columns = view.py_func(tables)  # type: ignore[attr-defined]  # the plain function behind the compiled one
+    columns = view(tables)
     discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
     return tables._replace(own=None if discipline.kind is DisciplineKind.PS else discipline.arrays())

@@ -21,12 +21,14 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 from numba import njit, typeof
 from numba.core.caching import FunctionCache
+from numba.extending import register_jitable
 
 __all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule", "source_files"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy"}
+OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+RULES: Final = __name__.removesuffix("compile")
 PACKAGE: Final = Path(__file__).parents[2]
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -114,9 +116,15 @@ def rule(function: Function) -> Function:
 def inlined_rule(function: Function) -> Function:
     """Compiles a rule into the body of each compiled function that calls it.
 
-    For the parts of a loop that hand a record of many arrays on: a call would copy all of it.
+    For the parts of a loop that hand a record of many arrays on: a call would copy all of it. Parts that are no public
+    rules are called by compiled code alone, and stay plain functions in Python: to make all of them ready to be called
+    with all these arrays from there takes as long as to compile them.
     """
-    return _compile(function, _nrt=False, forceinline=True)
+    options = {"_nrt": False, "forceinline": True}
+    if function.__module__.startswith(RULES) and not function.__name__.startswith("_"):
+        return _compile(function, **options)
+    register_jitable(**OPTIONS, **options)(function)
+    return function
 
 
 def allocating_rule(function: Function) -> Function:

@@ -243,10 +243,10 @@ def expect_on_links(
         rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
     """
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
-    low = high = np.int64(row)
+    low = high = int(row)
     num_entries = 0
     for place in range(count):
-        low, high = min(low, np.int64(live[place])), max(high, np.int64(live[place]))
+        low, high = min(low, int(live[place])), max(high, int(live[place]))
         path = controls.path[live[place]]
         num_entries += path_start[path + 1] - path_start[path]
     # From here on rows count from the smallest: what is made anew for each flow has few entries.
