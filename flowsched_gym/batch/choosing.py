@@ -117,7 +117,7 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
         note(t, n, LINK_CHANGE, n * t.num_rows + change.link)
         choices.next_change += 1
     net.sharing_due = True
-    forget_network(t, n)
+    forget_network(n, t.memory)
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     path_start, path_links = t.network.path_start, t.network.path_links
     path = t.controls.path
@@ -191,7 +191,7 @@ def move(tables: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
     t = view(tables)
     set_path(t, n, row, path)
-    forget_network(t, n)
+    forget_network(n, t.memory)
 
 
 @inlined_rule
@@ -216,7 +216,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
         )
         for place in range(num_moved):
             moved(n, choosing.moved[place], t.own)
-            alter_flow(t, n, choosing.moved[place])
+            alter_flow(n, choosing.moved[place], t.memory)
 
 
 @inlined_rule

@@ -113,7 +113,7 @@ def go_on(t: View, n: int, choosing: Choosing | None) -> int:
     choices.num_asked = 0
     net.asking = NOBODY
     net.sharing_due = True
-    forget_network(t, n)
+    forget_network(n, t.memory)
     note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
     return n * t.num_rows
 

@@ -92,7 +92,7 @@ def load(
     net.sharing_due = False
     net.in_order = in_order
     net.logged = 0
-    forget_network(t, n)
+    forget_network(n, t.memory)
     if t.num_tokens > 0:
         _open_destinations(t, n, num_flows, destination)
     foresee_request(t, n)

@@ -186,7 +186,7 @@ def _begin(t: View, n: int, row: int) -> None:
     state.rate[row] = 0.0
     controls.admitted[row] = True
     controls.review_at[row] = np.inf
-    arrive_at_links(t, n, row)
+    arrive_at_links(t, n, row, t.memory)
     begin_flow(n, row, t.state, t.controls, t.own)
 
 
@@ -221,7 +221,7 @@ def _start(t: View, n: int, kind: int) -> None:
             send(t, n, row)
         else:
             t.controls.admitted[row] = True
-            alter_flow(t, n, row)
+            alter_flow(n, row, t.memory)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
     net.sharing_due = True
@@ -262,12 +262,12 @@ def _settle(t: View, n: int) -> None:
         row = t.finished[place]
         note(t, n, COMPLETION, row)
         touch(t, n, row, t.choosing)
-        leave_links(t, n, row)
+        leave_links(t, n, row, t.memory)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
     for place in range(num_crossed):
         row = t.crossed[place]
         note(t, n, DEMOTION, row)
-        alter_flow(t, n, row)
+        alter_flow(n, row, t.memory)
         if t.sending.initial_window > 0.0:
             if net.now >= t.round_end[row]:
                 next_round(t, n, row)
@@ -295,12 +295,12 @@ def _share(t: View, n: int) -> None:
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
     if all_may_change(n, t.own):
-        forget_network(t, n)
-    altered, num_altered = altered_flows(t, n)
+        forget_network(n, t.memory)
+    altered, num_altered = altered_flows(t, n, t.memory)
     control(net.now, n, altered, num_altered, state, controls, network, t.own)
     data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
-    if remembers(t, n):
-        share_from_memory(t, n, altered, num_altered, data_capacity)
+    if remembers(t, n, t.memory):
+        share_from_memory(t, n, altered, num_altered, data_capacity, t.memory)
     else:
         net.served = share_links(
             live,

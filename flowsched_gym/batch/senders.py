@@ -33,7 +33,7 @@ def send(t: View, n: int, row: int) -> None:
     t.live[n * t.num_active + net.live] = row
     net.live += 1
     net.sharing_due = True
-    alter_flow(t, n, row)
+    alter_flow(n, row, t.memory)
     touch(t, n, row, t.choosing)
 
 

@@ -99,7 +99,7 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    if tables.memory.num_classes > 0:
+    if tables.memory is not None:
         tables.memory.networks["known"][numbers] = False
     blocks = {name: block.copy() for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)

@@ -96,7 +96,7 @@ class Tables(NamedTuple):
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps; ``None`` for processor sharing, which keeps nothing.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
-        memory: What is remembered of the sharing of links; without priorities where it begins anew at each event.
+        memory: What is remembered of the sharing of links; ``None`` where it begins anew at each event.
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
@@ -133,7 +133,7 @@ class Tables(NamedTuple):
     log: Rows
     own: DisciplineArrays | None
     choosing: Choosing | None
-    memory: Memory
+    memory: Memory | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -185,7 +185,7 @@ class View(NamedTuple):
     log: Rows
     own: DisciplineArrays | None
     choosing: Choosing | None
-    memory: Memory
+    memory: Memory | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -328,7 +328,7 @@ def new_tables(
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
         choosing=None,
-        memory=new_memory(num_networks, num_classes, topology.num_links, num_flows, longest),
+        memory=new_memory(num_networks, num_classes, topology.num_links, num_flows, longest) if num_classes else None,
         sending=Sending(
             handshake=transport.handshake_round_trips,
             initial_window=transport.initial_window,

@@ -144,14 +144,12 @@ def new_memory(
 
     Args:
         num_networks: Networks, >= 1.
-        num_classes: Priorities in which flows share; 0 for no room, where links are always shared anew.
+        num_classes: Priorities in which flows share, >= 1.
         num_links: Links of a network.
         num_flows: Flows of all networks.
         longest: Links of the longest path.
         few_links: Links up to which they are few.
     """
-    if num_classes == 0:
-        num_networks = num_links = num_flows = 0
     has_few_links = num_links <= few_links
     room = (num_networks, num_classes, num_links, num_flows)
     few, many = (room, (0, 0, 0, 0)) if has_few_links else ((0, 0, 0, 0), room)
