@@ -81,9 +81,9 @@ def share_links(
     if not one_class:
         for link in range(num_links):
             residual[link] = capacity[link]
-    num_served = 0
     # Not the literal 0, for which Numba would compile the parts once more.
     first: int = np.int64(0)  # type: ignore[assignment]
+    num_served = first
     while first < count:
         last = first + 1
         while last < count and (one_class or priority[live[last]] == priority[live[first]]):
@@ -149,7 +149,7 @@ def _serve_in_order(
     Returns:
         How many were looked at, all unless one was out of order; and how many of them have a rate.
     """
-    num_served = 0
+    num_served: int = np.int64(0)  # type: ignore[assignment]  # as in ``share_links``
     before = priority[live[0]]
     for place in range(count):
         row = live[place]

@@ -57,11 +57,13 @@ def draw(
         by_hand: Receives which episodes are left, (count,): those that need more room or a look at their flows.
     """
     t = view(tables)
+    # Not the literal 0, for which Numba would compile the draw once more.
+    first: int = np.int64(0)  # type: ignore[assignment]
     for i in range(len(networks)):
         num_flows = draw_episode(
             seeds[i],
             plan,
-            0,
+            first,
             t.num_rows,
             drawn.arrival_time,
             drawn.size,
