@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from flowsched_gym.model.rules.compile import rule, source_files
+from flowsched_gym.model.rules.compile import inlined_rule, rule, source_files
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import each_environment, run_python
 
@@ -137,6 +138,23 @@ print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_
 """
 
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "5.0 0"
+
+
+@inlined_rule
+def _double(value: float) -> float:
+    """Stands for what compiled code alone calls."""
+    return 2.0 * value
+
+
+def test_a_part_of_a_rule_is_a_plain_function_in_python_and_compiled_into_those_that_call_it() -> None:
+    @rule
+    def quadruple(value: float) -> float:
+        return _double(_double(value))
+
+    assert inspect.isfunction(_double)
+    assert not inspect.isfunction(quadruple)
+    assert _double(1.5) == 3.0
+    assert quadruple(1.5) == 6.0
 
 
 def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:

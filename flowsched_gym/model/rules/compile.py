@@ -29,6 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 RULES: Final = __name__.removesuffix("compile")
+"""How the names of the modules with public rules begin."""
 PACKAGE: Final = Path(__file__).parents[2]
 LOGGER: Final = logging.getLogger(__name__)
 
