@@ -132,7 +132,10 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
         ConfigError: There is no such distribution, or the minimum is not allowed.
     """
     if name not in CDF_MINIMUM_SIZES:
-        raise ConfigError(f"size distribution {name!r} does not exist: there are {', '.join(CDF_NAMES)}")
+        raise ConfigError(
+            f"size distribution {name!r} does not exist: there are {', '.join(CDF_NAMES)}; a file's name ends in .csv, "
+            "and read_cdf reads it"
+        )
     if minimum is None:
         minimum = CDF_MINIMUM_SIZES[name]
     text = resources.files("flowsched_gym.workload").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
