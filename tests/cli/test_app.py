@@ -99,8 +99,14 @@ def test_too_little_memory_is_an_error_of_one_line(flowsched, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def heed_interrupts() -> None:
+    """Undoes that a shell lets what it starts in the background ignore interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -> None:
-    with spawn("workload", "gather-a1", "--flows", "3000000", "--out", str(tmp_path / "flows.csv")) as process:
+    arguments = "workload", "gather-a1", "--flows", "3000000", "--out", str(tmp_path / "flows.csv")
+    with spawn(*arguments, preexec_fn=heed_interrupts) as process:
         deadline = time.monotonic() + 60
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
             time.sleep(0.01)
