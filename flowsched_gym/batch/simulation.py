@@ -18,6 +18,7 @@ from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
+from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.model.rules.liveness import path_is_live
 from flowsched_gym.model.rules.transport import wire_volume
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
@@ -55,7 +56,8 @@ class BatchSimulation:
         tables: The arrays that compiled code works on.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline, or the arguments do not fit each other.
+        ConfigError: The compiled engine does not know the discipline, the arguments do not fit each other, or machine
+            code is switched off.
     """
 
     def __init__(
@@ -77,6 +79,11 @@ class BatchSimulation:
         flow_fields: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """Makes room for the flows."""
+        if not compiles():
+            raise ConfigError(
+                "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
+                "unset it, or use single environments and engine 'simpy'"
+            )
         if not isinstance(discipline, BaseDiscipline):
             raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
         check_transport(discipline, transport)

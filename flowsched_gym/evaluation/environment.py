@@ -13,6 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.envs import FlowSchedVectorEnv
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.registration import load_target, system_of
 
 __all__ = ["has_machine_code", "has_vector", "make_environment", "make_vector"]
@@ -41,12 +42,12 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
 
 
 def has_vector(env_id: str) -> bool:
-    """Tells whether a system has a native vector environment.
+    """Tells whether a system has a native vector environment, and machine code is not switched off.
 
     Raises:
         ConfigError: There is no such environment.
     """
-    return system_of(env_id)[1].vector_entry_point is not None
+    return system_of(env_id)[1].vector_entry_point is not None and compiles()
 
 
 def has_machine_code(env_id: str) -> bool:

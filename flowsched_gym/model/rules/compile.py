@@ -2,7 +2,8 @@
 
 Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
 into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
-of every cached function is a digest of its source and of all that this imports, and what that imports.
+of every cached function is a digest of its source and of all that this imports, and what that imports. Each file of the
+cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
 
 Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
 are called event by event are patient: where no machine code is on disk yet, they run as the plain functions that they
@@ -12,18 +13,20 @@ are, to the same bits, and each is compiled when it has taken ``PATIENCE`` that 
 import hashlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import numpy as np
-from numba import njit, typeof
-from numba.core.caching import FunctionCache
+from numba import config, njit, typeof
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.extending import register_jitable
 
-__all__ = ["allocating_rule", "compiled_for", "inlined_rule", "rule", "source_files"]
+__all__ = ["allocating_rule", "compiled_for", "compiles", "inlined_rule", "rule", "source_files"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -69,6 +72,8 @@ PATIENT: Final = frozenset(
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
 LONGEST_PATIENT: Final = 10_000
 """Elements of an array that is too long for patience: one plain call could take as long as compiling."""
+DIGEST_SIZE: Final = 16
+"""Bytes of the digest at the end of each file of the cache."""
 IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 """An import of this package's, which all are of this form."""
 
@@ -133,13 +138,18 @@ def allocating_rule(function: Function) -> Function:
     return _compile(function, _nrt=True)
 
 
+def compiles() -> bool:
+    """Tells whether there is machine code: ``NUMBA_DISABLE_JIT=1`` switches it off, to debug the plain functions."""
+    return not cast(Any, config).DISABLE_JIT
+
+
 def compiled_for(function: Function, *arguments: object) -> Function:
     """Returns the machine code of a rule for arguments of the types of these, and of no others.
 
     A call then need not find out the types of its arguments, which takes 0.2 us for each array.
     """
     dispatcher = cast(Any, function)
-    if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT is set
+    if not compiles():
         return function
     types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
     dispatcher.compile(types)
@@ -148,35 +158,106 @@ def compiled_for(function: Function, *arguments: object) -> Function:
 
 def _compile(function: Function, **options: Any) -> Function:
     """Compiles with the options of all rules and some more."""
-    dispatcher = njit(**OPTIONS, **options)(function)
-    if dispatcher is function:  # NUMBA_DISABLE_JIT is set
+    if not compiles():
         return function
+    dispatcher = njit(**OPTIONS, **options)(function)
     try:
         dispatcher._cache = _Cache(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
+        if folder := _given_folder():
+            _tell_of_unwritable(folder)
     if function.__module__ in PATIENT:
         dispatcher._compile_for_args = _Patience(dispatcher)
     return cast(Function, dispatcher)
 
 
-class _Cache(FunctionCache):
-    """Keeps machine code on disk for as long as no source changes."""
+def _given_folder() -> str:
+    """Returns where the user wants machine code to be kept, empty without a wish."""
+    return str(cast(Any, config).CACHE_DIR)
+
+
+@cache
+def _tell_of_unwritable(folder: str) -> None:
+    """Warns, once in a process, that the folder for machine code is not one to write to."""
+    LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
+
+
+class _CacheFiles(IndexDataCacheFile):
+    """The index and the machine code of one rule, each file sealed by a digest."""
+
+    def _load_index(self) -> dict[Any, str]:
+        """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
+        try:
+            overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
+        except Exception as error:  # noqa: BLE001 - what a damaged pickle raises is anybody's guess
+            LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
+            return {}
+        # An index of another version is empty, whether sealed or not.
+        return overloads if not overloads or self._is_whole(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        """Reads machine code.
+
+        Raises:
+            OSError: It is damaged, or there is none; Numba then compiles it and overwrites the file.
+        """
+        path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
+        if not self._is_whole(path):
+            raise OSError(f"{path} is damaged")
+        return super()._load_data(name)  # type: ignore[no-untyped-call]  # Numba's
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
+        """Seals what is written. Unpickling stops before the digest."""
+        content = BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(content.getvalue() + self._seal(content.getvalue()))
+
+    def _is_whole(self, path: str) -> bool:
+        """Compares a file with its digest, and warns where they differ."""
+        content = Path(path).read_bytes()
+        whole = content[-DIGEST_SIZE:] == self._seal(content[:-DIGEST_SIZE])
+        if not whole:
+            LOGGER.warning("machine code is compiled anew: %s is damaged", path)
+        return whole
+
+    def _seal(self, content: bytes) -> bytes:
+        """Digests a content and the version, so that no index is served with the machine code of another version."""
+        return hashlib.blake2b(self._version.encode() + content, digest_size=DIGEST_SIZE).digest()
+
+
+class _CachePlace(CompileResultCacheImpl):
+    """Where machine code is kept: where the user says, and only without a word beside the source or in the home."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         """Looks for a folder to write to."""
-        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba has no types
+        if _given_folder():
+            self._locator_classes = [UserProvidedCacheLocator]
+        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk, kept for as long as no source changes."""
+
+    _impl_class = _CachePlace
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        """Looks for a folder to write to."""
+        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
+        found, stamp = self._cache_file, _stamp(Path(function.__code__.co_filename))
+        # Elsewhere Numba looks at the time of the change.
+        own = stamp if function.__module__.startswith(PACKAGE.name) else found._source_stamp
+        self._cache_file = _CacheFiles(self.cache_path, self._impl.filename_base, own)  # type: ignore[no-untyped-call]  # Numba's
         # The version is compared before the rest of a file is read, which may name classes that are gone.
-        stamp = _stamp(Path(function.__code__.co_filename))
-        self._cache_file._version = f"{self._cache_file._version} {stamp}"
-        if function.__module__.startswith(PACKAGE.name):  # elsewhere Numba looks at the time of the change
-            self._cache_file._source_stamp = stamp
+        self._cache_file._version = f"{found._version} {stamp}"
 
     def save_overload(self, signature: object, data: object) -> None:
         """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
         try:
-            super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba has no types
+            super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
         except OSError as error:
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
