@@ -10,12 +10,15 @@ The tree::
     ├── InvalidAction (ValueError)           an action outside the action space
     ├── SimulationError (RuntimeError)       a call that the simulation cannot serve in its state
     └── MissingDependencyError (ImportError) an optional package that is not installed
+
+Warnings derive from ``FlowSchedWarning``, a ``UserWarning``.
 """
 
 __all__ = [
     "ConfigError",
     "FlowFileError",
     "FlowSchedError",
+    "FlowSchedWarning",
     "InvalidAction",
     "MissingDependencyError",
     "SimulationError",
@@ -64,3 +67,7 @@ class MissingDependencyError(FlowSchedError, ImportError):
             purpose: What it is needed for, as the end of the sentence "... is needed to".
         """
         super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
+
+
+class FlowSchedWarning(UserWarning):
+    """The root of every warning that flowsched-gym gives."""

@@ -21,8 +21,7 @@ from flowsched_gym.cli import (
     replay_command,
     workload_command,
 )
-from flowsched_gym.errors import FlowSchedError
-from flowsched_gym.workload import UnstableLoadWarning
+from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
 
 __all__ = ["main"]
 
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", UnstableLoadWarning)
+            warnings.simplefilter("always", FlowSchedWarning)
             warnings.showwarning = _show_warning
             options = _parser().parse_args(arguments)
             run: Callable[[argparse.Namespace], None] = options.run

@@ -29,7 +29,11 @@ ONE_LINK = "one-link"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
-    parser.epilog = f"Disciplines: {', '.join(DISCIPLINES)}. Topologies: {', '.join(TOPOLOGIES)}."
+    parser.epilog = (
+        "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
+        "place of deadline_s, an absolute time. "
+        f"Disciplines: {', '.join(DISCIPLINES)}. Topologies: {', '.join(TOPOLOGIES)}."
+    )
     parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
     parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
     parser.add_argument("--topology", default=ONE_LINK, metavar="NAME", help=f"name of the topology ({ONE_LINK})")

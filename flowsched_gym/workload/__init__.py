@@ -2,7 +2,7 @@
 
 from flowsched_gym.workload.checks import UnstableLoadWarning
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
-from flowsched_gym.workload.columns import workload_from_columns
+from flowsched_gym.workload.columns import DeadlineWarning, workload_from_columns
 from flowsched_gym.workload.distributions import (
     Constant,
     Discrete,
@@ -32,6 +32,7 @@ __all__ = [
     "WORKLOADS",
     "ClusterWorkload",
     "Constant",
+    "DeadlineWarning",
     "Discrete",
     "Distribution",
     "Empirical",

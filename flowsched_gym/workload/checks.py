@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Final, TypeVar
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, FlowSchedWarning
 
 __all__ = [
     "UnstableLoadWarning",
@@ -27,7 +27,7 @@ COUNT_END: Final = 2**48
 """No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
 
 
-class UnstableLoadWarning(UserWarning):
+class UnstableLoadWarning(FlowSchedWarning):
     """Warns that a link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
 
 

@@ -4,6 +4,7 @@ The flow file (CSV or Parquet) and a mapping of sequences are the same contract;
 """
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -12,15 +13,17 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.errors import FlowSchedWarning, WorkloadError
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
 __all__ = [
     "COLUMNS",
     "COLUMN_NAMES",
     "EXACT_FLOAT_END",
+    "HEADER",
     "Column",
     "ColumnLike",
+    "DeadlineWarning",
     "check_names",
     "first_fault",
     "make_workload_of",
@@ -102,10 +105,29 @@ COLUMNS: Final = (
     Column(
         name="deadline_s", integral=False, positive=True, required=False, allowed="a finite time in s > 0, or empty"
     ),
+    Column(
+        name="due_s",
+        integral=False,
+        positive=True,
+        required=False,
+        allowed="a finite time in s, later than arrival_s, or empty",
+    ),
 )
-"""Columns of the flow file, in the order in which they are written."""
+"""Columns of the flow file, in the order in which they are written; ``due_s`` is read alone, for ``deadline_s``."""
 
 COLUMN_NAMES: Final = tuple(column.name for column in COLUMNS)
+
+HEADER: Final = ",".join(COLUMN_NAMES[:-1])
+"""First line of a flow file as it is written."""
+
+LEAST_TELLING_ROWS: Final = 3
+"""Flows with deadlines below which nothing can be said about a column."""
+TELLING_SHARE: Final = 0.5
+"""Share of the spread of deadlines that is left at most when arrivals are subtracted from absolute times."""
+
+
+class DeadlineWarning(FlowSchedWarning):
+    """A column of time spans that looks as if it held absolute times."""
 
 
 def check_names(names: Sequence[str], place: str) -> None:
@@ -117,11 +139,17 @@ def check_names(names: Sequence[str], place: str) -> None:
     unknown = [repr(name) for name in names if name not in COLUMN_NAMES]
     if unknown:
         plural = "s" if len(unknown) > 1 else ""
-        allowed = ", ".join(COLUMN_NAMES)
-        raise WorkloadError(f"{place}: unknown column{plural} {', '.join(unknown)}: the columns are {allowed}")
+        allowed = HEADER.replace(",", ", ")
+        raise WorkloadError(
+            f"{place}: unknown column{plural} {', '.join(unknown)}: the columns are {allowed} (or due_s in its place)"
+        )
     repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
     if repeated:
         raise WorkloadError(f"{place}: column {', '.join(repeated)} appears more than once")
+    if "deadline_s" in names and "due_s" in names:
+        raise WorkloadError(
+            f"{place}: columns deadline_s (time allowed after arrival) and due_s (absolute time): only one is allowed"
+        )
     missing = [column.name for column in COLUMNS if column.required and column.name not in names]
     if missing:
         plural = "s" if len(missing) > 1 else ""
@@ -155,6 +183,8 @@ def first_fault(
             allowed &= array > np.concatenate([[previous_id], array[:-1]])
         elif column.name == "destination":
             allowed &= array != values["source"]
+        elif column.name == "due_s":
+            allowed &= (array > values["arrival_s"]) | ~present[column.name]
         if not allowed.all():
             faults.append((int(np.argmin(allowed)), order, column.name))
     if not faults:
@@ -163,14 +193,25 @@ def first_fault(
     return row, name
 
 
-def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray]) -> Workload:
-    """Builds the workload of checked columns; empty cells become "no task" and "no deadline"."""
+def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], place: str) -> Workload:
+    """Builds the workload of checked columns; empty cells become "no task" and "no deadline".
+
+    Warns of time spans that look like absolute times; the place, such as a file name, begins the message.
+    """
     filled = dict(values)
+    if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
+        message = (
+            f"{place}: deadline_s grows with arrival_s as an absolute time would: it is the time allowed after "
+            "arrival; absolute times belong in a column due_s"
+        )
+        # The levels between: this function, the reader, and the public function that called it.
+        warnings.warn(message, DeadlineWarning, stacklevel=4)
     for column in COLUMNS:
         if column.name in present and not present[column.name].all():
             filled[column.name] = np.where(present[column.name], values[column.name], column.array([column.missing]))
     integers = cast("Mapping[str, IntArray]", filled)
     floats = cast("Mapping[str, FloatArray]", filled)
+    span = floats["due_s"] - floats["arrival_s"] if "due_s" in floats else floats.get("deadline_s")
     return Workload(
         flow_id=integers["flow_id"],
         task_id=integers.get("task_id"),
@@ -178,8 +219,21 @@ def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, Bo
         destination=integers["destination"],
         size=floats["size_bytes"],
         arrival_time=floats["arrival_s"],
-        deadline_span=floats.get("deadline_s"),
+        deadline_span=span,
     )
+
+
+def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray) -> bool:
+    """Tells whether time spans look like absolute times, (num_flows,) each.
+
+    Absolute times lie after their arrivals, and what they are due after scatters less than they do. Spans know nothing
+    of their arrivals: to subtract these adds to the scatter.
+    """
+    spans, arrivals = spans[present], arrivals[present]
+    if len(spans) < LEAST_TELLING_ROWS or not (spans > arrivals).all() or np.ptp(arrivals) == 0:
+        return False
+    scale = spans.max()  # squares of times near the largest number would be infinite
+    return bool(np.std((spans - arrivals) / scale) <= TELLING_SHARE * np.std(spans / scale))
 
 
 def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
@@ -187,11 +241,15 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
 
     Args:
         columns: ``flow_id``, ``source``, ``destination``, ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and
-            ``deadline_s`` (time allowed after arrival), in which None, NaN, ``""`` and masked entries mean none.
+            ``deadline_s`` (time allowed after arrival) or ``due_s`` (absolute time) in its place, in which None, NaN,
+            ``""`` and masked entries mean none.
 
     Raises:
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
             row (from 0), column, value and what is allowed.
+
+    Warns:
+        DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
     return workload_from_columns_at(columns, "mapping")
 
@@ -217,7 +275,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> W
     if fault is not None:
         row, name = fault
         raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, place)
-    return make_workload_of(values, present)
+    return make_workload_of(values, present, place)
 
 
 def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[NumberArray, BoolArray]:

@@ -19,6 +19,7 @@ from flowsched_gym.workload.columns import (
     COLUMN_NAMES,
     COLUMNS,
     EXACT_FLOAT_END,
+    HEADER,
     Column,
     check_names,
     first_fault,
@@ -104,15 +105,14 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
             row, previous_id = rows.stop, chunk.last_id
             if progress is not None:
                 progress(file.tell(), total)
-    return make_workload_of(values, present)
+    return make_workload_of(values, present, str(path))
 
 
 def _read_header(file: BinaryIO, place: str) -> list[str]:
     """Reads the header and checks its names."""
     line = file.readline(MAX_HEADER_BYTES)
-    expected = ",".join(COLUMN_NAMES)
     if not line:
-        raise FlowFileError(f"{place}: the file is empty: its first line must be the header {expected}")
+        raise FlowFileError(f"{place}: the file is empty: its first line must be the header {HEADER}")
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,7 +120,7 @@ def _read_header(file: BinaryIO, place: str) -> list[str]:
     names = [_unquote(cell) for cell in text.rstrip("\r\n").split(",")]
     if not any(name in COLUMN_NAMES for name in names):
         shown = text.rstrip("\r\n")[:SHOWN_CHARACTERS]
-        raise FlowFileError(f"{place}, line 1: {shown!r}: it must be the header, with the columns {expected}")
+        raise FlowFileError(f"{place}, line 1: {shown!r}: it must be the header, with the columns {HEADER}")
     try:
         check_names(names, f"{place}, line 1")
     except WorkloadError as error:
@@ -210,6 +210,10 @@ def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, plac
             column = COLUMNS[COLUMN_NAMES.index("destination")]
             value = numbers["destination"][-1]
             raise FlowFileError(f"{where}, column destination: {value}: it must be {column.allowed}")
+        if filled.get("due_s", [False])[-1] and not numbers["due_s"][-1] > numbers["arrival_s"][-1]:
+            column = COLUMNS[COLUMN_NAMES.index("due_s")]
+            value = numbers["due_s"][-1]
+            raise FlowFileError(f"{where}, column due_s: {value}: it must be {column.allowed}")
     return _Chunk(
         values={column.name: column.array(numbers[column.name]) for column in columns},
         present={name: np.array(cells, dtype=np.bool_) for name, cells in filled.items()},

@@ -2,7 +2,7 @@
 
 CSV with the header ``flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s`` in any order of columns, or
 Parquet with these columns where the extension is ``.parquet`` or ``.pq``. ``task_id`` and ``deadline_s`` (time allowed
-after arrival) may be empty, or missing altogether.
+after arrival) may be empty, or missing altogether; ``due_s`` (absolute time) may take the place of ``deadline_s``.
 """
 
 from os import PathLike
@@ -34,6 +34,9 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line (of a
             Parquet file: row, from 0), column, value and what is allowed.
         MissingDependencyError: The file is Parquet and pyarrow is not installed.
+
+    Warns:
+        DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
     path = Path(path)
     if path.is_dir():

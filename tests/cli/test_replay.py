@@ -232,3 +232,23 @@ def test_a_replay_gives_the_same_file_again(flowsched, tmp_path: Path) -> None:
 
     assert texts[0] == texts[1]
     assert np.isfinite(read_flows(path).size).all()
+
+
+def test_deadlines_that_look_like_absolute_times_are_one_line_of_warning(flowsched, tmp_path: Path) -> None:
+    (tmp_path / "flows.csv").write_text(
+        "flow_id,source,destination,size_bytes,arrival_s,deadline_s\n0,1,0,10,1,1.5\n1,1,0,10,2,2.5\n2,1,0,10,3,3.5\n"
+    )
+
+    outcome = flowsched("replay", tmp_path / "flows.csv", "--discipline", "edf", "--json")
+
+    assert outcome.status == 0
+    assert outcome.err.startswith("flowsched: warning: ")
+    assert "deadline_s grows with arrival_s as an absolute time would" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert json.loads(outcome.out)["num_flows"] == 3
+
+
+def test_the_help_tells_spans_from_times(flowsched) -> None:
+    text = " ".join(flowsched("replay", "--help").out.split())
+
+    assert "deadline_s the time allowed after it, and due_s, in place of deadline_s, an absolute time" in text

@@ -19,6 +19,9 @@ ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time",
 
 MAX_INT = 2**63 - 1
 
+MAY_LOOK_ABSOLUTE = pytest.mark.filterwarnings("ignore::flowsched_gym.workload.DeadlineWarning")
+"""For workloads drawn at will, whose deadlines may look like absolute times."""
+
 
 def write(path: Path, *rows: str, header: str = HEADER) -> Path:
     path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
@@ -107,6 +110,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     )
 
 
+@MAY_LOOK_ABSOLUTE
 @settings(max_examples=150, deadline=None)
 @given(workload=workloads())
 def test_any_workload_comes_back_bit_by_bit_from_csv(
@@ -119,6 +123,7 @@ def test_any_workload_comes_back_bit_by_bit_from_csv(
     assert bits_of(read_flows(path)) == bits_of(workload)
 
 
+@MAY_LOOK_ABSOLUTE
 @settings(max_examples=30, deadline=None)
 @given(workload=workloads())
 def test_both_parsers_give_the_same_bits(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
@@ -132,6 +137,7 @@ def test_both_parsers_give_the_same_bits(tmp_path_factory: pytest.TempPathFactor
     assert slowly == bits_of(workload)
 
 
+@MAY_LOOK_ABSOLUTE
 @settings(max_examples=30, deadline=None)
 @given(workload=workloads())
 def test_any_workload_comes_back_bit_by_bit_from_parquet(
