@@ -39,6 +39,7 @@ from flowsched_gym.baselines.reinforce import Reinforce
 from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed
 
 __all__ = ["SharedLayers", "algorithm_class", "build_model"]
 
@@ -173,8 +174,8 @@ def _column(name: str | None, envs: VecEnv) -> int | None:
         return None
     columns = [column.removesuffix("[0]") for column in envs.get_attr("layout", 0)[0].column_names]
     if name not in columns:
-        allowed = ", ".join(column for column in columns if "[" not in column)
-        raise ConfigError(f"algorithm.baseline_column is {name!r}: it must be one of {allowed}")
+        allowed = [column for column in columns if "[" not in column]
+        raise ConfigError(f"algorithm.baseline_column is {name!r}: it must be one of {listed(name, allowed)}")
     return columns.index(name)
 
 

@@ -26,6 +26,7 @@ from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments, policy_specs, system_of
+from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.table_file import replace_when_written
 
@@ -117,7 +118,7 @@ def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
     known = policy_specs(env_id)
     for name in names:
         if name not in known:
-            raise ConfigError(f"policies has {name!r}: {system_of(env_id)[1].id} has {', '.join(known)}")
+            raise ConfigError(f"policies has {name!r}: {system_of(env_id)[1].id} has {listed(name, known)}")
     return [Contestant(name=name, source=name) for name in (names or known)]
 
 

@@ -11,6 +11,7 @@ from flowsched_gym.evaluation import Interval, Player, paired_ratio, resolve_pol
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments
+from flowsched_gym.suggestions import listed
 
 __all__ = ["InterimComparison"]
 
@@ -69,5 +70,7 @@ class InterimComparison:
         played = self._player.play(policy, episodes=self._episodes, seed=self._seed)
         metrics = played[0].metrics
         if self._metric not in metrics:
-            raise ConfigError(f"evaluation.metric is {self._metric!r}: it must be one of {', '.join(metrics)}")
+            raise ConfigError(
+                f"evaluation.metric is {self._metric!r}: it must be one of {listed(self._metric, metrics)}"
+            )
         return np.array([episode.metrics[self._metric] for episode in played])

@@ -1,6 +1,7 @@
 """Refuses values of a configuration that are out of their range, in one line that names them."""
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed
 
 __all__ = ["check_member", "check_range"]
 
@@ -17,4 +18,4 @@ def check_range(group: str, config: object, **ranges: tuple[float | None, float 
 def check_member(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuses a word that is none of those allowed."""
     if value not in allowed:
-        raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+        raise ConfigError(f"{name} is {value!r}: it must be one of {listed(value, allowed)}")

@@ -4,7 +4,8 @@ The tree::
 
     FlowSchedError
     ├── ConfigError (ValueError)             an argument, option or name that is not allowed
-    │   └── SpaceMismatchError               a model or policy made for other spaces
+    │   ├── SpaceMismatchError               a model or policy made for other spaces
+    │   └── UnknownArgumentError (TypeError) an argument that an environment does not have
     ├── WorkloadError (ValueError)           flows that cannot be simulated
     │   └── FlowFileError                    the same, found in a flow file
     ├── InvalidAction (ValueError)           an action outside the action space
@@ -23,6 +24,7 @@ __all__ = [
     "MissingDependencyError",
     "SimulationError",
     "SpaceMismatchError",
+    "UnknownArgumentError",
     "WorkloadError",
 ]
 
@@ -37,6 +39,10 @@ class ConfigError(FlowSchedError, ValueError):
 
 class SpaceMismatchError(ConfigError):
     """Reports a model or policy that was made for other spaces than the environment's."""
+
+
+class UnknownArgumentError(ConfigError, TypeError):
+    """Reports an argument that an environment does not have, as a wrong keyword is in Python."""
 
 
 class WorkloadError(FlowSchedError, ValueError):

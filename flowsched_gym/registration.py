@@ -7,6 +7,7 @@ from typing import Any, Final
 import gymnasium
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
@@ -48,7 +49,7 @@ def system_of(env_id: str) -> tuple[SystemSpec, EnvironmentSpec]:
     wanted = env_id.removeprefix("flowsched_gym:")
     found = {environment.id: (system, environment) for system in SYSTEMS for environment in system.environments}
     if wanted not in found:
-        raise ConfigError(f"environment is {env_id!r}: it must be one of {', '.join(found)}")
+        raise ConfigError(f"environment is {env_id!r}: it must be one of {listed(wanted, found)}")
     return found[wanted]
 
 
@@ -78,7 +79,7 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
     """
     policies = policy_specs(env.spec.id)
     if name not in policies:
-        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {', '.join(policies)}")
+        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {listed(name, policies)}")
     return load_target(policies[name].target).for_env(env, seed=seed)
 
 
@@ -96,5 +97,5 @@ def load_target(target: str) -> Any:
     except ModuleNotFoundError as error:
         raise ConfigError(f"target is {target!r}: {error}") from error
     if not hasattr(module, name):
-        raise ConfigError(f"target is {target!r}: module {module_name} has no {name!r}")
+        raise ConfigError(f"target is {target!r}: module {module_name} has no {name!r}{similar(name, vars(module))}")
     return getattr(module, name)

@@ -6,6 +6,7 @@ an error that nobody foresaw, such as one in a user's own policy class.
 
 import argparse
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -22,6 +23,7 @@ from flowsched_gym.cli import (
     workload_command,
 )
 from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
+from flowsched_gym.suggestions import similar
 
 __all__ = ["main"]
 
@@ -42,11 +44,17 @@ TRACEBACK_VARIABLE: Final = "FLOWSCHED_TRACEBACK"
 """Environment variable that, when set, shows where an error comes from."""
 
 
+INVALID_CHOICE: Final = re.compile("invalid choice: '(.*?)'")
+"""What argparse says of a word that is no command."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with the arguments."""
 
     def error(self, message: str) -> NoReturn:
-        """Prints the message and where help is found, and leaves."""
+        """Prints the message, a command that was probably meant, and where help is found, and leaves."""
+        wrong = INVALID_CHOICE.search(message)
+        message += similar(wrong[1], COMMANDS) if wrong and " COMMAND:" in message else ""
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 

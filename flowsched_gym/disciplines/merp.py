@@ -21,6 +21,7 @@ from flowsched_gym.model.rules.expansion import (
 )
 from flowsched_gym.model.rules.virtual_deadlines import MATCH
 from flowsched_gym.model.state import FlowState, Network, longest_path
+from flowsched_gym.suggestions import listed
 
 __all__ = ["Merp", "MerpMode"]
 
@@ -64,7 +65,7 @@ class Merp(BaseDiscipline):
             if not _is_number(value) or not (math.isfinite(value) and value >= 0):
                 raise ConfigError(f"{name} is {value!r}: it must be a finite number >= 0 s")
         if mode not in tuple(MerpMode):
-            raise ConfigError(f"mode is {mode!r}: it must be one of {', '.join(MerpMode)}")
+            raise ConfigError(f"mode is {mode!r}: it must be one of {listed(mode, MerpMode)}")
         self.data_share = float(alpha)
         self._gaps = float(gap), float(gap_preempt)
         self._strict = mode == MerpMode.STRICT

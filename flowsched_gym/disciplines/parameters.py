@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules.limits import are_limits
+from flowsched_gym.suggestions import listed
 
 __all__ = ["Within", "check_limits", "check_numbers", "check_whole_numbers", "check_within"]
 
@@ -59,4 +60,4 @@ def check_within(name: str) -> Within:
     try:
         return Within(name)
     except ValueError:
-        raise ConfigError(f"within is {name!r}: it must be one of {', '.join(Within)}") from None
+        raise ConfigError(f"within is {name!r}: it must be one of {listed(name, Within)}") from None

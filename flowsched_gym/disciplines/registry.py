@@ -10,6 +10,7 @@ from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, 
 from flowsched_gym.disciplines.shared import Las, Ps, Qsjf, Wfq
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.discipline import Discipline
+from flowsched_gym.suggestions import listed, similar
 
 __all__ = ["DISCIPLINES", "make_discipline"]
 
@@ -31,24 +32,31 @@ DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
 """Classes of the disciplines by name."""
 
 
-def make_discipline(name: str, parameters: Mapping[str, object] | None = None) -> Discipline:
+def make_discipline(
+    name: str, parameters: Mapping[str, object] | None = None, *, beside: tuple[str, ...] = ()
+) -> Discipline:
     """Makes a discipline.
 
     Args:
         name: One of ``DISCIPLINES``.
         parameters: Keyword arguments of its class.
+        beside: Parameters that the caller takes itself, which may have been meant.
 
     Raises:
         ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
     """
     if not isinstance(name, str) or name not in DISCIPLINES:
-        raise ConfigError(f"discipline is {name!r}: it must be one of {', '.join(DISCIPLINES)}")
+        raise ConfigError(f"discipline is {name!r}: it must be one of {listed(name, DISCIPLINES)}")
     parameters = dict(parameters or {})
     takes_none = DISCIPLINES[name].__init__ is object.__init__
     allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
     unknown = [parameter for parameter in parameters if parameter not in allowed]
     if unknown:
-        raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {', '.join(allowed) or 'none'}")
+        takes = ", ".join(allowed) or "none"
+        if beside:
+            takes += f"; there are also {', '.join(beside)}"
+        hint = similar(unknown[0], [*allowed, *beside])
+        raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {takes}{hint}")
     try:
         return DISCIPLINES[name](**parameters)
     except TypeError as error:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed
 
 __all__ = ["Column", "Encoding", "Layout", "Rows"]
 
@@ -219,5 +220,5 @@ def _index(columns: Sequence[Column], name: str) -> int:
     """Finds a column by name."""
     names = [column.name for column in columns]
     if name not in names:
-        raise ConfigError(f"the observation has no column {name!r}: it has {', '.join(names) or 'none here'}")
+        raise ConfigError(f"the observation has no column {name!r}: it has {listed(name, names)}")
     return names.index(name)

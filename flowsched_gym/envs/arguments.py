@@ -1,19 +1,44 @@
 """Checks the arguments of environments, and turns names into members and numbers into Python's own.
 
-Each function takes a frozen dataclass whose fields are being set (``__post_init__``). ``None`` is allowed where
-the type of a field allows it.
+The functions ``settle_*`` take a frozen dataclass whose fields are being set (``__post_init__``). ``None`` is allowed
+where the type of a field allows it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, ParamSpec, get_args
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, UnknownArgumentError
+from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.checks import check_integer, check_number
 
-__all__ = ["settle_integers", "settle_members", "settle_numbers"]
+__all__ = ["refusing_unknown", "settle_integers", "settle_members", "settle_numbers"]
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def refusing_unknown(initialise: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Has an ``__init__`` refuse keywords that it does not know by a message that lists those it has.
+
+    Args:
+        initialise: The ``__init__`` of an environment; every keyword that it takes is in its signature.
+    """
+    allowed = [name for name in inspect.signature(initialise).parameters if name != "self"]
+
+    @functools.wraps(initialise)
+    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        for name in kwargs:
+            if name not in allowed:
+                owner = type(args[0]).__name__
+                raise UnknownArgumentError(f"{owner} has no argument {name!r}: it has {listed(name, allowed)}")
+        initialise(*args, **kwargs)
+
+    return checked
 
 
 def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
@@ -31,7 +56,7 @@ def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
         try:
             object.__setattr__(config, name, allowed(value))
         except ValueError:
-            raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}") from None
+            raise ConfigError(f"{name} is {value!r}: it must be one of {listed(value, allowed)}") from None
 
 
 def settle_integers(config: Any, at_least: Mapping[str, int]) -> None:

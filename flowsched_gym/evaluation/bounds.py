@@ -16,6 +16,7 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.feasibility import Jobs, serve_earliest_due_first
 from flowsched_gym.evaluation.selection import NODE_LIMIT, select_most_jobs
+from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["BoundMethod", "DeadlineBound", "deadline_bound"]
@@ -91,7 +92,7 @@ def deadline_bound(
         if not (np.isfinite(latency) & (np.asarray(latency) >= 0)).all():
             raise ConfigError(f"{name} is {latency!r}: it must be finite and >= 0 s")
     if method not in METHODS:
-        raise ConfigError(f"method is {method!r}: it must be one of {', '.join(METHODS)}")
+        raise ConfigError(f"method is {method!r}: it must be one of {listed(method, METHODS)}")
     assert workload.deadline_span is not None
     rows = np.flatnonzero(np.isfinite(workload.deadline_span))
     jobs = Jobs(

@@ -14,12 +14,15 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import Records
 from flowsched_gym.routing import Routing, make_routing
 from flowsched_gym.simulation import Simulation
+from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
 from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
 
 __all__ = ["replay"]
 
 ENGINES: Final = ("simpy", "compiled")
+OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes")
+"""Parameters of a replay that no discipline takes."""
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
 PROGRESS_STEPS: Final = 200
@@ -65,7 +68,7 @@ def replay(
         WorkloadError: The flows cannot be simulated.
     """
     if engine not in ENGINES:
-        raise ConfigError(f"engine is {engine!r}: it must be one of {', '.join(ENGINES)}")
+        raise ConfigError(f"engine is {engine!r}: it must be one of {listed(engine, ENGINES)}")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
         raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0 and below 2**64")
     if parameters is not None and not isinstance(parameters, Mapping):
@@ -74,7 +77,7 @@ def replay(
     delay = options.pop("delay", 0.0)
     workload = _with_link_changes(_workload(flows), options.pop("link_changes", None))
     routing = _routing(options, needed=workload.link_changes is not None)
-    rule = make_discipline(discipline, options)
+    rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
         topology = make_topology(

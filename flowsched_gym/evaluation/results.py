@@ -31,6 +31,7 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
+from flowsched_gym.suggestions import listed
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result", "write_text"]
 
@@ -107,7 +108,7 @@ class EvaluationResult:
         if metric == "reward":
             return np.array([episode.reward for episode in self.episodes])
         if metric not in self.metric_names:
-            raise ConfigError(f"metric is {metric!r}: it must be reward or one of {', '.join(self.metric_names)}")
+            raise ConfigError(f"metric is {metric!r}: it must be reward or one of {listed(metric, self.metric_names)}")
         return np.array([episode.metrics[metric] for episode in self.episodes])
 
     def interval(self, metric: str) -> Interval:
@@ -258,7 +259,7 @@ def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]
         raise ConfigError(f"{path}: {where} is {type(content).__name__}: it must be an object")
     for key in content:
         if key not in allowed:
-            raise ConfigError(f"{path}: {where} has the key {key!r}: allowed are {', '.join(allowed)}")
+            raise ConfigError(f"{path}: {where} has the key {key!r}: allowed are {listed(key, allowed)}")
     for key, kind in allowed.items():
         if key not in content:
             raise ConfigError(f"{path}: {where} has no {key!r}: it needs {', '.join(allowed)}")

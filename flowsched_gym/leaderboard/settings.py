@@ -14,6 +14,7 @@ from typing import Final
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, read_result
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
+from flowsched_gym.suggestions import listed
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
 
@@ -97,7 +98,7 @@ def _complete(env_id: str, kwargs: Mapping[str, object]) -> dict[str, object]:
     parameters = inspect.signature(load_target(system_of(env_id)[1].entry_point)).parameters
     for name in kwargs:
         if name not in parameters:
-            raise ConfigError(f"{env_id} has no argument {name!r}: it has {', '.join(parameters)}")
+            raise ConfigError(f"{env_id} has no argument {name!r}: it has {listed(name, parameters)}")
     return {
         name: kwargs.get(name, parameter.default)
         for name, parameter in parameters.items()

@@ -9,6 +9,7 @@ import numpy as np
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.routes import RoutingKind
+from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
 __all__ = ["DEFAULT_FLOWLET_GAP", "DESCRIPTIONS", "ROUTINGS", "Routing", "make_routing"]
@@ -73,10 +74,10 @@ def make_routing(name: str, **parameters: object) -> Routing:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.
     """
     if not isinstance(name, str) or name not in ROUTINGS:
-        raise ConfigError(f"routing is {name!r}: it must be one of {', '.join(ROUTINGS)}")
+        raise ConfigError(f"routing is {name!r}: it must be one of {listed(name, ROUTINGS)}")
     kind = ROUTINGS[name]
     allowed = ["flowlet_gap"] if kind is RoutingKind.CONGA else []
     for parameter in parameters:
         if parameter not in allowed:
-            raise ConfigError(f"routing {name} has no parameter {parameter!r}: it takes {', '.join(allowed) or 'none'}")
+            raise ConfigError(f"routing {name} has no parameter {parameter!r}: it takes {listed(parameter, allowed)}")
     return Routing(kind, **parameters)  # type: ignore[arg-type]  # checked by Routing

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Final, TypeVar
 
 from flowsched_gym.errors import ConfigError, FlowSchedWarning
+from flowsched_gym.suggestions import listed
 
 __all__ = [
     "UnstableLoadWarning",
@@ -91,7 +92,7 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         ConfigError: The value is not among the allowed ones.
     """
     if value not in allowed:
-        raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+        raise ConfigError(f"{name} is {value!r}: it must be one of {listed(value, allowed)}")
 
 
 def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:

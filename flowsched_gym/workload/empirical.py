@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.checks import as_tuple, check_number
 from flowsched_gym.workload.distributions import as_probabilities
 
@@ -133,8 +134,8 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     """
     if name not in CDF_MINIMUM_SIZES:
         raise ConfigError(
-            f"size distribution {name!r} does not exist: there are {', '.join(CDF_NAMES)}; a file's name ends in .csv, "
-            "and read_cdf reads it"
+            f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
+            ".csv, and read_cdf reads it"
         )
     if minimum is None:
         minimum = CDF_MINIMUM_SIZES[name]

@@ -1,12 +1,12 @@
 """Names the workloads that environments, YAML and the command line offer."""
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import similar
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, Pareto, Uniform
@@ -253,7 +253,9 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
         ConfigError: The name or a field does not exist, or a value is not allowed.
     """
     if not isinstance(name, str) or name not in WORKLOADS:
-        raise ConfigError(f"workload {name!r} does not exist{_nearest(name, WORKLOADS)}: there are {_list(WORKLOADS)}")
+        raise ConfigError(
+            f"workload {name!r} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
+        )
     config = WORKLOADS[name].config
     known = {field.name: field for field in fields(config)}
     changes = {key: value for key, value in overrides.items() if value is not None}
@@ -265,7 +267,7 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     for key in overrides:
         if key not in known and key not in known_of_size:
             names = [*known, *known_of_size]
-            raise ConfigError(f"workload {name!r} has no field {key!r}{_nearest(key, names)}: it has {_list(names)}")
+            raise ConfigError(f"workload {name!r} has no field {key!r}{similar(key, names)}: it has {', '.join(names)}")
     size_changes = {key: changes.pop(key) for key in known_of_size if key in changes}
     # The types of the values are not known here: the classes check each field.
     if size_changes:
@@ -303,14 +305,3 @@ def _replaced_fields(changes: Mapping[str, object], known: Mapping[str, object])
 def _fields_of(size: object) -> tuple[str, ...]:
     """Names the fields of a distribution that can be given, in their order; none if there is no distribution."""
     return tuple(field.name for field in fields(size) if field.init) if is_dataclass(size) else ()
-
-
-def _list(names: Iterable[str]) -> str:
-    """Lists names for a message."""
-    return ", ".join(names)
-
-
-def _nearest(name: object, names: Iterable[str]) -> str:
-    """Suggests the most similar name, where there is one."""
-    similar = difflib.get_close_matches(str(name), list(names), n=1)
-    return f" (did you mean {similar[0]!r}?)" if similar else ""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.clusters import Incast, Traffic
 from flowsched_gym.workload.distributions import (
     Constant,
@@ -152,7 +153,7 @@ def _from_mapping(value: Mapping[object, object]) -> Distribution:
     """Makes a distribution of a mapping with a kind."""
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in DISTRIBUTION_KINDS:
-        raise ConfigError(f"kind is {kind!r}: it must be one of {', '.join(DISTRIBUTION_KINDS)}")
+        raise ConfigError(f"kind is {kind!r}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
     arguments = {str(key): entry for key, entry in value.items() if key != "kind"}
     try:
         return DISTRIBUTION_KINDS[kind](**arguments)

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
@@ -112,6 +113,7 @@ class ArtemisEnv(MaskedEnv[int]):
     config: ArtemisConfig
     _MOVING = (*MaskedEnv._MOVING, "_postponed", "_rewards", "_empty_slot_choices", "_last_asking", "_see")
 
+    @refusing_unknown
     def __init__(
         self,
         workload: str | PathLike[str] | Workload | WorkloadSource = "gather-a1",

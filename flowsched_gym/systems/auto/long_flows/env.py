@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import MaskedEnv, PeriodEnv
+from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.model.questions import Period
 from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.systems.auto.flows import flow_source
@@ -162,6 +163,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     config: AuTOLongFlowsConfig
     _control: LongFlowsControl
 
+    @refusing_unknown
     def __init__(
         self,
         workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import PeriodEnv
+from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
 from flowsched_gym.systems.auto.thresholds.rendering import draw_frame, write_frame
@@ -138,6 +139,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     config: AuTOThresholdsConfig
 
+    @refusing_unknown
     def __init__(
         self,
         workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, OrderQuestion
@@ -115,6 +116,7 @@ class MERPOrderEnv(MaskedEnv[int]):
     config: MERPOrderConfig
     _MOVING = (*MaskedEnv._MOVING, "_payments", "_empty_slot_choices", "_see")
 
+    @refusing_unknown
     def __init__(
         self,
         workload: str | PathLike[str] | Workload | WorkloadSource | None = None,

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.model.questions import Asks, PathQuestion
 from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
 from flowsched_gym.routing import make_routing
@@ -130,6 +131,7 @@ class MERPRouteEnv(MaskedEnv[int]):
     config: MERPRouteConfig
     _MOVING = (*MaskedEnv._MOVING, "_empty_slot_choices")
 
+    @refusing_unknown
     def __init__(
         self,
         workload: str | PathLike[str] | Workload | WorkloadSource = "poisson-fat-tree",
