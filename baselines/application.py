@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +13,12 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from tqdm import tqdm
 
 from flowsched_gym.baselines.hydra_store import read_config, register_schemas
 from flowsched_gym.baselines.multirun import write_failure
 from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.model.compiling import announced_by
 
 __all__ = ["Job", "run_application"]
 
@@ -51,7 +54,9 @@ def run_application(command: str, config_name: str, job: Job) -> None:
 
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
     try:
-        application()
+        # A progress bar that is there stays below what is told of the compiler.
+        with announced_by(partial(tqdm.write, file=sys.stderr)):
+            application()
     except KeyboardInterrupt:
         print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None

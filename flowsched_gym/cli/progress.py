@@ -1,14 +1,15 @@
 """Shows how far a long task is, on standard error, once it has taken two seconds.
 
-On a terminal it is a bar that is redrawn in place; elsewhere (a log file) a plain line every ten per cent. While rules
-are being compiled, which happens at their first use and is then kept on disk, nothing gets done; it says so.
+On a terminal it is a bar that is redrawn in place; elsewhere (a log file) a plain line every ten per cent. What is told
+of the compiler meanwhile (see `flowsched_gym.model.compiling`) stands above the bar.
 """
 
 import sys
 import time
+from contextlib import ExitStack
 from typing import Final, TextIO
 
-from numba.core import event
+from flowsched_gym.model.compiling import announced_by
 
 __all__ = ["ProgressBar"]
 
@@ -17,9 +18,6 @@ SECONDS_BETWEEN_FRAMES: Final = 0.1
 BAR_WIDTH: Final = 30
 PERCENT_BETWEEN_LINES: Final = 10
 SECONDS_PER_MINUTE: Final = 60
-COMPILER_PASS: Final = "numba:run_pass"
-"""Numba's event for each of the many steps of a compilation; there is none when compiled code is read from disk."""
-COMPILING: Final = "compiling, for the first run only"
 
 
 class ProgressBar:
@@ -39,20 +37,17 @@ class ProgressBar:
         self._last_frame = self._start
         self._next_percent = 0
         self._shown = 0
-        self._said_compiling = False
-        self._listener = _Listener(self)
+        self._announcing = ExitStack()
 
     def __enter__(self) -> "ProgressBar":
-        """Listens to the compiler, and returns itself."""
-        event.register(COMPILER_PASS, self._listener)  # type: ignore[no-untyped-call]  # Numba's, as below
+        """Has lines about the compiler printed above the bar, and returns itself."""
+        self._announcing.enter_context(announced_by(self._print_above))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Wipes the bar."""
-        event.unregister(COMPILER_PASS, self._listener)  # type: ignore[no-untyped-call]
-        if self._terminal and self._shown:
-            self._stream.write("\r" + " " * self._shown + "\r")
-            self._stream.flush()
+        self._announcing.close()
+        self._wipe()
 
     def __call__(self, done: int, total: int) -> None:
         """Takes note of the progress, and shows it when it is time."""
@@ -70,18 +65,6 @@ class ProgressBar:
             self._stream.write(f"{self._task}: {percent}%\n")
             self._stream.flush()
 
-    def compiling(self) -> None:
-        """Takes note that rules are being compiled, and shows it when it is time."""
-        now = time.monotonic()
-        if now - self._start < SECONDS_BEFORE_SHOWING or self._said_compiling:
-            return
-        self._said_compiling = True
-        if self._terminal:
-            self._write(f"{self._task} ({COMPILING})")
-        else:
-            self._stream.write(f"{self._task}: {COMPILING}\n")
-            self._stream.flush()
-
     def _draw(self, share: float, elapsed: float) -> None:
         """Draws the bar in place, with the time that it may still take."""
         filled = int(share * BAR_WIDTH)
@@ -95,20 +78,18 @@ class ProgressBar:
         self._stream.flush()
         self._shown = max(self._shown, len(line))
 
+    def _wipe(self) -> None:
+        """Leaves the line of the bar empty."""
+        if self._terminal and self._shown:
+            self._stream.write("\r" + " " * self._shown + "\r")
+            self._stream.flush()
+            self._shown = 0
 
-class _Listener(event.Listener):
-    """Hands the steps of the compiler on to a progress bar."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        """Keeps the bar."""
-        self._bar = bar
-
-    def on_start(self, step: object) -> None:
-        """Tells the bar at the beginning of a step."""
-        self._bar.compiling()
-
-    def on_end(self, step: object) -> None:
-        """Does nothing at its end."""
+    def _print_above(self, line: str) -> None:
+        """Prints a line; the bar is drawn anew below it."""
+        self._wipe()
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
 
 
 def _format_time(seconds: float) -> str:

@@ -2,11 +2,11 @@
 
 import io
 
-import numba
 import pytest
 
 from flowsched_gym.cli import progress as progress_module
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.model import compiling
 
 
 class Terminal(io.StringIO):
@@ -67,33 +67,20 @@ def test_nothing_to_do_shows_nothing(clock: list[float]) -> None:
     assert stream.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("stream", "expected"),
-    [
-        (Terminal(), "\rreading (compiling, for the first run only)"),
-        (io.StringIO(), "reading: compiling, for the first run only\n"),
-    ],
-    ids=["terminal", "log file"],
-)
-def test_a_long_compilation_is_named_once(stream: io.StringIO, expected: str, clock: list[float]) -> None:
-    with ProgressBar("reading", stream):
-        numba.njit(lambda x: x + 1)(1)
-        assert stream.getvalue() == "", "it has not taken two seconds yet"
+def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiling.QUIET_VARIABLE)
+    monkeypatch.setattr(compiling, "_writers", [lambda line: pytest.fail("it is printed elsewhere")])
+    stream = Terminal()
+    with ProgressBar("reading", stream) as progress:
         clock[0] += 3
-        numba.njit(lambda x: x + 2)(1)
-        assert stream.getvalue() == expected
-    stream.truncate(0)
-    numba.njit(lambda x: x + 3)(1)
+        progress(1, 2)
+        compiling._tell("compiling")
+        clock[0] += 1
+        progress(2, 2)
 
-    assert stream.getvalue() == "", "nobody listens after the end"
-
-
-def test_compiled_code_that_is_there_is_not_called_compiling(clock: list[float]) -> None:
-    function = numba.njit(lambda x: x + 1)
-    function(1)
-    stream = io.StringIO()
-    with ProgressBar("reading", stream):
-        clock[0] += 3
-        function(1)
-
-    assert stream.getvalue() == ""
+    frames = stream.getvalue().split("\r")
+    assert frames[1].startswith("reading [####")
+    assert frames[2].strip() == ""
+    assert frames[3] == "compiling\n"
+    assert frames[4].startswith("reading [####")
+    assert len(compiling._writers) == 1, "it is the bar's no more"

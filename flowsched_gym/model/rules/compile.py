@@ -26,6 +26,8 @@ from numba import config, njit, typeof
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.extending import register_jitable
 
+from flowsched_gym.model.compiling import watch_compilations
+
 __all__ = ["allocating_rule", "compiled_for", "compiles", "inlined_rule", "rule", "source_files"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -312,3 +314,6 @@ def _as_python(result: object) -> object:
     if isinstance(result, tuple):
         return tuple(_as_python(each) for each in result)
     return result.item() if isinstance(result, np.generic) else result
+
+
+watch_compilations(PATIENT)

@@ -1,0 +1,112 @@
+"""Tells who waits for the compiler what is compiled, that it happens once, and for about how long.
+
+Numba signals every compilation, and none where machine code is read from disk. The first one of a kind prints a line on
+standard error; those that follow for the same purpose print none. A compilation of the same function again, for other
+types, begins another purpose: a second discipline, another environment.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from numba.core import event
+
+__all__ = ["QUIET_VARIABLE", "announced_by", "watch_compilations"]
+
+Write = Callable[[str], None]
+"""Prints a line, which comes without its line break."""
+
+COMPILATION: Final = "numba:compile"
+"""Numba's signal, as its documentation lists it."""
+PACKAGE: Final = __name__.partition(".")[0]
+QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
+"""Environment variable that, when set, hides the lines."""
+
+HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
+ENGINE: Final = (
+    "flowsched: compiling the engine of vector environments and of engine='compiled': half a minute to two minutes, "
+    f"once per machine for each kind of environment or discipline ({HINT})"
+)
+RULES: Final = (
+    f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, once per machine ({HINT})"
+)
+
+
+def watch_compilations(patient: frozenset[str]) -> None:
+    """Announces compilations from now on.
+
+    Args:
+        patient: Modules of rules that are compiled one by one; all else belongs to the engine.
+    """
+    event.register(COMPILATION, _Announcer(patient))  # type: ignore[no-untyped-call]  # Numba has no types
+
+
+@contextmanager
+def announced_by(write: Write) -> Iterator[None]:
+    """Has lines printed by another function, such as that of a progress bar which they must not run into."""
+    _writers.append(write)
+    try:
+        yield
+    finally:
+        _writers.remove(write)
+
+
+class _Announcer(event.Listener):
+    """A listener to Numba's signals; what is compiled for the sake of something else is not counted.
+
+    Args:
+        patient: Modules of rules that are compiled one by one.
+    """
+
+    def __init__(self, patient: frozenset[str]) -> None:
+        """Begins with nothing announced."""
+        self._patient = patient
+        self._depth = 0
+        self._covered: set[object] = set()
+        self._told_of_rules = False
+
+    def on_start(self, signal: Any) -> None:
+        """Announces what is compiled, unless a line before has covered it."""
+        function = signal.data["dispatcher"].py_func
+        if not _is_ours(function):
+            return
+        self._depth += 1
+        if self._depth > 1:
+            return
+        if function.__module__ in self._patient:
+            if not self._told_of_rules and not self._covered:
+                _tell(RULES)
+            self._told_of_rules = True
+        else:
+            if not self._covered or function in self._covered:
+                self._covered.clear()
+                _tell(ENGINE)
+            self._covered.add(function)
+
+    def on_end(self, signal: Any) -> None:
+        """Takes note of the end."""
+        if _is_ours(signal.data["dispatcher"].py_func):
+            self._depth -= 1
+
+
+def _is_ours(function: Callable[..., object]) -> bool:
+    """Tells whether a function belongs to this package."""
+    return function.__module__.partition(".")[0] == PACKAGE
+
+
+def _print(line: str) -> None:
+    """Prints a line on standard error; a process may have none."""
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - who waits for minutes reads it here
+
+
+def _tell(line: str) -> None:
+    """Prints a line where it belongs, if that is wanted."""
+    if not os.environ.get(QUIET_VARIABLE):
+        _writers[-1](line)
+
+
+_writers: Final[list[Write]] = [_print]
+"""The last one prints."""

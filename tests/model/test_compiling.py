@@ -1,0 +1,128 @@
+"""Listens to what is told of the compiler: one line when something is compiled, none when it is on disk."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from flowsched_gym.model import compiling
+from flowsched_gym.model.rules.compile import PATIENT
+
+PROGRAM = """
+import numpy as np
+from flowsched_gym.model.rules.transport import wire_volume
+long = np.ones(10_001)
+wire_volume(long, 0.0, 0.0, np.empty(10_001))
+"""
+"""Calls a rule that is compiled at once because its array is long."""
+
+
+def errors_of(folder: Path, **variables: str) -> list[str]:
+    """Runs the program in a fresh process; returns the lines on standard error."""
+    variables = {"FLOWSCHED_QUIET": "", "NUMBA_CACHE_DIR": str(folder)} | variables
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+    )
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_the_first_process_on_a_machine_is_told_once_and_the_next_ones_are_not(tmp_path: Path) -> None:
+    (line,) = errors_of(tmp_path)
+
+    assert line.startswith("flowsched: compiling rules of flowsched_gym")
+    assert "once per machine" in line
+    assert errors_of(tmp_path) == []
+
+
+def test_the_line_can_be_hidden(tmp_path: Path) -> None:
+    assert errors_of(tmp_path, FLOWSCHED_QUIET="1") == []
+
+
+class Compiler:
+    """Signals compilations as Numba does, to an announcer of its own."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._listener = compiling._Announcer(PATIENT)
+
+    def __call__(self, *names: str) -> None:
+        """Compiles functions, the later ones for the sake of the first."""
+        signals = [SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=FUNCTIONS[name])}) for name in names]
+        for signal in signals:
+            self._listener.on_start(signal)
+        for signal in reversed(signals):
+            self._listener.on_end(signal)
+
+
+def function(module: str):
+    def each() -> None: ...
+
+    each.__module__ = module
+    return each
+
+
+FUNCTIONS = {
+    "rule": function("flowsched_gym.model.rules.sharing"),
+    "other rule": function("flowsched_gym.model.rules.sums"),
+    "load": function("flowsched_gym.batch.loading"),
+    "run": function("flowsched_gym.batch.loop"),
+    "step": function("flowsched_gym.systems.artemis.compiled"),
+    "user's": function("my_own_package"),
+}
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    monkeypatch.delenv(compiling.QUIET_VARIABLE)
+    made = Compiler()
+    monkeypatch.setattr(compiling, "_writers", [made.lines.append])
+    return made
+
+
+def test_all_that_an_engine_needs_is_one_line(compiler: Compiler) -> None:
+    compiler("load")
+    compiler("run", "rule", "other rule")
+    compiler("step", "run")
+    compiler("other rule")
+
+    (line,) = compiler.lines
+    assert "the engine of vector environments and of engine='compiled'" in line
+    assert "minute" in line
+
+
+def test_an_engine_for_another_discipline_is_a_line_of_its_own(compiler: Compiler) -> None:
+    for _ in range(2):
+        compiler("load")
+        compiler("run", "load")
+
+    assert len(compiler.lines) == 2
+
+
+def test_rules_are_told_of_once_however_often_they_are_compiled(compiler: Compiler) -> None:
+    for _ in range(2):
+        compiler("rule")
+        compiler("other rule", "rule")
+
+    (line,) = compiler.lines
+    assert "a second each" in line
+
+
+def test_what_others_compile_is_not_told_of(compiler: Compiler) -> None:
+    compiler("user's")
+
+    assert compiler.lines == []
+
+
+def test_a_process_without_standard_error_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiling.QUIET_VARIABLE)
+    monkeypatch.setattr(sys, "stderr", None)
+
+    compiling._tell("nothing")
