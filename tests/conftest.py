@@ -1,4 +1,4 @@
-"""Makes every test process single-threaded, without a display and without a network, before anything is imported.
+"""Makes every test process single-threaded, patient, without a display and without a network, before any import.
 
 What tests read of standard error does not depend on what is compiled yet: no line tells of it.
 """
@@ -12,5 +12,14 @@ for _name, _value in {
     "MPLBACKEND": "Agg",
     "WANDB_MODE": "offline",
     "WANDB_SILENT": "true",
+    # Seconds for its own process to start and to answer, which a busy machine exceeds by default.
+    "WANDB__SERVICE_WAIT": "3000",
+    "WANDB_INIT_TIMEOUT": "3000",
 }.items():
     os.environ.setdefault(_name, _value)
+
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+# An example that is slow tells of the machine, not of the package.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")

@@ -116,7 +116,7 @@ def test_a_network_of_a_batch_does_what_a_simulation_does(case: str) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS, ids=str)
 @pytest.mark.parametrize(("num_tokens", "delay"), [(1, 0.0), (2, 0.5)])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(workload=st.one_of(simultaneous_flows(), simultaneous_flows(), random_flows()), seed=st.integers(0, 2**32 - 1))
 def test_it_does_so_on_any_flows(transport: str, num_tokens: int, delay: float, workload: Workload, seed: int) -> None:
     Twins(workload, transport, num_tokens, NUM_HOSTS, delay=delay, capacity=1.0).finish(seed)

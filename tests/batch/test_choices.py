@@ -101,14 +101,14 @@ class Pair:
 
 @pytest.mark.parametrize("routing", ROUTINGS)
 @pytest.mark.parametrize("delay", SPINES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(workload=failing_networks())
 def test_flows_find_their_paths_alike_while_links_fail(routing: str, delay: float, workload: Workload) -> None:
     for discipline in (Fifo, Srpt, Merp):
         Pair(workload, SPINES[delay], discipline, routing=make_routing(routing)).finish()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(workload=failing_networks(), seed=st.integers(0, 99))
 def test_an_agent_is_asked_for_paths_alike(workload: Workload, seed: int) -> None:
     for discipline in (Fifo, Merp):

@@ -72,7 +72,7 @@ def assert_equal(compiled: Records, reference: Records) -> None:
 
 @each_variant
 @each_topology
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_engines_agree_on_random_flows(variant: Variant, topology: Topology, workload: Workload) -> None:
     assert_traces_agree(workload, variant, topology)
@@ -80,7 +80,7 @@ def test_engines_agree_on_random_flows(variant: Variant, topology: Topology, wor
 
 @each_variant
 @each_topology
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=simultaneous_flows())
 def test_engines_agree_where_many_events_are_simultaneous(
     variant: Variant, topology: Topology, workload: Workload

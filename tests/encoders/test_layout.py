@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.encoders import Column, Encoding, Layout, Rows
@@ -96,7 +96,6 @@ def test_a_layout_without_context_says_that_it_has_none() -> None:
         Layout(context=(), slot=(SIZE,), num_slots=1).context_column(OBSERVATION, "free")
 
 
-@settings(deadline=None)
 @given(value=st.floats(0.0, 1e9), scale=st.floats(1e-3, 1e6))
 def test_what_is_squashed_can_be_decoded(value: float, scale: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SQUASHED, scale=scale)
@@ -107,7 +106,6 @@ def test_what_is_squashed_can_be_decoded(value: float, scale: float) -> None:
     assert column.decode(np.array(encoded)) == pytest.approx(value, rel=1e-15 * (4 + value / scale), abs=1e-300)
 
 
-@settings(deadline=None)
 @given(value=st.floats(-1e3, 1e3))
 def test_a_sign_survives(value: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SIGNED, scale=2.0)

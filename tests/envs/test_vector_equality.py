@@ -66,7 +66,7 @@ def test_it_does_so_where_many_events_are_simultaneous(spec: EnvironmentSpec, mo
     ("spec", "arguments"),
     [pytest.param(spec, each, id=f"{spec.id}-{place}") for spec in NATIVE for place, each in enumerate(TIES[spec.id])],
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(workload=simultaneous_flows(), seed=st.integers(0, 2**32 - 1))
 def test_it_does_so_on_any_simultaneous_flows(
     spec: EnvironmentSpec, arguments: dict[str, Any], workload: Workload, seed: int

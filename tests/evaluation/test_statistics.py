@@ -104,7 +104,7 @@ def test_the_interquartile_mean_leaves_a_quarter_out_at_each_end():
     assert bootstrap_interval([0.0] * 11 + [1e9], statistic=interquartile_mean).mean == 0.0
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=40), st.integers(1, 50))
 def test_drawing_in_blocks_gives_the_same_interval(values, block):
     whole = bootstrap_interval(values, num_resamples=50)

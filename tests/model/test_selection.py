@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.model.rules.compile import compiled_for
@@ -12,7 +12,6 @@ COMPILED = compiled_for(select, np.zeros(1), 0, 1, 0)
 
 
 @pytest.mark.parametrize("find", [select, COMPILED], ids=["rule", "compiled"])
-@settings(deadline=None)
 @given(values=st.lists(st.integers(-5, 5) | st.floats(allow_nan=False), min_size=1, max_size=40), data=st.data())
 def test_the_value_of_a_rank_is_found_and_no_value_is_lost(
     find: object, values: list[float], data: st.DataObject

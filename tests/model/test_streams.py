@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -98,7 +98,6 @@ def branches(words: list[int], count: int) -> Counter[str]:
     return counted
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 2**63 - 1) | st.integers(0, 2**33), purpose=st.text(max_size=9))
 def test_a_stream_begins_where_numpy_begins(seed: int, purpose: str) -> None:
     stream = started(seed, purpose)

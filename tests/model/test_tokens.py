@@ -1,7 +1,7 @@
 """Holds the queue of token requests to its order, and a destination to its counts."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
@@ -35,7 +35,6 @@ def test_taking_a_row_out_keeps_the_others() -> None:
     assert rows[:2].tolist() == [3, 5]
 
 
-@settings(deadline=None)
 @given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))
 def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]) -> None:
     destination = Destination(host=0, num_tokens=2, num_requests=len(commands))

@@ -163,7 +163,7 @@ def test_the_random_policy_repeats_itself_with_its_seed() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     requests=st.lists(
         st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(1e-3, 0.1)), min_size=1, max_size=4), min_size=1, max_size=6

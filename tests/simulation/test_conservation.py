@@ -63,7 +63,7 @@ def busy_periods(workload: Workload) -> list[tuple[float, float]]:
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_no_link_ever_carries_more_than_its_capacity(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
@@ -73,7 +73,7 @@ def test_no_link_ever_carries_more_than_its_capacity(variant: Variant, workload:
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_bytes_are_neither_lost_nor_made(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
@@ -90,7 +90,7 @@ def test_bytes_are_neither_lost_nor_made(variant: Variant, workload: Workload) -
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant)
@@ -100,7 +100,7 @@ def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Wor
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Variant, workload: Workload) -> None:
     records = simulate(workload, variant)
@@ -111,7 +111,7 @@ def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Var
 
 
 @pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != Variant("wfq", "fifo")], ids=str)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
@@ -127,7 +127,7 @@ def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: 
 
 @each_variant
 @pytest.mark.parametrize("topology", [None, SWITCH], ids=["one-link", "big-switch"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows() | simultaneous_flows())
 def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topology: None, workload: Workload) -> None:
     records = simulate(workload, variant, topology)
@@ -138,7 +138,7 @@ def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topolo
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Variant, workload: Workload) -> None:
     order = np.argsort(workload.arrival_time, kind="stable")
@@ -157,7 +157,7 @@ def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Var
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, workload: Workload) -> None:
     assert workload.deadline_span is not None
@@ -177,7 +177,7 @@ def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, 
 
 
 @each_variant
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(workload=random_flows())
 def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant, workload: Workload) -> None:
     distinct = np.unique(workload.arrival_time, return_index=True)[1]

@@ -126,7 +126,7 @@ def test_a_flow_over_tcp_keeps_its_token_while_it_pauses() -> None:
 
 @pytest.mark.parametrize("name", TransportName)
 @pytest.mark.parametrize("tokens", [None, 3], ids=["no-tokens", "tokens"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(size=st.floats(1.0, 5e6))
 def test_a_flow_alone_takes_exactly_its_ideal_time(name: TransportName, tokens: int | None, size: float) -> None:
     records = run(make_flows([0.0], [size]), TRANSPORTS[name], GIGABIT, tokens).records()
@@ -135,7 +135,7 @@ def test_a_flow_alone_takes_exactly_its_ideal_time(name: TransportName, tokens: 
     assert float(records.slowdown[0]) == pytest.approx(1.0, rel=1e-11)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.floats(1.0, 1e6), min_size=1, max_size=6),
     arrivals=st.lists(st.floats(0.0, 5e-3), min_size=6, max_size=6),

@@ -163,7 +163,7 @@ def test_thousands_of_seeds_are_drawn_bit_for_bit() -> None:
         assert_same_draw(plan, source, seed)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(source=gathers() | poissons(), seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=4))
 def test_any_workload_with_a_plan_is_drawn_bit_for_bit(
     source: GatherWorkload | PoissonWorkload, seeds: list[int]
@@ -210,7 +210,6 @@ class Given:
         return self.uniform[:count]
 
 
-@settings(deadline=None)
 @given(distribution=discretes() | empiricals())
 def test_random_numbers_that_fall_on_a_bound_are_taken_as_numpy_takes_them(distribution: Discrete | Empirical) -> None:
     quantity = draw_plan(replace(SINGLE, size=distribution, capacity=AMPLE)).size
