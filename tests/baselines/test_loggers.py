@@ -1,18 +1,16 @@
 """Reads the curves back from every place where they go."""
 
 import csv
-import time
 from pathlib import Path
 from typing import Any
 
+import wandb
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from flowsched_gym.baselines.hydra_schemas import LoggerConfig
 from flowsched_gym.baselines.loggers import CsvCurves, WandbCurves, make_logger
 
 EXCLUDED: Any = {}
-
-WRITING_SECONDS = 30.0
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -104,8 +102,5 @@ def test_a_run_of_weights_and_biases_stays_on_this_machine(tmp_path) -> None:
     identity = (tmp_path / "wandb_id.txt").read_text(encoding="utf-8").strip()
     assert identity in stored.name
     expected = (b"loss", b"0.125", b"gamma", b"final/ratio", b"model-" + identity.encode())
-    # Another process writes the file, and may do so a while after the run has been finished.
-    patience = time.monotonic() + WRITING_SECONDS
-    while (missing := [text for text in expected if text not in stored.read_bytes()]) and time.monotonic() < patience:
-        time.sleep(0.1)
-    assert missing == []
+    wandb.teardown()  # waits for the process that writes the file
+    assert [text for text in expected if text not in stored.read_bytes()] == []

@@ -1,7 +1,6 @@
 """Holds the clairvoyant bound to brute force, to a linear programme over the switch, and to simulated schedules."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ def best_by_brute_force(rows):
 whole_rows = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(1, 9)), min_size=1, max_size=7)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(whole_rows, st.sampled_from(["auto", "exact"]))
 def test_on_one_link_the_bound_is_the_best_of_all_subsets(rows, method):
     best = best_by_brute_force(rows)
@@ -67,7 +66,7 @@ def test_on_one_link_the_bound_is_the_best_of_all_subsets(rows, method):
     assert (bound.lower, bound.upper, bound.exact) == (best, best, True)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(whole_rows)
 def test_the_relaxed_bound_encloses_the_best_of_all_subsets(rows):
     best = best_by_brute_force(rows)
@@ -97,7 +96,7 @@ def fits_on_the_switch(rows, source, destination):
     return result.status == 0
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(
@@ -177,12 +176,9 @@ def test_a_burst_over_capacity_keeps_as_many_flows_as_fit():
     assert (bound.upper, bound.lower) == (8, 8)
 
 
-def test_the_heavy_gather_workload_is_solved_exactly_and_quickly():
+def test_the_heavy_gather_workload_is_solved_exactly_within_the_limit_of_nodes():
     flows = make_workload("gather-heavy").draw(3)
-    begin = time.perf_counter()
     bound = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3)
-    # About 0.05 s on the machine it was written on.
-    assert time.perf_counter() - begin < 2
     assert bound.exact
     assert 800 < bound.upper < 1000
     relaxed = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3, method="relaxed")
