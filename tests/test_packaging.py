@@ -3,7 +3,6 @@
 import ast
 import importlib.metadata
 import shutil
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -14,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.processes import Outcome, run
 from tests.repository import ROOT, SOURCES, Source
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -56,9 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(copy)]
-    completed = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert completed.returncode == 0, completed.stdout + completed.stderr
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(copy))
     return next(target.glob("*.whl"))
 
 
@@ -177,7 +175,7 @@ def test_the_pinned_versions_satisfy_what_the_package_asks_for(constraints: str,
     assert problems == []
 
 
-def run_without_extras(program: str) -> subprocess.CompletedProcess[str]:
+def run_without_extras(program: str, *, status: int = 0) -> Outcome:
     """Runs a program in which the packages of the extras cannot be imported."""
     blocker = f"""
 import importlib.machinery, sys
@@ -189,7 +187,7 @@ class Blocker(importlib.machinery.PathFinder):
 
 sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Blocker
 """
-    return subprocess.run([sys.executable, "-c", blocker + program], capture_output=True, text=True, check=False)
+    return run(sys.executable, "-c", blocker + program, status=status)
 
 
 def test_artemis_runs_on_the_light_core_alone() -> None:
@@ -202,18 +200,14 @@ for _ in range(20):
     observation, reward, terminated, truncated, info = env.step(0)
 print(observation in env.observation_space)
 """
-    completed = run_without_extras(program)
-
-    assert completed.returncode == 0, completed.stderr
-    assert completed.stdout == "True\n"
+    assert run_without_extras(program).out == "True\n"
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "heuristics"])
 def test_a_training_command_without_its_extra_names_the_pip_command(command: str) -> None:
     program = f"import sys; from flowsched_gym.baselines import entry; sys.exit(entry.{command}())"
-    completed = run_without_extras(program)
+    outcome = run_without_extras(program, status=2)
 
-    assert completed.returncode == 2
-    assert completed.stdout == ""
-    assert completed.stderr.count("\n") == 1
-    assert "pip install 'flowsched-gym[train]'" in completed.stderr
+    assert outcome.out == ""
+    assert outcome.err.count("\n") == 1
+    assert "pip install 'flowsched-gym[train]'" in outcome.err

@@ -3,10 +3,9 @@
 import ast
 import importlib
 import json
-import subprocess
-import sys
 
 import flowsched_gym
+from tests.processes import run_python
 from tests.repository import Source, each_source
 
 HEAVY = (
@@ -58,8 +57,7 @@ def test_every_name_in_all_can_be_imported(source: Source) -> None:
 
 def answer_of(program: str) -> set[str]:
     """Runs a program in a process that has imported nothing, and returns the names that it prints as JSON."""
-    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(json.loads(completed.stdout))
+    return set(json.loads(run_python(program)))
 
 
 def test_dir_of_the_package_shows_every_public_name_before_its_first_use() -> None:

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 import tomllib
 
 import pytest
 
 import flowsched_gym
+from tests.processes import run
 from tests.repository import ROOT
 
 TARGETS = ("help", "demo", "test", "lint", "check", "bench", "paper", "clean")
@@ -25,8 +25,7 @@ def tracked_files() -> list[str]:
     """Returns the names of the files under version control, and skips the test outside of a checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    completed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [name for name in completed.stdout.split("\0") if name and (ROOT / name).exists()]
+    return [name for name in run("git", "ls-files", "-z").out.split("\0") if name and (ROOT / name).exists()]
 
 
 def test_every_file_gives_the_same_version() -> None:

@@ -1,11 +1,8 @@
 """Runs the commands as a user does: in processes of their own, killed, mistyped, and several jobs at once."""
 
 import csv
-import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -18,27 +15,27 @@ from flowsched_gym.baselines.run_heuristics import main as heuristics_main
 from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.evaluation import read_result
 from tests.baselines.small_training import SMALL, weights_of
-from tests.repository import ROOT
+from tests.processes import run
 
 TRAIN: Final = (sys.executable, "-m", "flowsched_gym.baselines.train")
 FEW: Final = (*(override for override in SMALL if not override.startswith("run_name")),)
 PPO: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
-SECONDS_TO_WAIT: Final = 60
+KILLED: Final = """
+import os, signal
+from flowsched_gym.baselines.callbacks import Checkpoints
+from flowsched_gym.baselines.train import main
 
+save = Checkpoints.save
 
-def start(*words: str, folder: Path) -> "subprocess.Popen[str]":
-    """Starts a command in a folder."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def save_or_die(self):
+    if os.path.isdir("runs/killed/checkpoints"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(self)
 
-
-def finish(*words: str, folder: Path) -> tuple[int, str, str]:
-    """Runs a command to its end; returns its status and what it printed."""
-    process = start(*words, folder=folder)
-    out, err = process.communicate(timeout=SECONDS_TO_WAIT)
-    return process.returncode, out, err
+Checkpoints.save = save_or_die
+main()
+"""
+"""Trains, and is killed when it is about to write its second checkpoint."""
 
 
 def call(name: str, command: Callable[[], None], *words: str) -> int:
@@ -61,20 +58,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_path) -> None:
-    words = (*TRAIN, *FEW, *PPO, "total_timesteps=4096", "evaluation.interval=100000", "checkpoints.interval=64")
-    assert finish(*words, "run_name=whole", folder=tmp_path)[0] == 0
-    process = start(*words, "run_name=killed", folder=tmp_path)
-    checkpoints = tmp_path / "runs" / "killed" / "checkpoints"
-    deadline = time.monotonic() + SECONDS_TO_WAIT
-    while not (checkpoints.is_dir() and any(path.name.isdigit() for path in checkpoints.iterdir())):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    words = (*FEW, *PPO, "total_timesteps=4096", "evaluation.interval=100000", "checkpoints.interval=64")
+    run(*TRAIN, *words, "run_name=whole", folder=tmp_path)
+    run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=tmp_path, status=-signal.SIGKILL)
+    assert [path.name.isdigit() for path in (tmp_path / "runs" / "killed" / "checkpoints").iterdir()] == [True]
 
-    status, _, _ = finish(*words, "run_name=killed", "resume=true", folder=tmp_path)
+    run(*TRAIN, *words, "run_name=killed", "resume=true", folder=tmp_path)
 
-    assert (process.returncode, status) == (-signal.SIGKILL, 0)
     whole, killed = (weights_of(tmp_path / "runs" / name / "model.zip") for name in ("whole", "killed"))
     assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
 
@@ -85,9 +75,9 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
     words = ("-m", "workload=gather-a1,gather-a2", "algorithm=a2c,ppo", f"launcher={launcher}", *FEW)
     rollout = ("algorithm.num_envs=4", "algorithm.n_steps=256", "total_timesteps=1024", "hydra.sweep.dir=sweep")
 
-    status, out, err = finish(*TRAIN, *words, *rollout, folder=tmp_path)
+    _, out, err = run(*TRAIN, *words, *rollout, folder=tmp_path)
 
-    assert (status, "Traceback" in err) == (0, False)
+    assert "Traceback" not in err
     with (tmp_path / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     jobs = {(row[header.index("workload")], row[header.index("algorithm")]) for row in rows}

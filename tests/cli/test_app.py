@@ -2,21 +2,45 @@
 
 import json
 import os
-import signal
-import subprocess
+import shlex
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import app, list_command
+from tests.processes import run
 
+INTERRUPTED = """
+import os, signal, sys
+from flowsched_gym.cli import main, progress
 
-def spawn(*arguments: str, **options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "flowsched_gym.cli", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+def interrupt(bar, done, total):
+    print(len(os.listdir(sys.argv[1])))
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
+progress.ProgressBar.__call__ = interrupt
+sys.exit(main(sys.argv[2:]))
+"""
+"""Runs a command line, interrupted when it first tells how far it is; prints how many files a folder then has."""
+
+UNIMPORTED = """
+import sys
+from flowsched_gym.cli import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "simpy":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+sys.exit(main(["list"]))
+"""
+"""Lists what there is, and is interrupted when it imports SimPy."""
+
+LIST = (sys.executable, "-m", "flowsched_gym.cli", "list")
 
 
 @pytest.mark.parametrize(
@@ -99,74 +123,33 @@ def test_too_little_memory_is_an_error_of_one_line(flowsched, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def heed_interrupts() -> None:
-    """Undoes that a shell lets what it starts in the background ignore interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -> None:
-    arguments = "workload", "gather-a1", "--flows", "3000000", "--out", str(tmp_path / "flows.csv")
-    with spawn(*arguments, preexec_fn=heed_interrupts) as process:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+    words = "workload", "gather-a1", "--flows", "200000", "--out", str(tmp_path / "flows.csv")
+    outcome = run(sys.executable, "-c", INTERRUPTED, str(tmp_path), *words, status=130)
 
-    assert process.returncode == 130
-    assert out == ""
-    assert err.splitlines()[-1] == "flowsched: interrupted"
-    assert "Traceback" not in err
+    assert (outcome.out, outcome.err) == ("1\n", "flowsched: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_of_the_imports_leaves_with_130_too(tmp_path: Path) -> None:
-    (tmp_path / "interrupt.py").write_text(
-        "import sys\n"
-        "from flowsched_gym.cli import main\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'simpy':\n"
-        "            raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "sys.exit(main(['list']))\n"
-    )
-    paths = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "interrupt.py")],
-        env=os.environ | {"PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "flowsched: interrupted\n")
+def test_an_interrupt_of_the_imports_leaves_with_130_too() -> None:
+    assert run(sys.executable, "-c", UNIMPORTED, status=130) == (130, "", "flowsched: interrupted\n")
 
 
 def test_a_reader_that_stops_early_hears_nothing() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with subprocess.Popen(
-        [sys.executable, "-m", "flowsched_gym.cli", "list"], stdout=writer, stderr=subprocess.PIPE, text=True
-    ) as process:
+    try:
+        assert run(*LIST, stdout=writer).err == ""
+    finally:
         os.close(writer)
-        _, err = process.communicate(timeout=60)
-
-    assert process.returncode == 0
-    assert err == ""
 
 
 def test_without_standard_streams_nothing_is_wrong() -> None:
-    command = f"exec {sys.executable} -m flowsched_gym.cli list >&- 2>&-"
-
-    assert subprocess.run(["/bin/sh", "-c", command], timeout=60, check=False).returncode == 0
+    run("/bin/sh", "-c", f"exec {shlex.join(LIST)} >&- 2>&-")
 
 
 def test_the_command_line_works_as_a_process_of_its_own() -> None:
-    with spawn("list", "--json") as process:
-        out, err = process.communicate(timeout=60)
+    _, out, err = run(*LIST, "--json")
 
-    assert process.returncode == 0
     assert err == ""
     assert "flowsched/Artemis-v0" in [entry["name"] for entry in json.loads(out)["environments"]]

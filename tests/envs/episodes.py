@@ -3,9 +3,6 @@
 import dataclasses
 import hashlib
 import itertools
-import os
-import subprocess
-import sys
 import typing
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -29,7 +26,6 @@ __all__ = [
     "fingerprint",
     "make",
     "play",
-    "run_python",
 ]
 
 ENVIRONMENTS: Final = tuple(environment for system in SYSTEMS for environment in system.environments)
@@ -111,19 +107,6 @@ def play(env: gym.Env, choose: Choose = any_action, *, seed: int, limit: int = E
         if terminated or truncated:
             break
     return steps
-
-
-def run_python(program: str, **variables: str) -> str:
-    """Runs a program in a fresh process and returns what it prints."""
-    completed = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
-    )
-    assert completed.returncode == 0, completed.stderr
-    return completed.stdout.strip()
 
 
 def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:

@@ -24,8 +24,8 @@ from tests.envs.episodes import (
     fingerprint,
     make,
     play,
-    run_python,
 )
+from tests.processes import run_python
 
 EACH_COMBINATION = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")

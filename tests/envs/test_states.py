@@ -15,7 +15,8 @@ from flowsched_gym.envs import EnvState, FlowSchedEnv, MaskedEnv
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
-from tests.envs.episodes import ENVIRONMENTS, action_at, combinations, each_environment, make, run_python
+from tests.envs.episodes import ENVIRONMENTS, action_at, combinations, each_environment, make
+from tests.processes import run_python
 
 SEED = 31
 DECISIONS = 45
@@ -182,11 +183,11 @@ def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Pat
     moments, expected = moments_of_an_episode(env)
     (tmp_path / "state.pkl").write_bytes(pickle.dumps(moments[2].state))
     program = f"""
-import pickle
+import pathlib, pickle
 from tests.envs.episodes import ENVIRONMENTS
 from tests.envs.test_states import remainder, started
 env = started(next(spec for spec in ENVIRONMENTS if spec.id == {spec.id!r}), 1)
-env.set_state(pickle.load(open({str(tmp_path / "state.pkl")!r}, "rb")))
+env.set_state(pickle.loads(pathlib.Path({str(tmp_path / "state.pkl")!r}).read_bytes()))
 print(repr(remainder(env, {moments[2].place})))
 """
 

@@ -14,7 +14,7 @@ import flowsched_gym
 from flowsched_gym.envs import MaskedVectorEnv, VectorState
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import combinations, run_python
+from tests.envs.episodes import combinations
 from tests.envs.vectors import (
     NATIVE,
     TIES,
@@ -25,6 +25,7 @@ from tests.envs.vectors import (
     exactly,
     make_native,
 )
+from tests.processes import run_python
 
 SEED = 31
 NUM_ENVS = 3
@@ -138,10 +139,10 @@ def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Pat
     (tmp_path / "state.pkl").write_bytes(pickle.dumps(envs.get_state()))
     expected = play(envs, 30, 90)
     program = f"""
-import pickle
+import pathlib, pickle
 from tests.envs.test_vector_states import NATIVE, play, started
 envs = started(next(spec for spec in NATIVE if spec.id == {spec.id!r}), 1)
-envs.set_state(pickle.load(open({str(tmp_path / "state.pkl")!r}, "rb")))
+envs.set_state(pickle.loads(pathlib.Path({str(tmp_path / "state.pkl")!r}).read_bytes()))
 print(repr(play(envs, 30, 90)))
 """
 

@@ -1,9 +1,6 @@
 """Holds episodes played side by side to the same episodes played one after the other, bit by bit."""
 
-import os
 import struct
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +19,7 @@ from flowsched_gym.policies import EarliestDeadline, is_pure
 from flowsched_gym.registration import make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment
+from tests.processes import run_python
 
 ARTEMIS = "flowsched/Artemis-v0"
 BRIEF = {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 3}
@@ -256,10 +254,8 @@ def test_machine_code_is_there_once_it_has_been_used() -> None:
 
 def test_machine_code_is_not_there_before(tmp_path: Path) -> None:
     program = f"from flowsched_gym.evaluation.environment import has_machine_code; print(has_machine_code({ARTEMIS!r}))"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    printed = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
 
-    assert printed.stdout == b"False\n"
+    assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "False"
 
 
 def test_a_policy_without_the_promise_is_asked_one_by_one() -> None:

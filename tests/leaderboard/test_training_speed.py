@@ -60,7 +60,6 @@ def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)  # four commands, the first of which may have to compile
 def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
     monkeypatch.setattr(training, "TINY", ("total_timesteps=256",))
 

@@ -17,7 +17,8 @@ from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule, source_files
 from flowsched_gym.systems import EnvironmentSpec
-from tests.envs.episodes import each_environment, run_python
+from tests.envs.episodes import each_environment
+from tests.processes import run_python
 
 PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 

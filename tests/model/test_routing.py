@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.model.routes import RoutingKind
-from tests.envs.episodes import run_python
 from tests.model.crossroads import Flow, crossroads, random_crossroads
+from tests.processes import run_python
 
 ECMP, LEAST_LOADED, CONGA, MEMR, MEMR_HOP_BY_HOP = RoutingKind
 BY_STATE: Final = (LEAST_LOADED, CONGA, MEMR, MEMR_HOP_BY_HOP)

@@ -11,6 +11,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tests.processes import PATIENCE
 from tests.repository import ROOT
 
 NOTEBOOKS: Final = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -52,7 +53,8 @@ def execute(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False)
     """Executes a notebook in a folder of its own; returns it with the outputs of its cells."""
     notebook.cells.insert(0, new_code_cell(STRICT))
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=100, kernel_name=KERNEL, resources=resources, allow_errors=allow_errors).execute()
+    waiting = {"startup_timeout": PATIENCE, "iopub_timeout": PATIENCE}
+    NotebookClient(notebook, kernel_name=KERNEL, resources=resources, allow_errors=allow_errors, **waiting).execute()
     return notebook
 
 

@@ -1,15 +1,13 @@
 """Holds results to be the same in another process, whatever its hash seed."""
 
 import hashlib
-import os
-import subprocess
-import sys
 
 import pytest
 
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.flows import VARIANTS, simulate
+from tests.processes import run_python
 
 PROGRAM = "from tests.simulation.test_reproducibility import fingerprint; print(fingerprint())"
 
@@ -25,12 +23,4 @@ def fingerprint() -> str:
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_results_are_the_same_in_another_process(hash_seed: str) -> None:
-    completed = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-
-    assert completed.stdout.strip() == fingerprint()
+    assert run_python(PROGRAM, PYTHONHASHSEED=hash_seed) == fingerprint()

@@ -1,8 +1,6 @@
 """Holds gather and scatter bursts against the thesis's numbers, theory, and their own promises of determinism."""
 
 import math
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 
@@ -23,6 +21,7 @@ from flowsched_gym.workload import (
     Workload,
     arrivals,
 )
+from tests.processes import run_python
 
 LEAST_P_VALUE = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
@@ -193,9 +192,7 @@ def test_another_process_draws_the_same_flows() -> None:
         mix=ARTEMIS_A1, burst_rate=20.0, num_bursts=100, num_destinations=4, num_senders=20, request_jitter=1e-4
     ).draw(42)
 
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert there.stdout.strip() == repr(rows_of(here))
+    assert run_python(code) == repr(rows_of(here))
 
 
 @each_config

@@ -1,0 +1,70 @@
+"""Runs programs in processes of their own, with no limit that a slow or busy machine could meet."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from tests.repository import ROOT
+
+__all__ = ["PATIENCE", "Outcome", "run", "run_python"]
+
+PATIENCE: Final = 3000.0
+"""Longest that a process may take, in s: it is there to end one that hangs."""
+
+
+class Outcome(NamedTuple):
+    """What a process left behind: its exit status and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(
+    *words: str, status: int | None = 0, folder: Path = ROOT, stdout: int = subprocess.PIPE, **variables: str
+) -> Outcome:
+    """Runs a program of this checkout to its end; fails with all that it printed if it ends in another way.
+
+    Args:
+        words: The command line.
+        status: Exit status that is expected; None: any.
+        folder: Where it runs.
+        stdout: File descriptor of its standard output. Default: what comes is returned.
+        variables: Environment variables, beside those of this process.
+    """
+    with subprocess.Popen(
+        words,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            out, err = process.communicate()
+            pytest.fail(f"{words} did not end within {PATIENCE} s\n{out}\n{err}")
+        finally:
+            if process.poll() is None:
+                _kill(process)
+    if status not in (None, process.returncode):
+        pytest.fail(f"{words} ended with status {process.returncode}, not {status}\n{out}\n{err}")
+    return Outcome(process.returncode, out or "", err)
+
+
+def run_python(program: str, **variables: str) -> str:
+    """Runs a Python program, of which a warning is an error; returns what it prints."""
+    return run(sys.executable, "-W", "error", "-c", program, **variables).out.strip()
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """Ends a process at once, together with those that it started."""
+    os.killpg(process.pid, signal.SIGKILL)
