@@ -1,7 +1,5 @@
 """Listens to what is told of the compiler: one line when something is compiled, none when it is on disk."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +8,7 @@ import pytest
 
 from flowsched_gym.model import compiling
 from flowsched_gym.model.rules.compile import PATIENT
+from tests.processes import run
 
 PROGRAM = """
 import numpy as np
@@ -23,15 +22,9 @@ wire_volume(long, 0.0, 0.0, np.empty(10_001))
 def errors_of(folder: Path, **variables: str) -> list[str]:
     """Runs the program in a fresh process; returns the lines on standard error."""
     variables = {"FLOWSCHED_QUIET": "", "NUMBA_CACHE_DIR": str(folder)} | variables
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
-    )
-    assert done.stdout == ""
-    return done.stderr.splitlines()
+    outcome = run(sys.executable, "-W", "error", "-c", PROGRAM, **variables)
+    assert outcome.out == ""
+    return outcome.err.splitlines()
 
 
 def test_the_first_process_on_a_machine_is_told_once_and_the_next_ones_are_not(tmp_path: Path) -> None:
