@@ -1,27 +1,20 @@
-"""Runs command lines in this process."""
+"""Runs command lines in this process, without a progress bar, which would tell how busy the machine is."""
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
 
-from flowsched_gym.cli import main
-
-
-class Outcome(NamedTuple):
-    """What a command line left behind."""
-
-    status: int
-    out: str
-    err: str
-
+from flowsched_gym.cli import main, progress
+from tests.processes import Outcome
 
 Flowsched = Callable[..., Outcome]
 
 
 @pytest.fixture
-def flowsched(capsys: pytest.CaptureFixture[str]) -> Flowsched:
+def flowsched(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Flowsched:
     """Runs ``flowsched`` with some arguments."""
+    monkeypatch.setattr(progress, "SECONDS_BEFORE_SHOWING", math.inf)
 
     def run(*arguments: object) -> Outcome:
         status = main([str(argument) for argument in arguments])
