@@ -1,5 +1,6 @@
-"""Holds where the environments of a vector are, so that they can go on from there."""
+"""Where the environments of a vector are, so that they can go on from there."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch import Snapshot
-from flowsched_gym.envs.state import StateOrigin
+from flowsched_gym.batch.snapshot import rows_of
+from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, digest
 
 __all__ = ["VectorState"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VectorState(StateOrigin):
-    """Is what ``get_state`` of a vector environment returns and ``set_state`` takes. It never changes.
+    """What ``get_state`` of a vector environment returns and ``set_state`` takes. It never changes.
 
-    It can be pickled. As with anything pickled: restore only what comes from where you trust.
+    It can be pickled. As with anything pickled: restore only what comes from where you trust. The digests find
+    accidents, not malice.
 
     Attributes:
         flows: Digest of what the flows of episodes are drawn from.
@@ -28,6 +31,7 @@ class VectorState(StateOrigin):
         seeds: Seeds of the generators that give each episode its seed.
         generators: States of these generators.
         history: Actions of the running episodes, where they are kept for drawing.
+        seals: A digest of all this for each environment. Default: those of what is given.
     """
 
     flows: bytes
@@ -38,11 +42,14 @@ class VectorState(StateOrigin):
     seeds: tuple[int, ...]
     generators: tuple[Mapping[str, Any], ...]
     history: tuple[tuple[Any, ...], ...] | None
+    seals: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        """Locks the arrays."""
+        """Locks the arrays and seals the state."""
         for array in (*self.own.values(), *self.columns.values()):
             array.setflags(write=False)
+        if not self.seals:
+            object.__setattr__(self, "seals", self._digests())
 
     def __len__(self) -> int:
         """Number of environments."""
@@ -55,10 +62,32 @@ class VectorState(StateOrigin):
         return replace(
             self,
             networks=self.networks.pick(rows),
-            own={name: array[rows] for name, array in self.own.items()},
-            columns={name: array[rows] for name, array in self.columns.items()},
+            own={name: rows_of(array, rows) for name, array in self.own.items()},
+            columns={name: rows_of(array, rows) for name, array in self.columns.items()},
             flow_ids=tuple(self.flow_ids[number] for number in each),
             seeds=tuple(self.seeds[number] for number in each),
             generators=tuple(self.generators[number] for number in each),
             history=None if self.history is None else tuple(self.history[number] for number in each),
+            seals=tuple(self.seals[number] for number in each),
         )
+
+    def _is_whole(self) -> bool:
+        return self.seals == self._digests()
+
+    def _digests(self) -> tuple[bytes, ...]:
+        """Digests what there is of each environment, so that `pick` need not digest anew."""
+        tables = {"networks": self.networks.blocks, "own": self.own, "columns": self.columns}
+        arrays = {f"{kind}.{name}": array for kind, table in tables.items() for name, array in table.items()}
+        shared = digest(self.flows, [(name, str(array.dtype), array.shape[1:]) for name, array in arrays.items()])
+        rows = [
+            np.ascontiguousarray(array).view(np.uint8).reshape(len(self), -1) for array in arrays.values() if array.size
+        ]
+        found = []
+        for number in range(len(self)):
+            history = None if self.history is None else self.history[number]
+            own = digest(shared, self.flow_ids[number], self.seeds[number], self.generators[number], history)
+            each = hashlib.blake2b(own, digest_size=DIGEST_SIZE)
+            for row in rows:
+                each.update(row[number])
+            found.append(each.digest())
+        return tuple(found)

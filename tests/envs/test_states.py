@@ -281,3 +281,39 @@ def test_a_state_cannot_be_changed(spec: EnvironmentSpec) -> None:
 
     with pytest.raises(dataclasses.FrozenInstanceError):
         state.moving = b""  # type: ignore[misc]
+
+
+@each_environment
+def test_a_state_that_was_altered_is_refused_and_the_episode_goes_on(spec: EnvironmentSpec) -> None:
+    env, untouched = started(spec, SEED), started(spec, SEED)
+    state = env.get_state()
+    draw = np.random.default_rng(SEED)
+    for _ in range(20):
+        moving = bytearray(state.moving)
+        moving[draw.integers(len(moving))] ^= 1 << int(draw.integers(8))
+        for changes in ({"moving": bytes(moving)}, {"episode_seed": 3}, {"moving": state.moving[:-1]}, {"seal": None}):
+            with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
+                env.set_state(dataclasses.replace(state, **changes))
+
+    assert remainder(env, 0) == remainder(untouched, 0)
+
+
+@each_environment
+def test_a_state_whose_file_was_altered_is_refused_or_is_as_it_was(spec: EnvironmentSpec) -> None:
+    env = started(spec, SEED)
+    state = env.get_state()
+    content, draw = pickle.dumps(state), np.random.default_rng(SEED)
+    for _ in range(200):
+        altered = bytearray(content)
+        altered[draw.integers(len(altered))] ^= 1 << int(draw.integers(8))
+        try:
+            read = pickle.loads(altered)
+        except Exception:  # noqa: BLE001 - what pickle itself refuses
+            continue
+        try:
+            env.set_state(read)
+        except ConfigError:
+            continue
+        assert [getattr(read, name) for name in ("episode_seed", "flows", "moving")] == [
+            getattr(state, name) for name in ("episode_seed", "flows", "moving")
+        ]

@@ -331,3 +331,28 @@ def test_a_state_of_other_flows_is_refused_even_where_the_arguments_read_the_sam
         with pytest.raises(ConfigError, match="one of episodes with other flows than these environments draw"):
             other.set_state(state)
         act(other, 0)
+
+
+@each_native
+def test_a_state_that_was_altered_is_refused(spec: EnvironmentSpec) -> None:
+    envs = started(spec)
+    play(envs, 0, 10)
+    state = envs.get_state()
+    draw = np.random.default_rng(SEED)
+
+    def tables(each: VectorState) -> list[Any]:
+        return [each.networks.blocks, each.own, each.columns]
+
+    for number, table in enumerate(tables(state)):
+        for name, array in table.items():
+            copy = pickle.loads(pickle.dumps(state))
+            content = bytearray(array.tobytes())
+            if content:
+                content[draw.integers(len(content))] ^= 1
+                tables(copy)[number][name] = np.frombuffer(content, array.dtype).reshape(array.shape)
+                for altered in (copy, copy.pick(range(NUM_ENVS))):
+                    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
+                        envs.set_state(altered)
+    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
+        envs.set_state(dataclasses.replace(state, seeds=state.seeds[::-1]))
+    envs.set_state(state)
