@@ -9,8 +9,8 @@ from PIL import Image
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.files import replace_when_written
 from flowsched_gym.policies import Policy
-from flowsched_gym.workload.table_file import replace_when_written
 
 __all__ = ["animate"]
 

@@ -19,6 +19,7 @@ from flowsched_gym.evaluation import (
     result_name,
     write_result,
 )
+from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import comparison_table
@@ -28,7 +29,6 @@ from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments, policy_specs, system_of
 from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.workload.table_file import replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,9 +221,7 @@ def write_comparison(comparison: Comparison, folder: Path, *, metric: str, title
         name = result_name(result.environment, result.kwargs, result.policy)
         write_result(result, folder / RESULTS_FOLDER / name)
     table = comparison_table(comparison.results)
-    folder.mkdir(parents=True, exist_ok=True)
-    with replace_when_written(folder / TABLE_FILE) as temporary:
-        temporary.write_text(table.markdown(), encoding="utf-8")
+    write_text(table.markdown(), folder / TABLE_FILE)
     draw_comparison(comparison, folder / FIGURE_FILE, metric=metric, title=title)
     return table.text()
 

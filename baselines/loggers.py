@@ -5,7 +5,6 @@ A run that is taken up again continues its curves from the checkpoint: what was 
 
 import csv
 import io
-import os
 from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
@@ -16,6 +15,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from flowsched_gym.baselines.hydra_schemas import LoggerConfig
 from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.files import naming_file, write_text
 
 __all__ = ["CsvCurves", "TensorBoardCurves", "WandbCurves", "make_logger"]
 
@@ -55,7 +55,7 @@ class CsvCurves(KVWriter):
             self._columns += new
             self._write_all()
         else:
-            with self._path.open("a", newline="", encoding="utf-8") as file:
+            with naming_file(self._path), self._path.open("a", newline="", encoding="utf-8") as file:
                 csv.DictWriter(file, self._columns, restval="").writerow(row)
 
     def close(self) -> None:
@@ -67,9 +67,7 @@ class CsvCurves(KVWriter):
         writer = csv.DictWriter(text, self._columns, restval="")
         writer.writeheader()
         writer.writerows(self._rows)
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
-        temporary.replace(self._path)
+        write_text(text.getvalue(), self._path)
 
 
 class TensorBoardCurves(TensorBoardOutputFormat):

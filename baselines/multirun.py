@@ -13,9 +13,9 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import merit
-from flowsched_gym.workload.table_file import replace_when_written
 
 __all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs", "write_failure"]
 
@@ -65,12 +65,10 @@ class TableOfJobs(Callback):
         if not jobs:
             return
         table = table_of_jobs(jobs)
-        with replace_when_written(folder / f"{TABLE_NAME}.md") as temporary:
-            temporary.write_text(table.markdown(), encoding="utf-8")
+        write_text(table.markdown(), folder / f"{TABLE_NAME}.md")
         text = io.StringIO()
         csv.writer(text).writerows([table.columns, *table.rows])
-        with replace_when_written(folder / f"{TABLE_NAME}.csv") as temporary:
-            temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
+        write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
         print(table.text(), end="")
         print(f"{folder / TABLE_NAME}.md and .csv hold this table.")
 

@@ -10,6 +10,7 @@ from benchmarks.paper.auto_tables import LONGEST, MIXED
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_figures import DOTS_PER_INCH, HERE, SHADES, headline, panel_title, panels
 from benchmarks.paper.merp_tables import MS, mean
+from flowsched_gym.files import replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +32,8 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
         "auto_long_flows.png": draw_long_flows(results["imbalance"]),
     }
     for name, figure in drawn.items():
-        figure.savefig(folder / name, dpi=DOTS_PER_INCH)
+        with replace_when_written(folder / name) as temporary:
+            figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return [folder / name for name in drawn]
 
 

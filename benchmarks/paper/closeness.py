@@ -12,7 +12,8 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.run import DATA, compare_isolated, compare_policies
-from flowsched_gym.evaluation import write_json, write_text
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.registration import SYSTEMS
 from flowsched_gym.topology import big_switch, one_link

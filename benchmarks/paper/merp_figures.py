@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.paper.merp import PERCENTS, STUDIES, Runs
 from benchmarks.paper.merp_tables import MIDDLE, MS
 from flowsched_gym.evaluation import bootstrap_interval
+from flowsched_gym.files import replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +50,8 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
         "merp_routes.png": draw_routes(studies),
     }
     for name, figure in drawn.items():
-        figure.savefig(folder / name, dpi=DOTS_PER_INCH)
+        with replace_when_written(folder / name) as temporary:
+            figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return [folder / name for name in drawn]
 
 

@@ -25,8 +25,8 @@ from flowsched_gym.evaluation import (
     make_environment,
     resolve_policy,
     rollout,
-    write_text,
 )
+from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.leaderboard import FIRST_SEED, Setting, Table, format_interval, read_results
 from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
@@ -237,7 +237,8 @@ def draw_completion_times(path: Path) -> None:
     axes.set_title("Artemis, workload A, variant 1: this model (tcp) and the thesis", loc="left", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=110)
 
 
 def compare_policies() -> list[PolicyComparison]:

@@ -23,6 +23,7 @@ from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import ARTEMIS, describe_machine
 from benchmarks.speed.vector import CHOICES, DECISIONS, PAPER, QUICK_SHARE, REPETITIONS, choose, measure, vector_case
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
 
 SOURCE: Final = Path(__file__).with_name("floor.c")
 FIGURES: Final = Path(__file__).with_name("floor.json")
@@ -129,7 +130,7 @@ def main() -> None:
     print(table(figures))
     if options.write:
         write_json(figures, FIGURES)
-        README.write_text(page_with(FIGURES, table), encoding="utf-8")
+        write_text(page_with(FIGURES, table), README)
         print(f"written to {FIGURES} and {README}")
 
 

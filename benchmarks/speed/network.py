@@ -23,6 +23,7 @@ from benchmarks.speed.vector import REPETITIONS, measure
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.evaluation import replay, write_json
+from flowsched_gym.files import write_text
 from flowsched_gym.model.rules.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_tree
@@ -69,7 +70,7 @@ def main() -> None:
     print(tables(figures))
     if options.write:
         write_json(figures, FIGURES)
-        README.write_text(page_with(FIGURES, tables), encoding="utf-8")
+        write_text(page_with(FIGURES, tables), README)
         print(f"written to {FIGURES} and {README}")
 
 

@@ -24,6 +24,7 @@ import flowsched_gym
 from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import describe_machine, say
 from flowsched_gym.evaluation import paired_ratio, read_result, write_json
+from flowsched_gym.files import write_text
 
 FIGURES: Final = Path(__file__).with_name("training.json")
 ENGINES: Final[Mapping[str, str]] = {"native": "compiled", "dummy": "SimPy"}
@@ -75,7 +76,7 @@ def main() -> None:
     print(table(figures))
     if options.write:
         write_json(figures, FIGURES)
-        README.write_text(page_with(FIGURES, table), encoding="utf-8")
+        write_text(page_with(FIGURES, table), README)
         print(f"written to {FIGURES} and {README}")
 
 

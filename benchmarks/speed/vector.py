@@ -21,6 +21,7 @@ import flowsched_gym
 from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import ARTEMIS, describe_machine, resident_megabytes, say
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.units import BYTES_PER_KILOBYTE
 
 FIGURES: Final = Path(__file__).with_name("vector.json")
@@ -71,7 +72,7 @@ def main() -> None:
     if options.write:
         write_json(figures, FIGURES)
         draw(figures, PICTURE)
-        README.write_text(page_with(FIGURES, table), encoding="utf-8")
+        write_text(page_with(FIGURES, table), README)
         print(f"written to {FIGURES}, {PICTURE} and {README}")
 
 
@@ -219,7 +220,8 @@ def draw(figures: Mapping[str, Any], path: Path) -> None:
     for axes in (left, *others):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
-    figure.savefig(path, dpi=130)
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=130)
 
 
 def soak(decisions: int) -> str:

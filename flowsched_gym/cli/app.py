@@ -5,6 +5,7 @@ an error that nobody foresaw, such as one in a user's own policy class.
 """
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -90,6 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(f"error: not enough memory: {error}", BAD_INPUT)
     except (FlowSchedError, OSError) as error:
+        # Errors about files name them. Here the buffer is full, and Python would complain once more at its end.
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            error.filename = "standard output"
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _fail(f"error: {error}", BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - a user's own policy may raise anything
         hint = f"{TRACEBACK_VARIABLE}=1 shows where"

@@ -12,13 +12,14 @@ from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.evaluation import replay
 from flowsched_gym.evaluation.plots import check_plot, plot_records
+from flowsched_gym.files import check_target
 from flowsched_gym.metrics import Metrics, summary
 from flowsched_gym.model import Records
 from flowsched_gym.topology import DEFAULT_CAPACITY, TOPOLOGIES
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import read_flows
 from flowsched_gym.workload.flow_file import flow_columns
-from flowsched_gym.workload.table_file import Progress, check_target, write_table
+from flowsched_gym.workload.table_file import Progress, write_table
 
 __all__ = ["SUMMARY", "add_arguments", "measure", "run", "write_records"]
 

@@ -6,9 +6,9 @@ from typing import Final
 from flowsched_gym.cli.arguments import key_values, positive_integer, positive_number, seed
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.files import check_target
 from flowsched_gym.units import BYTES_PER_MEGABYTE
 from flowsched_gym.workload import WORKLOADS, draw_flows, make_workload, write_flows
-from flowsched_gym.workload.table_file import check_target
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 

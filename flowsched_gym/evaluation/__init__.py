@@ -18,7 +18,6 @@ from flowsched_gym.evaluation.results import (
     result_name,
     write_json,
     write_result,
-    write_text,
 )
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
 from flowsched_gym.evaluation.statistics import (
@@ -60,5 +59,4 @@ __all__ = [
     "rollout",
     "write_json",
     "write_result",
-    "write_text",
 ]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.files import check_target, replace_when_written
 from flowsched_gym.metrics import deadline_hit_ratio
 from flowsched_gym.model import Records
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.workload.table_file import check_target, replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

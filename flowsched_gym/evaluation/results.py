@@ -17,9 +17,7 @@ Numbers are written with all their digits, so that a file read back gives the sa
 
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +29,10 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
+from flowsched_gym.files import write_text
 from flowsched_gym.suggestions import listed
 
-__all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result", "write_text"]
+__all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
 
 SCHEMA: Final = "flowsched-result/1"
 
@@ -175,32 +174,12 @@ def write_result(result: EvaluationResult, path: str | Path) -> None:
 
 
 def write_json(content: object, path: str | Path) -> None:
-    """Writes a JSON document under a temporary name and renames it, so that no reader ever sees half of it.
+    """Writes a JSON document, whole or not at all; missing folders are made.
 
     Raises:
         OSError: The file cannot be written.
     """
     write_text(_lay_out(content, EXPANDED_LEVELS, "") + "\n", path)
-
-
-def write_text(text: str, path: str | Path) -> None:
-    """Writes a text file under a temporary name and renames it; missing folders are made.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        # A temporary file is private; the result is as readable as any other file of its folder.
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def read_result(path: str | Path) -> EvaluationResult:

@@ -13,8 +13,8 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
     result_name,
     write_result,
-    write_text,
 )
+from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard.comparison import comparison_table
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results, settings
 from flowsched_gym.leaderboard.table import Table

@@ -1,10 +1,6 @@
-"""Writes tables of flows as CSV or Parquet, under a temporary name first, so that no reader ever sees half a file."""
+"""Writes tables of flows as CSV or Parquet."""
 
-import os
-import secrets
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -13,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.files import replace_when_written
 
-__all__ = ["Progress", "TableColumn", "check_target", "is_parquet", "replace_when_written", "write_table"]
+__all__ = ["Progress", "TableColumn", "is_parquet", "write_table"]
 
 Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
@@ -31,48 +28,6 @@ ROWS_AT_ONCE: Final = 65_536
 def is_parquet(path: str | PathLike[str]) -> bool:
     """Tells by the extension whether a file is Parquet; all others are CSV."""
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
-
-
-def check_target(path: str | PathLike[str]) -> Path:
-    """Finds out whether a file could be written, before any time is spent on its content.
-
-    Returns:
-        The file that is to be written, with links followed; a device or pipe as it was given.
-
-    Raises:
-        OSError: The folder does not exist, or the path is a folder.
-    """
-    if _is_device_or_pipe(path):
-        return Path(path)
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
-    return target
-
-
-@contextmanager
-def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
-
-    A failure inside leaves the file as it was, and no temporary file behind. A device or pipe, such as
-    ``/dev/stdout``, stays what it is: it is written to as it stands.
-
-    Raises:
-        OSError: The folder does not exist or cannot be written to, or the path is a folder.
-    """
-    target = check_target(path)
-    if _is_device_or_pipe(target):
-        yield target
-        return
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{target.suffix}")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def write_table(
@@ -106,15 +61,6 @@ def write_table(
             file.write("".join(",".join(row) + "\n" for row in zip(*cells, strict=True)))
             if progress is not None:
                 progress(min(rows.stop, num_rows), num_rows)
-
-
-def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
-    """Tells whether a path is there and neither a file nor a folder."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_] | None) -> Sequence[str]:

@@ -1,0 +1,150 @@
+"""Writes files whole or not at all: under a temporary name first, so that no reader ever sees half of one.
+
+Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGTERM, SIGHUP), the file stays what it was
+and nothing else is left. An error names the file, which a full disk does not do by itself.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+__all__ = ["check_target", "naming_file", "replace_folder_when_written", "replace_when_written", "write_text"]
+
+LONGEST_NAME: Final = 32
+"""Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
+ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a process to end; Windows has fewer."""
+
+
+def check_target(path: str | PathLike[str]) -> Path:
+    """Finds out whether a file could be written, before any time is spent on its content.
+
+    Returns:
+        The file that is to be written, with links followed; a device or pipe as it was given.
+
+    Raises:
+        OSError: The folder does not exist, or the path is a folder.
+    """
+    if _is_device_or_pipe(path):
+        return Path(path)
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    return target
+
+
+@contextmanager
+def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
+    """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
+
+    A device or pipe, such as ``/dev/stdout``, stays what it is: it is written to as it stands.
+
+    Raises:
+        OSError: The folder does not exist or cannot be written to, the path is a folder, or the disk is full.
+    """
+    target = check_target(path)
+    if _is_device_or_pipe(target):
+        with naming_file(path):
+            yield target
+        return
+    temporary = _temporary_for(target)
+    with naming_file(path), _removed_at_last(temporary):
+        yield temporary
+        temporary.replace(target)
+
+
+@contextmanager
+def replace_folder_when_written(path: str | PathLike[str]) -> Iterator[Path]:
+    """Gives a temporary folder to write to, which takes the place of a folder when all went well.
+
+    Folders above it are made.
+
+    Raises:
+        OSError: It cannot be written, or the disk is full.
+    """
+    target = Path(path)
+    temporary = _temporary_for(target)
+    with naming_file(path), _removed_at_last(temporary):
+        temporary.mkdir(parents=True)
+        yield temporary
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.rename(target)
+
+
+def write_text(text: str, path: str | PathLike[str]) -> None:
+    """Writes a text file; missing folders are made.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
+@contextmanager
+def naming_file(path: str | PathLike[str]) -> Iterator[None]:
+    """Has errors of the operating system name a file; they name a temporary file, or none where the disk is full.
+
+    Raises:
+        OSError: The operating system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error) or type(error).__name__
+        raise type(error)(error.errno, reason, os.fspath(path)) from error
+
+
+def _temporary_for(target: Path) -> Path:
+    """Returns a hidden name in the folder of a file, with the file's extension, by which writers choose the format."""
+    return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
+
+
+@contextmanager
+def _removed_at_last(temporary: Path) -> Iterator[None]:
+    """Removes a temporary file or folder at the end, also where the process is asked to end and would just do so."""
+
+    def remove() -> None:
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.unlink(missing_ok=True)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        remove()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    # Python lets the main thread alone handle signals. A handler that is there already knows what it does.
+    here = threading.current_thread() is threading.main_thread()
+    handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        remove()
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
+    """Tells whether a path is there and neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

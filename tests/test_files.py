@@ -1,0 +1,126 @@
+"""Fills the disk, ends the process, and fails in between: files are whole, and nothing else is left."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flowsched_gym.cli import main
+from flowsched_gym.evaluation.results import write_json
+from flowsched_gym.files import replace_folder_when_written, replace_when_written, write_text
+from tests.repository import ROOT
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from flowsched_gym.files import {how}
+with {how}(sys.argv[1]) as temporary:
+    (temporary if temporary.is_dir() else temporary.parent / temporary.name).joinpath(*{parts}).write_text("half")
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "parts"), [("replace_when_written", ()), ("replace_folder_when_written", ("part",))], ids=["file", "folder"]
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(how, parts, number, tmp_path: Path) -> None:
+    program = WRITER.format(how=how, parts=parts)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "records.csv")],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    assert list(tmp_path.iterdir()) != []
+
+    process.send_signal(number)
+    process.communicate(timeout=600)
+
+    assert process.returncode == -number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_happens_to_signals_afterwards_is_as_before(tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+
+    write_text("whole", tmp_path / "text")
+
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    write_json({"old": 1}, path)
+    before = path.read_bytes()
+
+    def fill() -> None:
+        with replace_when_written(path) as temporary:
+            temporary.write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*result\.json'") as caught:
+        fill()
+
+    assert caught.value.errno == errno.ENOSPC
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_about_the_temporary_file_names_the_file_itself(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError) as caught, replace_folder_when_written(tmp_path / "checkpoint") as temporary:
+        temporary.mkdir()
+
+    assert caught.value.filename == str(tmp_path / "checkpoint")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_device_is_one_line_with_its_name_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["workload", "gather-a1", "--flows", "10", "--seed", "0", "--out", "/dev/full"])
+
+    assert status == 2
+    assert capsys.readouterr().err == "flowsched: error: [Errno 28] No space left on device: '/dev/full'\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_standard_output_on_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "flowsched_gym.cli", "list"],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "flowsched: error: [Errno 28] No space left on device: 'standard output'\n",
+    )
+
+
+def test_a_new_folder_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
+    for text in ("old", "new"):
+        with replace_folder_when_written(tmp_path / "runs" / "checkpoint") as temporary:
+            (temporary / "part").write_text(text)
+
+    assert [path.read_text() for path in tmp_path.rglob("part")] == ["new"]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["checkpoint"]
+
+
+def test_a_name_as_long_as_file_systems_allow_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 125 + ".csv")
+
+    write_text("text", path)
+
+    assert path.read_text() == "text"
