@@ -6,6 +6,7 @@ an error that nobody foresaw, such as one in a user's own policy class.
 
 import argparse
 import errno
+import importlib
 import os
 import re
 import sys
@@ -15,27 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, TextIO
 
 from flowsched_gym import __version__
-from flowsched_gym.cli import (
-    INTERRUPTED,
-    evaluate_command,
-    leaderboard_command,
-    list_command,
-    replay_command,
-    workload_command,
-)
+from flowsched_gym.cli import INTERRUPTED
+from flowsched_gym.cli.options import COMMANDS
 from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
 from flowsched_gym.suggestions import similar
 
 __all__ = ["main"]
-
-COMMANDS: Final = {
-    "list": list_command,
-    "workload": workload_command,
-    "replay": replay_command,
-    "evaluate": evaluate_command,
-    "leaderboard": leaderboard_command,
-}
-"""Modules of the commands. Each has a ``SUMMARY``, an ``add_arguments(parser)`` and a ``run(options)``."""
 
 SUCCESS: Final = 0
 UNFORESEEN: Final = 1
@@ -77,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", FlowSchedWarning)
             warnings.showwarning = _show_warning
             options = _parser().parse_args(arguments)
-            run: Callable[[argparse.Namespace], None] = options.run
+            # The commands import most of the package, which takes longer than help or a wrong argument should.
+            run: Callable[[argparse.Namespace], None] = importlib.import_module(options.module).run
             run(options)
             sys.stdout.flush()
     except SystemExit as exit_request:
@@ -110,10 +97,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"flowsched-gym {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        description = f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."
-        subparser = commands.add_parser(name, help=command.SUMMARY, description=description, allow_abbrev=False)
+        description = f"{command.summary[0].upper()}{command.summary[1:]}."
+        subparser = commands.add_parser(name, help=command.summary, description=description, allow_abbrev=False)
         command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(module=command.module)
     return parser
 
 

@@ -1,74 +1,122 @@
-"""Plays episodes of an environment with a policy: ``flowsched evaluate``."""
+"""Plays episodes of an environment with policies, side by side: ``flowsched evaluate``."""
 
 import argparse
+import csv
+import io
+import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.cli.arguments import key_values, positive_integer, seed
-from flowsched_gym.cli.output import print_json, standard_output_kept_clean
+from flowsched_gym.cli.arguments import key_values
+from flowsched_gym.cli.output import print_json, standard_output_kept_clean, without_nan
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment, resolve_policy
+from flowsched_gym.files import check_target, replace_when_written
 from flowsched_gym.leaderboard import Table
+from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
+from flowsched_gym.registration import heuristic_arguments, policy_specs
 
-__all__ = ["SUMMARY", "add_arguments", "run"]
-
-SUMMARY: Final = "play episodes of an environment with a policy"
+__all__ = ["run"]
 
 MODEL_SUFFIX: Final = ".zip"
+OUT_SUFFIXES: Final = (".json", ".csv")
+CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confidence", "num_episodes")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
-    parser.epilog = (
-        "Episode e has the seed S + e, so that policies evaluated with one seed meet the same flows. A class that "
-        "promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at once, with the same result."
-    )
-    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
-    parser.add_argument(
-        "--policy", required=True, metavar="POLICY", help="name of a policy, module:Class, or a trained model (.zip)"
-    )
-    parser.add_argument("--episodes", type=positive_integer, required=True, metavar="N", help="number of episodes")
-    parser.add_argument("--seed", type=seed, required=True, metavar="S", help="seed of the first episode")
-    parser.add_argument(
-        "--kwarg",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="argument of the environment, such as workload=gather-heavy or k=3; may be repeated",
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Player:
+    """A policy that plays.
+
+    Attributes:
+        label: Its name in the result.
+        policy: What acts.
+        kwargs: Arguments of its environment.
+    """
+
+    label: str
+    policy: Policy
+    kwargs: Mapping[str, object]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plays the episodes and prints what came of them."""
+    """Plays the episodes, prints what came of them and writes it down."""
     kwargs = key_values("--kwarg", options.kwarg)
+    if options.out is not None:
+        _check_out(options.out)
     # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
     # there by itself. It looks there last, so that what lies there takes the place of no installed module.
     sys.path.append(os.getcwd())
     with standard_output_kept_clean(), ProgressBar("playing episodes") as progress:
-        is_model = options.policy.endswith(MODEL_SUFFIX)
-        result = evaluate(
-            options.environment,
-            _load_model(options.policy, options.environment, kwargs) if is_model else options.policy,
-            episodes=options.episodes,
-            seed=options.seed,
-            kwargs=kwargs,
-            label=Path(options.policy).stem if is_model else None,
-            command=_command(options),
-            progress=progress,
-        )
+        # All of them before the first one plays: what is wrong with the last one is known at once.
+        players = _players(options, kwargs)
+        results: list[EvaluationResult] = []
+        for player in players:
+            results.append(
+                evaluate(
+                    options.environment,
+                    player.policy,
+                    episodes=options.episodes,
+                    seed=options.seed,
+                    kwargs=player.kwargs,
+                    label=player.label,
+                    command=_command(options),
+                    progress=lambda done, each: progress(len(results) * each + done, len(players) * each),
+                )
+            )
+    if options.out is not None:
+        _write(options.out, results)
     if options.json:
-        print_json(result.as_dict())
-    else:
-        print(f"{result.policy} on {result.environment}, {len(result.episodes)} episodes:")
-        print(_table(result).text(), end="")
-        if len(result.episodes) < MIN_EPISODES:
-            print(f"Intervals need at least {MIN_EPISODES} episodes.")
+        print_json(_document(results))
+        return
+    names = ", ".join(result.policy for result in results)
+    print(f"{names} on {results[0].environment}, {options.episodes} episodes:")
+    print(_table(results).text(), end="")
+    if options.episodes < MIN_EPISODES:
+        print(f"Intervals need at least {MIN_EPISODES} episodes.")
+
+
+def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[_Player]:
+    """Makes all policies, and loads the models."""
+    models = [source for source in options.policy if source.endswith(MODEL_SUFFIX)]
+    known = policy_specs(options.environment)
+    players = []
+    for label, source in zip(_labels(options.policy), options.policy, strict=True):
+        if source in models:
+            policy, arguments = _load_model(source, options.environment, kwargs), kwargs
+        else:
+            arguments = heuristic_arguments(options.environment, kwargs) if models and source in known else kwargs
+            env = make_environment(options.environment, arguments)
+            try:
+                policy = resolve_policy(source, env, seed=options.seed)
+            finally:
+                env.close()
+        players.append(_Player(label=label, policy=policy, kwargs=arguments))
+    return players
+
+
+def _labels(sources: Sequence[str]) -> list[str]:
+    """Names policies as they were given, models by their files, or by folder and file where files are called alike.
+
+    Raises:
+        ConfigError: Two policies would have the same name.
+    """
+    paths = {source: Path(source) for source in sources if source.endswith(MODEL_SUFFIX)}
+    labels = [paths[source].stem if source in paths else source for source in sources]
+    labels = [
+        f"{paths[source].resolve().parent.name}-{label}" if source in paths and labels.count(label) > 1 else label
+        for label, source in zip(labels, sources, strict=True)
+    ]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigError(f"--policy gives {label!r} twice: each policy must have a name of its own")
+    return labels
 
 
 def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
@@ -85,20 +133,55 @@ def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
         env.close()
 
 
-def _table(result: EvaluationResult) -> Table:
-    """Lays out the reward and all metrics that are defined, with their intervals."""
+def _table(results: Sequence[EvaluationResult]) -> Table:
+    """Lays out the reward and all metrics that are defined, with their intervals, policies below each other."""
+    columns = [result.intervals() for result in results]
     rows = []
-    intervals = result.intervals()
-    for name, interval in intervals.items():
-        if interval.mean == interval.mean:
-            ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
-            rows.append((name, f"{interval.mean:.6g}", *ends))
-    confidence = f"{intervals['reward'].confidence:.0%}"
-    return Table(columns=("metric", "mean", f"{confidence} from", "to"), rows=tuple(rows))
+    for name in columns[0]:
+        for result, intervals in zip(results, columns, strict=True):
+            interval = intervals[name]
+            if interval.mean == interval.mean:
+                ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
+                rows.append((name, unit_of(name), result.policy, f"{interval.mean:.6g}", *ends))
+    confidence = f"{columns[0]['reward'].confidence:.0%}"
+    return Table(columns=("metric", "unit", "policy", "mean", f"{confidence} from", "to"), rows=tuple(rows))
+
+
+def _check_out(path: str) -> None:
+    """Refuses a file that could not be written, before any time is spent on its content."""
+    if not path.endswith(OUT_SUFFIXES):
+        raise ConfigError(f"--out is {path!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
+    check_target(path)
+
+
+def _document(results: Sequence[EvaluationResult]) -> Mapping[str, object]:
+    """Returns the result file of one policy, or those of several together."""
+    documents = [result.as_dict() for result in results]
+    return documents[0] if len(documents) == 1 else {"results": documents}
+
+
+def _write(path: str, results: Sequence[EvaluationResult]) -> None:
+    """Writes the results: all that is known of them as JSON, or their intervals as CSV."""
+    text = io.StringIO()
+    if path.endswith(".json"):
+        json.dump(without_nan(_document(results)), text, indent=2, allow_nan=False)
+        text.write("\n")
+    else:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        for result in results:
+            for name, interval in result.intervals().items():
+                numbers = [interval.mean, interval.low, interval.high, interval.confidence, interval.num_samples]
+                # An empty cell stands for what is not defined, or has too few episodes.
+                cells = ["" if number != number else repr(number) for number in numbers]
+                writer.writerow([result.policy, name, unit_of(name), *cells])
+    with replace_when_written(path) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Puts the command line together again, to be kept with the result."""
-    words = ["flowsched", "evaluate", options.environment, "--policy", options.policy]
+    """Puts the command line together again, to be kept with the results."""
+    words = ["flowsched", "evaluate", options.environment]
+    words += [word for policy in options.policy for word in ("--policy", policy)]
     words += ["--episodes", str(options.episodes), "--seed", str(options.seed)]
     return shlex.join(words + [word for entry in options.kwarg for word in ("--kwarg", entry)])

@@ -2,9 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Final
 
-from flowsched_gym.cli.arguments import positive_integer, seed
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.leaderboard import (
@@ -15,25 +13,7 @@ from flowsched_gym.leaderboard import (
     write_leaderboard,
 )
 
-__all__ = ["SUMMARY", "add_arguments", "run"]
-
-SUMMARY: Final = "regenerate the leaderboard from its result files and print it"
-
-DEFAULT_FOLDER: Final = "benchmarks"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
-    parser.add_argument(
-        "--folder", default=DEFAULT_FOLDER, metavar="FOLDER", help=f"folder of the leaderboard ({DEFAULT_FOLDER})"
-    )
-    parser.add_argument(
-        "--run", dest="play", action="store_true", help="play all heuristics first, and keep their result files"
-    )
-    parser.add_argument(
-        "--episodes", type=positive_integer, metavar="N", help=f"with --run: episodes of each policy ({NUM_EPISODES})"
-    )
-    parser.add_argument("--seed", type=seed, metavar="S", help=f"with --run: seed of the first episode ({FIRST_SEED})")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import inspect
-from typing import Final
 
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.disciplines import DISCIPLINES
@@ -11,14 +10,9 @@ from flowsched_gym.routing.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
 
-__all__ = ["SUMMARY", "add_arguments", "inventory", "run"]
+__all__ = ["inventory", "run"]
 
-SUMMARY: Final = "list environments, disciplines, policies, workloads and topologies"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+Entries = list[dict[str, str]]
 
 
 def run(options: argparse.Namespace) -> None:
@@ -27,38 +21,37 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json(lists)
         return
-    width = max(len(entry["name"]) for entries in lists.values() for entry in entries)
+    titled: dict[str, Entries] = {}
     for title, entries in lists.items():
+        if isinstance(entries, dict):
+            titled |= {f"{title} of {owner}": owned for owner, owned in entries.items()}
+        else:
+            titled[title] = entries
+    width = max(len(entry["name"]) for entries in titled.values() for entry in entries)
+    for title, entries in titled.items():
         print(f"{title}:")
-        print_definitions({entry["name"]: _describe(entry) for entry in entries}, width=width, indent="  ")
+        print_definitions({entry["name"]: entry["description"] for entry in entries}, width=width, indent="  ")
 
 
-def inventory() -> dict[str, list[dict[str, str]]]:
-    """Collects name and description of everything that has a name."""
+def inventory() -> dict[str, Entries | dict[str, Entries]]:
+    """Collects name and description of everything that has a name, policies by their environment."""
+    environments = [environment for system in SYSTEMS for environment in system.environments]
     return {
-        "environments": [
-            {"name": environment.id, "description": environment.description}
-            for system in SYSTEMS
-            for environment in system.environments
-        ],
-        "disciplines": [
-            {"name": name, "description": _first_line(discipline)} for name, discipline in DISCIPLINES.items()
-        ],
-        "policies": [
-            {"name": policy.name, "description": policy.description, "environment": environment.id}
-            for system in SYSTEMS
-            for environment in system.environments
-            for policy in environment.policies
-        ],
-        "workloads": [{"name": named.name, "description": named.description} for named in WORKLOADS.values()],
-        "topologies": [{"name": name, "description": description} for name, description in TOPOLOGIES.items()],
-        "routings": [{"name": name, "description": DESCRIPTIONS[name]} for name in ROUTINGS],
+        "environments": [_entry(environment.id, environment.description) for environment in environments],
+        "disciplines": [_entry(name, _first_line(discipline)) for name, discipline in DISCIPLINES.items()],
+        "policies": {
+            environment.id: [_entry(policy.name, policy.description) for policy in environment.policies]
+            for environment in environments
+        },
+        "workloads": [_entry(named.name, named.description) for named in WORKLOADS.values()],
+        "topologies": [_entry(name, description) for name, description in TOPOLOGIES.items()],
+        "routings": [_entry(name, DESCRIPTIONS[name]) for name in ROUTINGS],
     }
 
 
-def _describe(entry: dict[str, str]) -> str:
-    """Describes an entry in one line; policies belong to an environment."""
-    return f"{entry['environment']}: {entry['description']}" if "environment" in entry else entry["description"]
+def _entry(name: str, description: str) -> dict[str, str]:
+    """Makes one line of a list."""
+    return {"name": name, "description": description}
 
 
 def _first_line(described: object) -> str:

@@ -2,61 +2,25 @@
 
 import argparse
 from dataclasses import asdict, replace
-from typing import Final
 
 import numpy as np
 
-from flowsched_gym.cli.arguments import key_values, positive_integer, positive_number
+from flowsched_gym.cli.arguments import key_values
+from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
 from flowsched_gym.cli.output import print_definitions, print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.evaluation import replay
 from flowsched_gym.evaluation.plots import check_plot, plot_records
 from flowsched_gym.files import check_target
 from flowsched_gym.metrics import Metrics, summary
 from flowsched_gym.model import Records
-from flowsched_gym.topology import DEFAULT_CAPACITY, TOPOLOGIES
+from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import read_flows
 from flowsched_gym.workload.flow_file import flow_columns
 from flowsched_gym.workload.table_file import Progress, write_table
 
-__all__ = ["SUMMARY", "add_arguments", "measure", "run", "write_records"]
-
-SUMMARY: Final = "run a discipline on the flows of a file"
-
-ONE_LINK = "one-link"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
-    parser.epilog = (
-        "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
-        "place of deadline_s, an absolute time. "
-        f"Disciplines: {', '.join(DISCIPLINES)}. Topologies: {', '.join(TOPOLOGIES)}."
-    )
-    parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
-    parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
-    parser.add_argument("--topology", default=ONE_LINK, metavar="NAME", help=f"name of the topology ({ONE_LINK})")
-    parser.add_argument(
-        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
-    )
-    capacity = parser.add_mutually_exclusive_group()
-    capacity.add_argument("--link-gbps", type=positive_number, metavar="G", help="capacity of every link in Gbps (1)")
-    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo; may be repeated",
-    )
-    parser.add_argument(
-        "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
-    )
-    parser.add_argument("--out", metavar="FILE", help="records to write (.csv, or .parquet)")
-    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
-    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+__all__ = ["measure", "run", "write_records"]
 
 
 def run(options: argparse.Namespace) -> None:
@@ -100,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 def measure(records: Records, *, topology: str, capacity: float) -> Metrics:
     """Sums the records up. On one link it is that link that is utilised, whatever the destinations."""
     metrics = summary(records, capacity=capacity)
-    return replace(metrics, utilisation=metrics.goodput / capacity) if topology == ONE_LINK else metrics
+    return replace(metrics, utilisation=metrics.goodput / capacity) if topology == DEFAULT_TOPOLOGY else metrics
 
 
 def write_records(records: Records, path: str, *, progress: Progress | None = None) -> None:

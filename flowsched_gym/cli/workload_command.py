@@ -1,37 +1,15 @@
 """Draws a named workload into a flow file: ``flowsched workload``."""
 
 import argparse
-from typing import Final
 
-from flowsched_gym.cli.arguments import key_values, positive_integer, positive_number, seed
+from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.files import check_target
 from flowsched_gym.units import BYTES_PER_MEGABYTE
-from flowsched_gym.workload import WORKLOADS, draw_flows, make_workload, write_flows
+from flowsched_gym.workload import draw_flows, make_workload, write_flows
 
-__all__ = ["SUMMARY", "add_arguments", "run"]
-
-SUMMARY: Final = "draw a named workload into a flow file"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
-    parser.epilog = f"Workloads: {', '.join(WORKLOADS)}."
-    parser.add_argument("name", metavar="NAME", help="name of the workload")
-    parser.add_argument("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
-    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of the draw (0)")
-    parser.add_argument(
-        "--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity"
-    )
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="another field of the workload, such as burst_rate=20 or request_jitter=1e-4; may be repeated",
-    )
-    parser.add_argument("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 from flowsched_gym.metrics.completion import goodput, makespan, percentile, utilisation
 from flowsched_gym.metrics.deadlines import DeadlineCount, count_deadlines, deadline_hit_ratio
 from flowsched_gym.metrics.fairness import jain_index
-from flowsched_gym.metrics.summary import METRIC_NAMES, SMALLER_IS_BETTER, Metrics, merit, summary
+from flowsched_gym.metrics.summary import METRIC_NAMES, SMALLER_IS_BETTER, Metrics, merit, summary, unit_of
 from flowsched_gym.metrics.tasks import TaskTimes, task_completion_times
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "percentile",
     "summary",
     "task_completion_times",
+    "unit_of",
     "utilisation",
 ]

@@ -12,7 +12,7 @@ from flowsched_gym.metrics.fairness import jain_index
 from flowsched_gym.metrics.tasks import task_completion_times
 from flowsched_gym.model.records import Records
 
-__all__ = ["METRIC_NAMES", "SMALLER_IS_BETTER", "Metrics", "merit", "summary"]
+__all__ = ["METRIC_NAMES", "SMALLER_IS_BETTER", "Metrics", "merit", "summary", "unit_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,23 @@ SMALLER_IS_BETTER: Final = frozenset(
     if name in ("makespan", "deadlines_missed") or name.endswith(("_fct", "_slowdown", "_tct"))
 )
 """Names of the metrics of which a smaller value is the better one."""
+
+
+UNITS: Final = {
+    "goodput": "B/s",
+    "makespan": "s",
+    "num_flows": "flows",
+    "num_finished": "flows",
+    "deadlines_met": "flows",
+    "deadlines_missed": "flows",
+    "num_tasks": "tasks",
+}
+"""Units of the metrics that are neither completion times, in s, nor ratios."""
+
+
+def unit_of(name: str) -> str:
+    """Returns the unit of a metric, or of the reward: ``1`` for a ratio and for what has none."""
+    return "s" if name.endswith(("_fct", "_tct")) else UNITS.get(name, "1")
 
 
 def merit(name: str, value: float) -> float:

@@ -32,13 +32,23 @@ from flowsched_gym.cli import main
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "simpy":
+        if name == sys.argv[1]:
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Finder())
 sys.exit(main(["list"]))
 """
-"""Lists what there is, and is interrupted when it imports SimPy."""
+"""Lists what there is, and is interrupted when it imports a module."""
+
+IMPORTED = """
+import sys
+from flowsched_gym.cli import main
+status = main(sys.argv[1:])
+heavy = {"torch", "numba", "matplotlib", "hydra", "simpy", "scipy", "stable_baselines3", "pyarrow"}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+sys.exit(status)
+"""
+"""Runs a command line; prints which of the packages that take long to import it has imported."""
 
 LIST = (sys.executable, "-m", "flowsched_gym.cli", "list")
 
@@ -90,6 +100,18 @@ def test_every_command_has_help(flowsched, command: list[str]) -> None:
     assert outcome.err == ""
 
 
+@pytest.mark.parametrize("command", [[], ["list"], ["workload"], ["replay"], ["evaluate"], ["leaderboard"]])
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    outcome = run(sys.executable, "-c", IMPORTED, *command, "--help")
+
+    assert outcome.err == "[]\n"
+    assert "usage: flowsched" in outcome.out
+
+
+def test_help_has_no_escape_codes(flowsched) -> None:
+    assert "\x1b" not in flowsched("--help").out
+
+
 def test_the_version_is_that_of_the_package(flowsched) -> None:
     assert flowsched("--version") == (0, f"flowsched-gym {__version__}\n", "")
 
@@ -131,8 +153,9 @@ def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupt_of_the_imports_leaves_with_130_too() -> None:
-    assert run(sys.executable, "-c", UNIMPORTED, status=130) == (130, "", "flowsched: interrupted\n")
+@pytest.mark.parametrize("module", ["flowsched_gym.cli.app", "flowsched_gym.cli.list_command"])
+def test_an_interrupt_of_the_imports_leaves_with_130_too(module: str) -> None:
+    assert run(sys.executable, "-c", UNIMPORTED, module, status=130) == (130, "", "flowsched: interrupted\n")
 
 
 def test_a_reader_that_stops_early_hears_nothing() -> None:

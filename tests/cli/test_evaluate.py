@@ -1,12 +1,15 @@
 """Evaluates policies by ``flowsched evaluate``."""
 
+import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from flowsched_gym.evaluation import evaluate, make_environment
+from flowsched_gym.evaluation import evaluate, make_environment, read_result
+from flowsched_gym.metrics import METRIC_NAMES
 
 POLICY = """
 import numpy as np
@@ -69,9 +72,71 @@ def test_ten_episodes_give_intervals(flowsched) -> None:
     )
 
     row = next(line.split() for line in outcome.out.splitlines() if line.startswith("mean_fct"))
-    mean, low, high = map(float, row[1:])
+    assert row[1:3] == ["s", "random"]
+    mean, low, high = map(float, row[3:])
     assert low < mean < high
     assert "Intervals need" not in outcome.out
+
+
+def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) -> None:
+    content = json.loads(
+        flowsched("evaluate", "flowsched/Artemis-v0", "--policy", "fifo", "--kwarg", "bursts=1", "--json").out
+    )
+
+    assert content["episodes"]["seed"] == list(range(20))
+    assert content["intervals"]["mean_fct"]["low"] is not None
+
+
+def test_a_users_class_and_heuristics_stand_beside_each_other(
+    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_fifo.py").write_text(POLICY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    policies = ("--policy", "edf", "--policy", "my_fifo:Oldest", "--policy", "fifo")
+
+    text = flowsched("evaluate", *ARTEMIS, *policies).out.splitlines()
+    content = json.loads(flowsched("evaluate", *ARTEMIS, *policies, "--json").out)
+
+    assert text[0] == "edf, my_fifo:Oldest, fifo on flowsched/Artemis-v0, 2 episodes:"
+    assert text[1].split() == ["metric", "unit", "policy", "mean", "95%", "from", "to"]
+    assert [line.split()[1:3] for line in text if line.startswith("mean_fct")] == [
+        ["s", "edf"],
+        ["s", "my_fifo:Oldest"],
+        ["s", "fifo"],
+    ]
+    edf, own, fifo = content["results"]
+    assert [result["policy"] for result in (edf, own, fifo)] == ["edf", "my_fifo:Oldest", "fifo"]
+    assert own["episodes"] == fifo["episodes"] != edf["episodes"]
+    assert edf == json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out) | {
+        "command": edf["command"]
+    }
+    assert edf["command"].count("--policy") == 3
+
+
+@pytest.mark.parametrize("policies", [("edf",), ("edf", "fifo")], ids=["one", "two"])
+def test_json_is_written_as_it_is_printed(flowsched, tmp_path: Path, policies: tuple[str, ...]) -> None:
+    words = [word for policy in policies for word in ("--policy", policy)]
+
+    outcome = flowsched("evaluate", *ARTEMIS, *words, "--json", "--out", tmp_path / "results.json")
+
+    assert json.loads((tmp_path / "results.json").read_text()) == json.loads(outcome.out)
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+    if len(policies) == 1:
+        assert read_result(tmp_path / "results.json").policy == "edf"
+
+
+def test_csv_has_a_row_for_each_metric_of_each_policy(flowsched, tmp_path: Path) -> None:
+    flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--policy", "fifo", "--out", tmp_path / "results.csv")
+
+    with (tmp_path / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["policy"] for row in rows if row["metric"] == "mean_fct"] == ["edf", "fifo"]
+    assert {row["metric"] for row in rows} == {"reward", *METRIC_NAMES}
+    (fct,) = (row for row in rows if (row["policy"], row["metric"]) == ("edf", "mean_fct"))
+    assert fct["unit"] == "s"
+    assert float(fct["mean"]) > 0
+    assert (fct["low"], fct["num_episodes"]) == ("", "2")
 
 
 def test_a_users_own_class_is_found_where_the_user_is_and_may_print(
@@ -136,6 +201,21 @@ def test_a_model_file_is_a_policy(flowsched, model: Path) -> None:
     assert content["episodes"]["seed"] == [5, 6]
 
 
+def test_models_and_heuristics_stand_beside_each_other(flowsched, model: Path) -> None:
+    other = model.parent / "other" / "model.zip"
+    other.parent.mkdir()
+    shutil.copy(model, other)
+
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", model, "--policy", "edf", "--policy", other, "--json")
+
+    first, edf, second = json.loads(outcome.out)["results"]
+    assert (edf["policy"], second["policy"]) == ("edf", "other-model")
+    assert first["policy"].endswith("-model")
+    assert first["episodes"] == second["episodes"]
+    assert edf["kwargs"]["observation"] == "full", "a heuristic sees what it needs"
+    assert edf["episodes"]["seed"] == first["episodes"]["seed"]
+
+
 def test_a_model_for_other_spaces_is_one_line(flowsched, model: Path) -> None:
     outcome = flowsched("evaluate", *ARTEMIS, "--kwarg", "f=7", "--policy", model, "--json")
 
@@ -174,6 +254,13 @@ def test_without_sb3_the_pip_command_is_named(flowsched, monkeypatch: pytest.Mon
         (["flowsched/Artemis-v0", "--policy", "eedf"], "policy is 'eedf': flowsched/Artemis-v0 has random, fifo"),
         (["flowsched/Artemis-v0", "--policy", "no_such_module:Class"], "No module named 'no_such_module'"),
         (["flowsched/Artemis-v0", "--policy", "json:Klass"], "module json has no 'Klass'"),
+        (["flowsched/Artemis-v0", "--policy", "edf", "--policy", "eedf"], "policy is 'eedf'"),
+        (["flowsched/Artemis-v0", "--policy", "edf", "--policy", "edf"], "--policy gives 'edf' twice"),
+        (["flowsched/Artemis-v0", "--policy", "edf", "--out", "x.txt"], "--out is 'x.txt': its extension must be one"),
+        (
+            ["flowsched/Artemis-v0", "--policy", "edf", "--out", "none/x.csv"],
+            "none/x.csv cannot be written: the folder",
+        ),
         (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "kk=3"], "has no argument 'kk': it has workload"),
         (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "k=0"], "k is 0: it must be an integer >= 1"),
         (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "k=many"], "k is 'many': it must be an integer >= 1"),

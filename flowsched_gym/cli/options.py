@@ -1,0 +1,150 @@
+"""Describes the commands and their arguments, without the modules that run them: help comes at once."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from flowsched_gym.cli.arguments import positive_integer, positive_number, seed
+
+__all__ = ["COMMANDS", "DEFAULT_TOPOLOGY", "Command"]
+
+DEFAULT_EPISODES: Final = 20
+"""Enough for intervals, and paired with those of another policy by their seeds."""
+DEFAULT_SEED: Final = 0
+DEFAULT_TOPOLOGY: Final = "one-link"
+LEADERBOARD_FOLDER: Final = "benchmarks"
+
+
+class Command(NamedTuple):
+    """A command of ``flowsched``.
+
+    Attributes:
+        summary: What it does, in one phrase.
+        add_arguments: Adds its arguments to a parser.
+        module: Module with its ``run(options)``, imported once the arguments are right.
+    """
+
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    module: str
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched list``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_workload(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched workload``."""
+    parser.epilog = (
+        "`flowsched list` names the workloads. In the file, arrival_s is an absolute time, and deadline_s the time "
+        "allowed after it."
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the workload")
+    parser.add_argument("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
+    parser.add_argument(
+        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the draw ({DEFAULT_SEED})"
+    )
+    parser.add_argument(
+        "--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity"
+    )
+    _add_pairs(parser, "--param", "another field of the workload, such as burst_rate=20 or request_jitter=1e-4")
+    parser.add_argument("--out", required=True, metavar="FILE", help="flow file to write (.csv, or .parquet)")
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched replay``."""
+    parser.epilog = (
+        "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
+        "place of deadline_s, an absolute time. `flowsched list` names disciplines and topologies."
+    )
+    parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
+    parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
+    parser.add_argument(
+        "--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"name of the topology ({DEFAULT_TOPOLOGY})"
+    )
+    parser.add_argument(
+        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
+    )
+    capacity = parser.add_mutually_exclusive_group()
+    capacity.add_argument("--link-gbps", type=positive_number, metavar="G", help="capacity of every link in Gbps (1)")
+    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
+    _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
+    parser.add_argument(
+        "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
+    )
+    parser.add_argument("--out", metavar="FILE", help="records to write (.csv, or .parquet)")
+    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
+    parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched evaluate``."""
+    parser.epilog = (
+        "Episode e has the seed S + e, so that all policies meet the same flows. Beside a model, heuristics see all "
+        "that they need. A class that promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at "
+        "once, with the same result. JSON is the result file of a policy; of several, an object with a list `results`."
+    )
+    parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        required=True,
+        metavar="POLICY",
+        help="name of a policy, module:Class, or a trained model (.zip); may be repeated",
+    )
+    parser.add_argument(
+        "--episodes",
+        type=positive_integer,
+        default=DEFAULT_EPISODES,
+        metavar="N",
+        help=f"number of episodes of each policy ({DEFAULT_EPISODES})",
+    )
+    parser.add_argument(
+        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the first episode ({DEFAULT_SEED})"
+    )
+    _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
+    parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
+
+
+def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched leaderboard``."""
+    parser.add_argument(
+        "--folder",
+        default=LEADERBOARD_FOLDER,
+        metavar="FOLDER",
+        help=f"folder of the leaderboard ({LEADERBOARD_FOLDER})",
+    )
+    parser.add_argument(
+        "--run", dest="play", action="store_true", help="play all heuristics first, and keep their result files"
+    )
+    parser.add_argument(
+        "--episodes", type=positive_integer, metavar="N", help="with --run: episodes of each policy (as published)"
+    )
+    parser.add_argument("--seed", type=seed, metavar="S", help="with --run: seed of the first episode (as published)")
+
+
+def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
+    """Adds an option of the form key=value that may come many times."""
+    parser.add_argument(option, action="append", default=[], metavar="KEY=VALUE", help=f"{meaning}; may be repeated")
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "list": Command(
+        "list environments, disciplines, policies, workloads and topologies",
+        _add_list,
+        "flowsched_gym.cli.list_command",
+    ),
+    "workload": Command("draw a named workload into a flow file", _add_workload, "flowsched_gym.cli.workload_command"),
+    "replay": Command("run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.replay_command"),
+    "evaluate": Command(
+        "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command"
+    ),
+    "leaderboard": Command(
+        "regenerate the leaderboard from its result files and print it",
+        _add_leaderboard,
+        "flowsched_gym.cli.leaderboard_command",
+    ),
+}
+"""The commands by name."""
