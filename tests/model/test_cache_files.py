@@ -11,7 +11,7 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.environment import has_vector
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import _CacheFiles, rule
 
 Damage = Callable[[Path], object]
 
@@ -81,6 +81,20 @@ def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(
     code.write_bytes(before)
 
     assert called_anew() == (6.0, 0)
+
+
+def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (_CacheFiles(str(tmp_path), "rule", "stamp") for _ in range(2))
+    first.save("for integers", "machine code for integers")
+    index = first._load_index()
+    with monkeypatch.context() as patch:
+        patch.setattr(second, "_load_index", dict)  # it has looked before the first had written
+        second.save("for floats", "machine code for floats")
+    first._save_index(index)  # and the first wrote its index only now
+
+    assert first.load("for integers") == "machine code for integers"
 
 
 def test_a_folder_that_cannot_be_written_to_is_named_and_the_source_tree_stays_clean(

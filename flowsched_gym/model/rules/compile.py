@@ -189,6 +189,17 @@ def _tell_of_unwritable(folder: str) -> None:
 class _CacheFiles(IndexDataCacheFile):
     """The index and the machine code of one rule, each file sealed by a digest."""
 
+    def save(self, key: object, data: object) -> None:
+        """Keeps machine code.
+
+        Numba numbers the files, so that two processes that begin at once may give one number to code for different
+        types, and the index of the one then leads to the code of the other. Here each has a name of its own.
+        """
+        name = hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_SIZE).hexdigest()
+        name = self._load_index().get(key, f"{self._index_name.removesuffix('.nbi')}.{name}.nbc")
+        self._save_data(name, data)  # type: ignore[no-untyped-call]  # Numba's
+        self._save_index(self._load_index() | {key: name})  # type: ignore[no-untyped-call]  # Numba's
+
     def _load_index(self) -> dict[Any, str]:
         """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
         try:
