@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 from flowsched_gym.baselines.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.leftovers import remember_folder, remove_leftovers
 from flowsched_gym.baselines.multirun import write_failure
 from flowsched_gym.errors import FlowSchedError
 from flowsched_gym.model.compiling import announced_by
@@ -53,18 +54,22 @@ def run_application(command: str, config_name: str, job: Job) -> None:
             state["failed"] = True
 
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
+    status = BAD_USAGE
     try:
         # A progress bar that is there stays below what is told of the compiler.
         with announced_by(partial(tqdm.write, file=sys.stderr)):
             application()
+        status = BAD_USAGE if state["failed"] else 0
     except KeyboardInterrupt:
         print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        status = INTERRUPTED
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
-        raise SystemExit(end.code if state["begun"] else BAD_USAGE) from None
-    if state["failed"]:
-        raise SystemExit(BAD_USAGE)
+        status = end.code if state["begun"] else BAD_USAGE
+    finally:
+        remove_leftovers(ended=status != INTERRUPTED)
+    if status:
+        raise SystemExit(status)
 
 
 def _run_job(command: str, config: DictConfig, job: Job) -> bool:
@@ -72,6 +77,8 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     register_schemas()
     runtime = HydraConfig.get()
     folder = Path(runtime.runtime.output_dir)
+    if runtime.mode is not RunMode.MULTIRUN:
+        remember_folder(folder)
     line = shlex.join([command, *runtime.overrides.task])
     try:
         job(read_config(config), _plain(config), folder, line)

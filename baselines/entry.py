@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from typing import Final
 
+from flowsched_gym.baselines.help import print_help
 from flowsched_gym.errors import MissingDependencyError
 
 __all__ = ["evaluate", "heuristics", "train"]
@@ -17,28 +18,39 @@ REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_cont
 """Import names that the training commands need, in the order of the report; the extra `train` brings them."""
 
 EXIT_STATUS_OF_BAD_USAGE: Final = 2
+HELP: Final = frozenset({"-h", "--help"})
 
 
 def train() -> int:
     """Runs ``flowsched-train`` and returns its exit status."""
-    return _run("flowsched_gym.baselines.train", purpose="train a policy with flowsched-train")
+    return _run("flowsched-train", "train", module="train", purpose="train a policy with flowsched-train")
 
 
 def evaluate() -> int:
     """Runs ``flowsched-evaluate`` and returns its exit status."""
-    return _run("flowsched_gym.baselines.evaluate", purpose="evaluate policies with flowsched-evaluate")
+    return _run(
+        "flowsched-evaluate", "evaluate", module="evaluate", purpose="evaluate policies with flowsched-evaluate"
+    )
 
 
 def heuristics() -> int:
     """Runs ``flowsched-heuristics`` and returns its exit status."""
-    return _run("flowsched_gym.baselines.run_heuristics", purpose="compare policies with flowsched-heuristics")
+    return _run(
+        "flowsched-heuristics",
+        "heuristics",
+        module="run_heuristics",
+        purpose="compare policies with flowsched-heuristics",
+    )
 
 
-def _run(module: str, *, purpose: str) -> int:
-    """Calls the module's ``main``, or reports the first missing package on standard error."""
+def _run(command: str, config_name: str, *, module: str, purpose: str) -> int:
+    """Prints help, or calls the module's ``main``, or reports the first missing package on standard error."""
+    if not HELP.isdisjoint(sys.argv[1:]):
+        print_help(command, config_name)
+        return 0
     for package in REQUIRED:
         if importlib.util.find_spec(package) is None:
             print(MissingDependencyError(package, extra="train", purpose=purpose), file=sys.stderr)
             return EXIT_STATUS_OF_BAD_USAGE
-    importlib.import_module(module).main()
+    importlib.import_module(f"flowsched_gym.baselines.{module}").main()
     return 0

@@ -59,10 +59,10 @@ class TableOfJobs(Callback):
     """Prints the table at the end of a multirun and writes it into its folder, as Markdown and as CSV."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Collects the results, whatever launcher ran the jobs."""
+        """Collects the results, whatever launcher ran the jobs; there is no table where none came to its end."""
         folder = Path(config.hydra.sweep.dir)
         jobs = read_jobs(folder)
-        if not jobs:
+        if all("error" in job.content for job in jobs):
             return
         table = table_of_jobs(jobs)
         write_text(table.markdown(), folder / f"{TABLE_NAME}.md")

@@ -104,6 +104,25 @@ def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, c
     assert status == 2
     assert message in err
     assert "Traceback" not in err
+    assert list(here.iterdir()) == [], "a wrong value leaves no folder"
+
+
+@pytest.mark.parametrize("words", [("algorithm.gamma=7,8",), ("algorithm.gama=0.8,0.9",), ("env.k=0,-1",)])
+def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
+    assert call("flowsched-train", train_main, "-m", *words) == 2
+    assert list(here.iterdir()) == []
+
+
+def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
+    (here / "runs" / "first").mkdir(parents=True)
+    (here / "runs" / "first" / "model.zip").touch()
+    (here / "runs" / "other").mkdir()
+
+    assert call("flowsched-train", train_main, "env.k=0", "run_name=first") == 2
+    assert call("flowsched-train", train_main, "env.k=0", "run_name=second") == 2
+
+    assert (here / "runs" / "first" / "model.zip").exists()
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["first", "other"]
 
 
 def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
@@ -137,3 +156,38 @@ def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(words, messa
     assert status == 2
     assert len(err.strip().splitlines()) == 1
     assert message in err
+    assert list(here.iterdir()) == []
+
+
+IMPORTED: Final = """
+import sys
+from flowsched_gym.baselines import entry
+status = getattr(entry, sys.argv.pop(1))()
+heavy = {"torch", "numba", "matplotlib", "hydra", "omegaconf", "simpy", "stable_baselines3", "wandb", "rich"}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+sys.exit(status)
+"""
+"""Runs a command; prints which of the packages that take long to import it has imported."""
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "heuristics"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_names_the_choices_and_imports_nothing_heavy(command: str, option: str, tmp_path: Path) -> None:
+    outcome = run(sys.executable, "-c", IMPORTED, command, option, folder=tmp_path)
+
+    assert outcome.err == "[]\n"
+    assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
+    for choice in ("env         artemis", "merp_route", "workload    gather-a1", "gather-heavy"):
+        assert choice in outcome.out
+    assert ("algorithm   ppo, a2c" in outcome.out) == (command == "train")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(*FEW, *PPO, "logger=wandb"), ("-m", "seed=1,2", *FEW, *PPO)], ids=["one", "many"])
+def test_where_output_is_no_terminal_there_are_no_escape_codes(words: tuple[str, ...], tmp_path: Path) -> None:
+    _, out, err = run(*TRAIN, *words, "progress_bar=true", folder=tmp_path, WANDB_SILENT="false", TERM="xterm-256color")
+
+    assert "The model is" in out
+    assert "\x1b" not in out
+    assert "\x1b" not in err

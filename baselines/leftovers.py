@@ -1,0 +1,63 @@
+"""Removes the folder of a run that came to nothing, such as one with a wrong value.
+
+Hydra makes the folder before the job can look at its values.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+__all__ = ["MultirunsBegun", "remember_folder", "remove_leftovers"]
+
+BOOKKEEPING: Final = frozenset(
+    {"multirun.yaml", "run.json", "failure.json", "train.log", "evaluate.log", "heuristics.log"}
+)
+"""Files that tell what was asked for, and nothing of what came of it; those of Hydra's own folders are others."""
+HYDRA_FOLDER: Final = ".hydra"
+
+_begun: list[Path] = []
+"""Folders of the runs of this process that have not ended yet."""
+
+
+class MultirunsBegun(Callback):
+    """Remembers the folder of a multirun before Hydra makes it."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Remembers the folder that those of the jobs lie in, unless its name cannot be known before the jobs."""
+        folder = OmegaConf.select(config, "hydra.sweep.dir", throw_on_resolution_failure=False)
+        if folder is not None:
+            remember_folder(Path(folder))
+
+
+def remember_folder(folder: Path) -> None:
+    """Has the folder of a run removed if the run comes to nothing."""
+    _begun.append(folder.resolve())
+
+
+def remove_leftovers(*, ended: bool) -> None:
+    """Forgets the folders that were begun, and removes those in which all went wrong.
+
+    Folders above them that are empty then are removed as well, up to the working folder.
+
+    Args:
+        ended: Whether nobody stopped the run, which could then be resumed.
+    """
+    here = Path.cwd()
+    for folder in _begun if ended else ():
+        if here.is_relative_to(folder) or not folder.is_dir() or not _is_bare(folder):
+            continue
+        shutil.rmtree(folder)
+        for parent in folder.parents:
+            if parent == here or not parent.is_relative_to(here) or any(parent.iterdir()):
+                break
+            parent.rmdir()
+    _begun.clear()
+
+
+def _is_bare(folder: Path) -> bool:
+    """Tells whether a folder has nothing but notes of what was asked for."""
+    files = [path for path in folder.rglob("*") if not path.is_dir()]
+    return all(path.name in BOOKKEEPING or path.parent.name == HYDRA_FOLDER for path in files)
