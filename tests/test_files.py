@@ -1,9 +1,7 @@
 """Fills the disk, ends the process, and fails in between: files are whole, and nothing else is left."""
 
 import errno
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,17 +10,19 @@ import pytest
 from flowsched_gym.cli import main
 from flowsched_gym.evaluation.results import write_json
 from flowsched_gym.files import replace_folder_when_written, replace_when_written, write_text
-from tests.repository import ROOT
+from tests.processes import run
 
 WRITER = """
-import sys, time
+import os, signal, sys
 from pathlib import Path
 from flowsched_gym.files import {how}
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
 with {how}(sys.argv[1]) as temporary:
     (temporary if temporary.is_dir() else temporary.parent / temporary.name).joinpath(*{parts}).write_text("half")
-    print("writing", flush=True)
-    time.sleep(600)
+    print(len(os.listdir(temporary.parent)))
+    os.kill(os.getpid(), {number:d})
 """
+"""Writes half a file and is asked to end; prints how many entries the folder then has."""
 
 
 @pytest.mark.parametrize(
@@ -30,22 +30,9 @@ with {how}(sys.argv[1]) as temporary:
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(how, parts, number, tmp_path: Path) -> None:
-    program = WRITER.format(how=how, parts=parts)
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "records.csv")],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
-    assert list(tmp_path.iterdir()) != []
+    program = WRITER.format(how=how, parts=parts, number=number)
 
-    process.send_signal(number)
-    process.communicate(timeout=600)
-
-    assert process.returncode == -number
+    assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-number).out == "1\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,19 +81,9 @@ def test_a_full_device_is_one_line_with_its_name_on_the_command_line(capsys: pyt
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_standard_output_on_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "flowsched_gym.cli", "list"],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        outcome = run(sys.executable, "-m", "flowsched_gym.cli", "list", stdout=full.fileno(), status=2)
 
-    assert (done.returncode, done.stderr) == (
-        2,
-        "flowsched: error: [Errno 28] No space left on device: 'standard output'\n",
-    )
+    assert outcome.err == "flowsched: error: [Errno 28] No space left on device: 'standard output'\n"
 
 
 def test_a_new_folder_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
