@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import gymnasium
 import numpy as np
@@ -13,6 +13,7 @@ from flowsched_gym.envs.state import EnvState, digest, fingerprint, freeze, thaw
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
+from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.workload import Workload, WorkloadSource
 
@@ -23,9 +24,6 @@ __all__ = ["FlowSchedEnv"]
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
-
-SEED_BOUND: Final = 2**63 - 1
-"""Episode seeds are drawn below this."""
 
 
 class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
@@ -108,7 +106,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         super().reset(seed=seed)
         if options:
             raise ConfigError(f"options is {options!r}: this environment knows none")
-        return self.begin(int(self.np_random.integers(SEED_BOUND)))
+        return self.begin(draw_episode_seed(self.np_random))
 
     def begin(self, episode_seed: int) -> tuple[Observation, dict[str, Any]]:
         """Begins an episode by its own seed, and leaves the generator that ``reset`` draws such seeds from as it is.

@@ -154,10 +154,6 @@ class CompiledVectorEnv(MaskedVectorEnv):
         counts: IntArray = outputs.counts[NUM_FINISHED]
         return counts
 
-    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
-        """Leaves all episodes to be drawn in Python."""
-        return np.ones(len(networks), dtype=np.bool_)
-
     def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Copies what is kept of networks."""
         return {name: array[networks] for name, array in self._own_arrays().items()}

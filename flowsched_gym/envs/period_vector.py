@@ -218,10 +218,6 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         """Returns how many flows finished."""
         return outputs.num_finished
 
-    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
-        """Leaves all episodes to be drawn in Python."""
-        return np.ones(len(networks), dtype=np.bool_)
-
     def _prepare(self, network: int, workload: Workload) -> None:
         """Runs a network that has been loaded to its first decision."""
         tables, num_flows = self.simulation.tables, workload.num_flows

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,
@@ -287,7 +288,7 @@ def size_share(size: float, size_range: tuple[float, float]) -> float:
     smallest, largest = size_range
     if largest <= LOGARITHMIC_FROM * smallest:
         return size / largest
-    return (1.0 + math.log(size / smallest)) / (1.0 + math.log(largest / smallest))
+    return float((1.0 + numerics.log(size / smallest)) / (1.0 + numerics.log(largest / smallest)))
 
 
 def rate_text(rate: float) -> str:

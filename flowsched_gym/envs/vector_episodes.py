@@ -15,10 +15,11 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.envs.base import SEED_BOUND, FlowSchedEnv
+from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError
 from flowsched_gym.model import Records
+from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.workload import Workload
 
 __all__ = ["VectorEpisodes"]
@@ -138,20 +139,19 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         """Draws the next episodes of environments into their spare networks, and runs them to their first decision."""
         for number in numbers.tolist():
             if self._next_seed[number] < 0:
-                self._next_seed[number] = int(self._generator(number).integers(SEED_BOUND))
+                self._next_seed[number] = draw_episode_seed(self._generator(number))
         spare = self._current[numbers] ^ 1
         self._keep_ended(spare)
-        by_hand = self._draw_compiled(spare, self._next_seed[numbers])
-        for number, network in zip(numbers[by_hand].tolist(), spare[by_hand].tolist(), strict=True):
+        for number, network in zip(numbers.tolist(), spare.tolist(), strict=True):
             try:
-                self._draw_in_python(network, int(self._next_seed[number]))
+                self._draw_episode(network, int(self._next_seed[number]))
             except FlowSchedError as error:
                 # An error of an episode that nobody has asked for yet; it is raised when the episode begins.
                 self._failures[number] = error
         self._ready[numbers] = True
         self._num_unready = self.num_envs - int(np.count_nonzero(self._ready))
 
-    def _draw_in_python(self, network: int, seed: int) -> None:
+    def _draw_episode(self, network: int, seed: int) -> None:
         """Draws an episode as the single environment does, and loads it."""
         workload = self._source.draw(seed)
         if not workload.num_flows:
@@ -209,10 +209,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         shadow = self._single()
         shadow.begin(int(self._episode_seed[number]))
         return shadow
-
-    @abstractmethod
-    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
-        """Draws episodes into networks and runs them to their first decision; returns which are left to be drawn."""
 
     @abstractmethod
     def _prepare(self, network: int, workload: Workload) -> None:

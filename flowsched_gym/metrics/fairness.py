@@ -18,5 +18,5 @@ def jain_index(values: npt.NDArray[np.float64]) -> float:
         The index, in [1 / num_flows, 1]: 1 where all values are equal; NaN where there is no value or all are zero.
     """
     total = float(values.sum())
-    squares = float(np.dot(values, values))
+    squares = float((values * values).sum())
     return total * total / (len(values) * squares) if squares > 0 else math.nan

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.workload import Constant, Discrete, Distribution, Empirical, Exponential, LogNormal, Pareto, Uniform
 from flowsched_gym.workload.specs import parse_distribution
 
@@ -85,7 +86,7 @@ def size_moments(distribution: Distribution | str, limit: npt.ArrayLike) -> Size
     probability = known.cdf(limits)
     above = 1.0 - probability
     cap = np.where(above > 0, limits, 0.0)
-    return SizeMoments(probability, first, second, first + above * cap, second + above * cap**2)
+    return SizeMoments(probability, first, second, first + above * cap, second + above * cap * cap)
 
 
 def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
@@ -109,7 +110,8 @@ def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
             largest *= 2.0
             if largest > LARGEST_SIZE:
                 raise ConfigError(f"distribution is {distribution!r}: its tail is too heavy, give it a maximum")
-    inner = np.geomspace(smallest, largest, count)[1:-1]
+    logarithm = numerics.log([smallest, largest])
+    inner = numerics.exp(logarithm[0] + (logarithm[1] - logarithm[0]) * (np.arange(1, count - 1) / (count - 1)))
     edges = _points(distribution)[0] if isinstance(distribution, PiecewiseLinear) else np.empty(0)
     return np.unique(np.concatenate([[smallest], inner, edges, [largest]]))
 
@@ -118,26 +120,26 @@ def _exponential(distribution: Exponential, limit: FloatArray) -> tuple[FloatArr
     """Gives E[S; S <= a] and E[S^2; S <= a]."""
     mean = distribution.mean
     ratio = np.minimum(limit / mean, UNDERFLOW)
-    above, below = np.exp(-ratio), -np.expm1(-ratio)
-    return mean * (below - ratio * above), mean**2 * (2.0 * below - (2.0 + ratio) * ratio * above)
+    above, below = numerics.exp(-ratio), -numerics.expm1(-ratio)
+    return mean * (below - ratio * above), mean * mean * (2.0 * below - (2.0 + ratio) * ratio * above)
 
 
 def _log_normal(distribution: LogNormal, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gives E[S; S <= a] and E[S^2; S <= a]: sizes weighted by a power of the size are log-normal, too."""
-    mean, shrink = distribution.mean, math.exp(-(distribution.sigma**2))
-    return mean * distribution.cdf(limit * shrink), mean**2 / shrink * distribution.cdf(limit * shrink**2)
+    mean, shrink = distribution.mean, float(numerics.exp(-distribution.sigma * distribution.sigma))
+    return mean * distribution.cdf(limit * shrink), mean * mean / shrink * distribution.cdf(limit * shrink * shrink)
 
 
 def _pareto(distribution: Pareto, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Gives E[S; S <= a] and E[S^2; S <= a]."""
     shape, scale = distribution.shape, distribution.scale
     end = math.inf if distribution.maximum is None else distribution.maximum
-    logarithm = np.log(np.clip(limit, scale, end) / scale)
+    logarithm = numerics.log(np.clip(limit, scale, end) / scale)
 
     def partial(order: int) -> FloatArray:
         excess = order - shape
-        integral = logarithm if excess == 0 else np.expm1(excess * logarithm) / excess
-        moment: FloatArray = shape * scale**order * integral / distribution.inside
+        integral = logarithm if excess == 0 else numerics.expm1(excess * logarithm) / excess
+        moment: FloatArray = shape * (scale if order == 1 else scale * scale) * integral / distribution.inside
         return moment
 
     return partial(1), partial(2)
@@ -159,7 +161,7 @@ def _linear(
 
     return (
         partial((low + high) / 2, (start + end) / 2),
-        partial((low**2 + low * high + high**2) / 3, (start**2 + start * end + end**2) / 3),
+        partial((low * low + low * high + high * high) / 3, (start * start + start * end + end * end) / 3),
     )
 
 

@@ -121,7 +121,7 @@ def queue_times(kind: str, distribution: SizeDistribution, load: float, ends: Fl
         first, second = moments.partial_mean, moments.partial_square
     mean = distribution.mean
     load_below = load * first / mean
-    wait = load * second / mean**2 / (2.0 * (1.0 - load_below))
+    wait = load * second / (mean * mean) / (2.0 * (1.0 - load_below))
     return QueueTimes(moments.probability, moments.partial_mean / mean, load_below, wait)
 
 

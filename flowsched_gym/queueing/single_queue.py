@@ -66,7 +66,7 @@ def _integrate(discipline: str, distribution: SizeDistribution, load: float) -> 
         return np.where(is_atom, at_atom, (values[:-1] + values[1:]) / 2)
 
     left = 1.0 - load_below
-    wait = load / (2.0 * mean**2) * middle(square, square[1:]) / (left[:-1] * left[1:])
+    wait = load / (2.0 * mean * mean) * middle(square, square[1:]) / (left[:-1] * left[1:])
     service = middle(1.0 / left, 1.0 / left[:-1]) / mean
     total = np.sum(np.diff(moments.probability) * wait + np.diff(served) * service)
     # Few bytes are below and above the grid: those below find an empty link, those above are as the largest on it.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.queueing.moments import as_size_distribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
@@ -54,7 +55,7 @@ def optimal_thresholds(kind: str, distribution: Distribution | str, load: float,
     if multilevel_fct(kind, sizes, load, ()).overall == math.inf:
         raise ConfigError(f"distribution is {sizes!r}: its variance must be finite, or the mean FCT is not")
     inside = size_grid(sizes, NUM_SIZES)
-    beyond = inside[-1] * 2.0 ** np.arange(1, num_queues)
+    beyond = np.ldexp(inside[-1], np.arange(1, num_queues))
     ends = np.concatenate([[0.0], inside, beyond, [math.inf]])
     index = np.arange(len(ends))
     cost = queue_times(kind, sizes, load, ends).between(index[:, None], index[None, :])
@@ -85,7 +86,7 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     check_load(load)
     _check_num_queues(num_queues)
     place = np.arange(1, num_queues) / num_queues
-    thresholds = sizes.quantile((1.0 - (1.0 - load) ** place) / load)
+    thresholds = sizes.quantile((1.0 - numerics.power(1.0 - load, place)) / load)
     for index in range(1, len(thresholds)):
         thresholds[index] = max(thresholds[index], thresholds[index - 1] * (1.0 + APART))
     return thresholds

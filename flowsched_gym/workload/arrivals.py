@@ -6,6 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.workload.distributions import Exponential
+
 __all__ = ["poisson_arrivals"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,15 +32,16 @@ def poisson_arrivals(
     Returns:
         Arrival times in s, (num_arrivals,) float64, increasing.
     """
+    gap = Exponential(mean=1.0 / rate)
     if count is not None:
-        return np.cumsum(rng.exponential(1.0 / rate, count))
+        return np.cumsum(gap.sample(rng, count))
     assert duration is not None
     expected = rate * duration
     block = int(expected + SPARE_DEVIATIONS * math.sqrt(expected)) + 1
-    gaps = rng.exponential(1.0 / rate, block)
+    gaps = gap.sample(rng, block)
     times = np.cumsum(gaps)
     while times[-1] < duration:
         # Summed anew from the first gap: a sum that goes on from a rounded total would round otherwise.
-        gaps = np.concatenate([gaps, rng.exponential(1.0 / rate, block)])
+        gaps = np.concatenate([gaps, gap.sample(rng, block)])
         times = np.cumsum(gaps)
     return times[: np.searchsorted(times, duration, side="left")]

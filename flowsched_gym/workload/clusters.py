@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.seeding import SeedStreams, integers, orders
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
@@ -190,9 +190,9 @@ class ClusterWorkload:
         if count > MOST_PHASES:
             raise ConfigError(f"change_every is {self.change_every!r}: more than {MOST_PHASES} phases are not allowed")
         streams = SeedStreams(seed)
-        first = streams["first traffic"].integers(len(self.traffic), size=(1, self.num_clusters))
+        first = integers(streams["first traffic"], len(self.traffic), (1, self.num_clusters))
         # A step of 1 to len(traffic) - 1 round the ring of all traffic reaches each other one with equal probability.
-        steps = streams["changes"].integers(1, len(self.traffic), size=(count - 1, self.num_clusters))
+        steps = 1 + integers(streams["changes"], len(self.traffic) - 1, (count - 1, self.num_clusters))
         return np.cumsum(np.concatenate([first, steps]), axis=0) % len(self.traffic)
 
     def draw(self, seed: int) -> Workload:
@@ -240,8 +240,8 @@ class ClusterWorkload:
             chosen = np.flatnonzero(kind == index)
             size[chosen] = traffic.size.sample(streams[f"sizes {index}"], len(chosen))
         source = cluster * self.hosts_per_cluster
-        source += streams["sources"].integers(self.hosts_per_cluster, size=num_flows)
-        step = streams["destinations"].integers(1, self.num_hosts, size=num_flows)
+        source += integers(streams["sources"], self.hosts_per_cluster, num_flows)
+        step = 1 + integers(streams["destinations"], self.num_hosts - 1, num_flows)
         return Workload(
             flow_id=np.arange(num_flows),
             source=source,
@@ -260,13 +260,13 @@ class ClusterWorkload:
         if self.num_flows is not None:
             unit = poisson_arrivals(rng, 1.0, count=self.num_flows)
             choices = self.phases(seed, self._num_phases(unit[-1] / (rates.min() * self.num_clusters)))
-            total = rates[choices].sum(axis=1)
+            total = np.cumsum(rates[choices], axis=1)[:, -1]
         else:
             assert self.duration is not None
             choices = self.phases(seed, self._num_phases(self.duration))
-            total = rates[choices].sum(axis=1)
+            total = np.cumsum(rates[choices], axis=1)[:, -1]
             longest = self.duration if self.change_every is None else self.change_every
-            unit = poisson_arrivals(rng, 1.0, duration=float(total.sum()) * longest)
+            unit = poisson_arrivals(rng, 1.0, duration=float(np.cumsum(total)[-1]) * longest)
         begin = np.arange(len(total)) * (self.change_every or 0.0)
         before = np.concatenate([[0.0], np.cumsum(total[:-1] * np.diff(begin))])
         phase = np.searchsorted(before, unit, side="right") - 1
@@ -283,8 +283,8 @@ class ClusterWorkload:
     def _draw_bursts(self, incast: Incast, streams: SeedStreams, end: float) -> Workload:
         """Draws the flows of all bursts before a time in s, burst by burst."""
         start = poisson_arrivals(streams["bursts"], incast.burst_rate, duration=end)
-        receiver = streams["receivers"].integers(self.num_hosts, size=len(start))
-        order = np.argsort(streams["senders"].random((len(start), self.num_hosts - 1)), axis=1, kind="stable")
+        receiver = integers(streams["receivers"], self.num_hosts, len(start))
+        order = orders(streams["senders"], (len(start), self.num_hosts - 1))
         sender = (receiver[:, None] + 1 + order[:, : incast.senders]) % self.num_hosts
         num_flows = sender.size
         return Workload(

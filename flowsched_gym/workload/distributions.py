@@ -8,13 +8,14 @@ n + m drawn values are the n values that a shorter draw gives. Distributions giv
 
 import math
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules import numerics
+from flowsched_gym.seeding import uniforms
 from flowsched_gym.workload.checks import as_tuple, check_number
 
 __all__ = [
@@ -172,7 +173,7 @@ class Uniform:
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
-        return self.quantile(rng.random(count))
+        return self.quantile(uniforms(rng, count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,16 +192,15 @@ class Exponential:
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
         """Gives the probability of a value at most this large, of the shape of the values asked for."""
-        return -np.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
+        return -numerics.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        with np.errstate(divide="ignore"):
-            return -self.mean * np.log1p(-as_probabilities(probability))
+        return -self.mean * numerics.log1p(-as_probabilities(probability))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64."""
-        return rng.exponential(self.mean, count)
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        return self.quantile(uniforms(rng, count))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,24 +222,21 @@ class LogNormal:
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
         """Gives the probability of a value at most this large, of the shape of the values asked for."""
-        with np.errstate(divide="ignore"):
-            logarithm = np.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
-        probability: FloatArray = _normal_cdf((logarithm - self._location) / self.sigma)[()]
-        return probability
+        logarithm = numerics.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
+        return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
-        deviation: FloatArray = _normal_quantile(as_probabilities(probability))
-        return np.exp(self._location + self.sigma * deviation)
+        return numerics.exp(self._location + self.sigma * numerics.normal_quantile(as_probabilities(probability)))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Draws values, (count,) float64: ``exp(ln(mean) - sigma**2 / 2 + sigma * standard normal)``."""
-        return np.exp(self._location + self.sigma * rng.standard_normal(count))
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        return self.quantile(uniforms(rng, count))
 
     @property
     def _location(self) -> float:
         """Mean of the logarithm."""
-        return math.log(self.mean) - 0.5 * self.sigma**2
+        return float(numerics.log(self.mean)) - 0.5 * self.sigma * self.sigma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,25 +280,27 @@ class Pareto:
     @property
     def inside(self) -> float:
         """Share of the distribution without a maximum that is not above the maximum; 1 if there is none."""
-        return 1.0 if self.maximum is None else -math.expm1(self.shape * math.log(self._scale / self.maximum))
+        if self.maximum is None:
+            return 1.0
+        return -float(numerics.expm1(self.shape * numerics.log(self._scale / self.maximum)))
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
         """Gives the probability of a value at most this large, of the shape of the values asked for."""
         ratio = np.maximum(np.asarray(value, dtype=np.float64) / self._scale, 1.0)
-        return np.minimum(-np.expm1(-self.shape * np.log(ratio)) / self.inside, 1.0)
+        return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Gives the value that has this cumulative probability, of the shape of the probabilities.
 
         Without a maximum it is inf for 1.
         """
-        with np.errstate(divide="ignore"):
-            values = self._scale * (1.0 - as_probabilities(probability) * self.inside) ** (-1.0 / self.shape)
+        above = 1.0 - as_probabilities(probability) * self.inside
+        values = self._scale * numerics.power(above, -1.0 / self.shape)
         return values if self.maximum is None else np.minimum(values, self.maximum)
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(rng.random(count))
+        return self.quantile(uniforms(rng, count))
 
 
 def as_probabilities(probability: npt.ArrayLike) -> FloatArray:
@@ -329,11 +328,11 @@ def cumulative_weights(weights: tuple[float, ...]) -> FloatArray:
 
 def _truncated_pareto_mean(shape: float, scale: float, maximum: float) -> float:
     """Gives the mean of a Pareto distribution on the condition of at most the maximum."""
-    log_ratio = math.log(maximum / scale)
-    inside = -math.expm1(-shape * log_ratio)
+    log_ratio = float(numerics.log(maximum / scale))
+    inside = -float(numerics.expm1(-shape * log_ratio))
     excess = shape - 1.0
     # The integral of (maximum / scale)**-excess over its exponent; its limit at excess = 0 is the logarithm.
-    tail = log_ratio if excess == 0 else -math.expm1(-excess * log_ratio) / excess
+    tail = log_ratio if excess == 0 else -float(numerics.expm1(-excess * log_ratio)) / excess
     return scale * shape * tail / inside
 
 
@@ -349,14 +348,3 @@ def _truncated_pareto_scale(shape: float, mean: float, maximum: float) -> float:
         else:
             high = middle
     return high
-
-
-def _standard_normal_quantile(probability: float) -> float:
-    """Gives the value of the standard normal distribution that has a cumulative probability; infinite at the ends."""
-    if probability in (0.0, 1.0):
-        return math.copysign(math.inf, probability - 0.5)
-    return NormalDist().inv_cdf(probability)
-
-
-_normal_cdf = np.vectorize(NormalDist().cdf, otypes=[np.float64])
-_normal_quantile = np.vectorize(_standard_normal_quantile, otypes=[np.float64])

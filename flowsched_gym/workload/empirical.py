@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.seeding import uniforms
 from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.checks import as_tuple, check_number
 from flowsched_gym.workload.distributions import as_probabilities
@@ -107,19 +108,19 @@ class Empirical:
         The raising to the minimum is included.
         """
         values = np.asarray(value, dtype=np.float64)
-        return np.where(values < self.minimum, 0.0, np.interp(values, self._values, self._probabilities, left=0.0))[()]
+        return np.where(values < self.minimum, 0.0, _interpolate(values, self._values, self._probabilities))[()]
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Gives the value that has this cumulative probability, of the shape of the probabilities.
 
         The raising to the minimum is included.
         """
-        values = np.interp(as_probabilities(probability), self._probabilities, self._values)
-        return np.maximum(values, self.minimum)
+        values = _interpolate(as_probabilities(probability), self._probabilities, self._values, below=self._values[0])
+        return np.maximum(values, self.minimum)[()]
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64, by inverting the cumulative distribution."""
-        return self.quantile(rng.random(count))
+        return self.quantile(uniforms(rng, count))
 
 
 def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
@@ -177,6 +178,19 @@ def _parse_cdf(text: str, place: str, minimum: float) -> Empirical:
         return Empirical(points=tuple(points), minimum=minimum)
     except ConfigError as error:
         raise ConfigError(f"{place}: {error}") from None
+
+
+def _interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, below: float = 0.0) -> FloatArray:
+    """Interpolates linearly between points; of points at one place, the last counts.
+
+    NumPy's own may round otherwise on processors that multiply and add in one instruction.
+    """
+    place = np.searchsorted(points, x, side="right") - 1
+    left = np.clip(place, 0, len(points) - 2)
+    width = points[left + 1] - points[left]
+    part = np.divide(np.clip(x, points[0], points[-1]) - points[left], width, out=np.zeros_like(x), where=width > 0)
+    between = heights[left] + part * (heights[left + 1] - heights[left])
+    return np.where(place < 0, below, np.where(x >= points[-1], heights[-1], between))
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:

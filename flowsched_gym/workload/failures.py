@@ -8,15 +8,21 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.seeding import orders
 from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
+from flowsched_gym.workload.distributions import Exponential
 from flowsched_gym.workload.link_changes import LinkChanges
 
 __all__ = ["RandomFailures"]
 
 MOST_FAILURES: Final = 1_000_000
 """Expected failures of an episode at most."""
+
+PAIR: Final = 2
+"""A failure and its repair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +105,7 @@ class RandomFailures:
 
     def _draw_at_once(self, rng: np.random.Generator) -> LinkChanges:
         """Draws the cables that fail, in the order of their numbers."""
-        failing = np.sort(rng.permutation(len(self.cables))[: self.count])
+        failing = np.sort(orders(rng, (len(self.cables),))[: self.count])
         links = [link for cable in failing for link in self.cables[cable]]
         rows = [(self.at, link, False) for link in links]
         if self.repair_after is not None:
@@ -108,14 +114,25 @@ class RandomFailures:
 
     def _draw_again_and_again(self, rng: np.random.Generator) -> LinkChanges:
         """Draws the failures and repairs of each cable from a generator of its own."""
+        rows: list[tuple[float, int, bool]] = []
+        for cable, own in zip(self.cables, rng.spawn(len(self.cables)), strict=True):
+            for number, time in enumerate(self._turns(own).tolist()):
+                rows += [(time, link, bool(number % 2)) for link in cable]
+        return LinkChanges.of(sorted(rows, key=lambda row: row[0]))
+
+    def _turns(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Draws when a cable fails and is repaired, by turns, (2 * num_failures,) float64."""
         assert self.mean_time_up is not None
         assert self.mean_time_down is not None
         assert self.until is not None
-        rows: list[tuple[float, int, bool]] = []
-        for cable, own in zip(self.cables, rng.spawn(len(self.cables)), strict=True):
-            failure = own.exponential(self.mean_time_up)
-            while failure < self.until:
-                repair = failure + own.exponential(self.mean_time_down)
-                rows += [(failure, link, False) for link in cable] + [(repair, link, True) for link in cable]
-                failure = repair + own.exponential(self.mean_time_up)
-        return LinkChanges.of(sorted(rows, key=lambda row: row[0]))
+        means = (self.mean_time_up, self.mean_time_down)
+        block = 1 + int(self.until / sum(means))
+        spans = np.empty((0, PAIR))
+        times = np.zeros(1)
+        while times[-1] < self.until:
+            drawn = Exponential(mean=1.0).sample(rng, PAIR * block).reshape(-1, PAIR) * means
+            spans = np.concatenate([spans, drawn])
+            # Summed anew from the first: a sum that goes on from a rounded total would round otherwise.
+            times = np.cumsum(spans)
+        num_failures = np.searchsorted(times[::PAIR], self.until, side="left")
+        return times[: PAIR * num_failures]

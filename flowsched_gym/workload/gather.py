@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.seeding import SeedStreams, integers, orders
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
@@ -205,7 +205,7 @@ class GatherWorkload:
             kind = np.searchsorted(cumulative_weights(self.mix.shares), uniform, side="right")
         else:
             ordered = np.repeat(np.arange(len(self.mix.counts)), self.mix.counts)
-            kind = ordered[_random_orders(streams["order"], shape)] if self.shuffle else np.tile(ordered, shape[0])
+            kind = ordered[orders(streams["order"], shape)] if self.shuffle else np.tile(ordered, shape[0])
             kind = kind.ravel()
         return size_of_kind[kind], span_of_kind[kind]
 
@@ -215,14 +215,9 @@ class GatherWorkload:
         if self.num_destinations == 1:
             near = np.zeros(num_bursts * burst_size, dtype=np.int64)
         else:
-            near = np.repeat(streams["hosts"].integers(self.num_destinations, size=num_bursts), burst_size)
+            near = np.repeat(integers(streams["hosts"], self.num_destinations, num_bursts), burst_size)
         if self.num_senders is None or self.num_senders == burst_size:
             far = np.tile(np.arange(burst_size), num_bursts)
         else:
-            far = _random_orders(streams["senders"], (num_bursts, self.num_senders))[:, :burst_size].ravel()
+            far = orders(streams["senders"], (num_bursts, self.num_senders))[:, :burst_size].ravel()
         return near, far + self.num_destinations
-
-
-def _random_orders(rng: np.random.Generator, shape: tuple[int, int]) -> IntArray:
-    """Draws one random order of the columns for each row; a further row leaves those before it as they are."""
-    return np.argsort(rng.random(shape), axis=1, kind="stable")

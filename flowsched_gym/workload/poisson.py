@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.seeding import SeedStreams, integers
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
@@ -145,7 +145,7 @@ class PoissonWorkload:
         """Draws sources and destinations, each (num_flows,)."""
         if self.pattern == "pair":
             return np.ones(num_flows, dtype=np.int64), np.zeros(num_flows, dtype=np.int64)
-        source = streams["sources"].integers(self.num_hosts, size=num_flows)
+        source = integers(streams["sources"], self.num_hosts, num_flows)
         # A step of 1 to num_hosts - 1 round the ring of hosts reaches each other host with equal probability.
-        step = streams["destinations"].integers(1, self.num_hosts, size=num_flows)
+        step = 1 + integers(streams["destinations"], self.num_hosts - 1, num_flows)
         return source, (source + step) % self.num_hosts

@@ -18,6 +18,7 @@ from flowsched_gym.batch.stepping import (
     REWARD,
     TIME,
     Columns,
+    begin_episode,
     begin_step,
     end_step,
     find_wrong_action,
@@ -31,6 +32,7 @@ from flowsched_gym.model.rules.observation import (
     POSTPONED,
     fill_full,
     fill_paper,
+    fill_requirements,
 )
 from flowsched_gym.model.rules.progress import latest_completion
 
@@ -45,6 +47,7 @@ __all__ = [
     "DeferCode",
     "Episodes",
     "observe",
+    "prepare",
     "step",
 ]
 
@@ -163,6 +166,30 @@ def observe(tables: Tables, own: Episodes, current: IntArray, numbers: IntArray,
     for i in range(len(numbers)):
         e = numbers[i]
         _show(t, own, flows["send_time"], e, current[e], out)
+
+
+@rule
+def prepare(tables: Tables, own: Episodes, n: int, size: FloatArray, deadline_span: FloatArray) -> None:
+    """Describes the requests of an episode that has been loaded; its flows are (num_flows,) each."""
+    first = n * tables.num_rows
+    flows = tables.flows
+    fill_requirements(
+        first,
+        first + tables.networks[n].num_flows,
+        size,
+        deadline_span,
+        flows["volume"],
+        own.line_rate,
+        own.size_scale,
+        own.time_scale,
+        flows["send_time"],
+        own.seen_at,
+        own.seen,
+    )
+    episode = own.episodes[n]
+    begin_episode(episode)
+    episode.asked = 0
+    episode.paid = 0
 
 
 @inlined_rule

@@ -13,7 +13,6 @@ from flowsched_gym.batch.stepping import REWARD, Columns
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs import CompiledVectorEnv
 from flowsched_gym.model import TRANSPORTS
-from flowsched_gym.model.rules.draws import SCRATCH_LENGTH
 from flowsched_gym.systems.artemis.compiled import (
     DESTINATION,
     EPISODE,
@@ -25,20 +24,16 @@ from flowsched_gym.systems.artemis.compiled import (
     DeferCode,
     Episodes,
     observe,
+    prepare,
     step,
 )
-from flowsched_gym.systems.artemis.compiled_draw import Drawn, draw, prepare
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.observation import SIZE_SCALE, TIME_SCALE
 from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource
 from flowsched_gym.workload.checks import check_integer
-from flowsched_gym.workload.compiled import draw_plan
 
 __all__ = ["ArtemisVectorEnv"]
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 DEFER_CODES = {Defer.NONE: DeferCode.NONE, Defer.WAIT: DeferCode.WAIT, Defer.TO_BACK: DeferCode.TO_BACK}
 
@@ -89,10 +84,7 @@ class ArtemisVectorEnv(CompiledVectorEnv):
             num_places=_most_destinations(source),
             flow_fields=FLOW_FIELDS,
         )
-        self._plan = draw_plan(source)
-        self._num_hosts = source.num_hosts
         self._own: Episodes
-        self._drawn: Drawn
         super().__init__(
             template,
             simulation,
@@ -100,21 +92,6 @@ class ArtemisVectorEnv(CompiledVectorEnv):
             num_envs=num_envs,
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
-        )
-
-    def _fit(self) -> None:
-        """Makes room beside the tables, of their size."""
-        super()._fit()
-        rows = self.simulation.num_rows
-        self._drawn = Drawn(
-            arrival_time=np.zeros(rows),
-            size=np.zeros(rows),
-            deadline_span=np.zeros(rows),
-            source=np.zeros(rows, dtype=np.int64),
-            destination=np.zeros(rows, dtype=np.int64),
-            task_id=np.zeros(rows, dtype=np.int64),
-            path=np.zeros(rows, dtype=np.int64),
-            scratch=np.zeros(SCRATCH_LENGTH, dtype=np.int64),
         )
 
     def _new_own(self) -> Episodes:
@@ -155,15 +132,6 @@ class ArtemisVectorEnv(CompiledVectorEnv):
     def _terms(self, outputs: Columns) -> dict[str, npt.NDArray[np.float64]]:
         """Returns the named terms of the rewards."""
         return {"deadline_met": outputs.amounts[REWARD]}
-
-    def _draw_compiled(self, networks: IntArray, seeds: IntArray) -> BoolArray:
-        """Draws episodes into networks and runs them to their first decision."""
-        by_hand = np.ones(len(networks), dtype=np.bool_)
-        if self._plan is not None:
-            tables = self.simulation.tables
-            draw(tables, self._own, self._plan, self._num_hosts, networks, seeds, self._drawn, by_hand)
-            self.simulation.run(*networks[~by_hand].tolist())
-        return by_hand
 
     def _prepare(self, network: int, workload: Workload) -> None:
         """Runs a network that has been loaded to its first decision."""

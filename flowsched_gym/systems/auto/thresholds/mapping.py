@@ -5,12 +5,12 @@ place on a logarithmic scale between the threshold before it and the largest one
 whatever the agent says.
 """
 
-import math
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.limits import spread_limits
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
@@ -33,9 +33,7 @@ HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
 LEAST_RATIO: Final = 1.01
 """A threshold is larger than the one before by this factor at least."""
 
-BOTTOM: Final = math.log(LOWEST)
-TOP: Final = math.log(HIGHEST)
-STEP: Final = math.log(LEAST_RATIO)
+BOTTOM, TOP, STEP = (float(numerics.log(value)) for value in (LOWEST, HIGHEST, LEAST_RATIO))
 
 
 def thresholds_of_action(action: FloatArray) -> FloatArray:
@@ -53,7 +51,7 @@ def thresholds_of_action(action: FloatArray) -> FloatArray:
     logarithm = np.empty(action.shape)
     spread_limits(action, BOTTOM, TOP, STEP, logarithm)
     # Whole bytes, so that no last bit of a logarithm decides.
-    return np.rint(np.exp(logarithm))
+    return np.rint(numerics.exp(logarithm))
 
 
 def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
@@ -65,7 +63,7 @@ def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
     Returns:
         Numbers in [-1, 1], the same shape.
     """
-    wanted = np.log(thresholds)
+    wanted = numerics.log(thresholds)
     logarithm, share = np.empty_like(wanted), np.zeros_like(wanted)
     for place in range(wanted.shape[1]):
         low, high = _range_of(place, logarithm)
@@ -76,7 +74,7 @@ def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
 
 def place_of_size(size: FloatArray) -> FloatArray:
     """Returns where sizes in B, > 0, stand on the logarithmic scale from LOWEST (0) to HIGHEST (1), cut to that."""
-    place: FloatArray = ((np.log(size) - BOTTOM) / (TOP - BOTTOM)).clip(0.0, 1.0)
+    place: FloatArray = ((numerics.log(size) - BOTTOM) / (TOP - BOTTOM)).clip(0.0, 1.0)
     return place
 
 

@@ -1,6 +1,5 @@
 """Tells the agent how flows have fared in the period that has ended, and how the queues stand."""
 
-import math
 from collections.abc import Callable
 from typing import Final
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.summary import show_places, summarise_arrived, summarise_finished, summarise_live
 from flowsched_gym.systems.auto.flows import show_flows, squashed_units
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
@@ -143,7 +143,7 @@ class _Summary:
         self._height_at = np.array([1 + names.index(name) for name in heights])
         of_time = np.array(["fct" in name for name in heights])
         self._low = np.where(of_time, 0.0, BOTTOM)
-        self._span = np.where(of_time, math.log(TIME_RANGE[1] / TIME_RANGE[0]), TOP - BOTTOM)
+        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), TOP - BOTTOM)
         self._cluster_of = np.arange(config.hosts) // config.hosts_per_cluster
         self._cluster_capacity = config.cluster_capacity
         # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.
@@ -202,5 +202,5 @@ class _Summary:
             self._stride,
             shown,
         )
-        show_places(np.log(heights), self._low, self._span, self._height_at, self._stride, shown)
+        show_places(numerics.log(heights), self._low, self._span, self._height_at, self._stride, shown)
         return shown

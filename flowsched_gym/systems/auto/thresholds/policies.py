@@ -55,7 +55,7 @@ class RandomThresholds:
     ) -> tuple[Actions, Any]:
         """Draws an action for each observation; see ``Policy``."""
         shape = (*np.shape(observation)[:-1], self._length)
-        return self._rng.uniform(-1.0, 1.0, shape).astype(np.float32), state
+        return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
 
 
 class FixedThresholds:

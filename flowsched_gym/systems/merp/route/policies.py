@@ -50,7 +50,7 @@ class HashedPath(PathPolicy):
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
         """Draws the hash."""
         super().__init__(layout, seed=seed)
-        self._factors = self.rng.integers(2**64, size=layout.size, dtype=np.uint64)
+        self._factors = self.rng.bit_generator.random_raw(layout.size)
 
     def choose(self, batch: Observations) -> IntArray:
         """Chooses by the hash alone."""
