@@ -27,7 +27,7 @@ def crossing_shares(topology: Topology) -> npt.NDArray[np.float64]:
         return np.ones(topology.num_links)
     if num_hosts == 1:
         raise ConfigError(f"topology {topology.name} has one host: flows need at least two")
-    num_pairs = num_hosts**2
+    num_pairs = num_hosts * num_hosts
     of_pair = np.full(num_pairs, 1.0 / (num_pairs - num_hosts))
     of_pair[:: num_hosts + 1] = 0.0
     paths = np.ones(num_pairs, dtype=np.int64) if topology.pair_start is None else np.diff(topology.pair_start)

@@ -64,7 +64,7 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         )
     if name == "fat-tree":
         arity = SMALLEST_ARITY
-        while arity**3 // 4 < num_hosts:
+        while arity * arity * arity // 4 < num_hosts:
             arity += 2
         return fat_tree(arity=arity, capacity=capacity, delay=delay)
     if name == "multi-plane":

@@ -88,10 +88,10 @@ class Topology:
         if self.path_links.min() < 0 or self.path_links.max() >= self.num_links:
             raise ConfigError(f"topology {self.name}: path_links must name links from 0 to {self.num_links - 1}")
         num_pairs = num_paths if self.pair_start is None else len(self.pair_start) - 1
-        if num_pairs != max(self.num_hosts**2, 1):
+        if num_pairs != max(self.num_hosts * self.num_hosts, 1):
             raise ConfigError(
                 f"topology {self.name}: paths of {num_pairs} pairs of hosts are listed: there are "
-                f"{max(self.num_hosts**2, 1)}"
+                f"{max(self.num_hosts * self.num_hosts, 1)}"
             )
 
     @property

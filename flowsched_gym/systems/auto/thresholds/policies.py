@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.model.rules import numerics
 from flowsched_gym.policies.policy import attribute_of
 from flowsched_gym.queueing import pias_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import HIGHEST, LOWEST, action_of_thresholds
+from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP, action_of_thresholds
 from flowsched_gym.systems.auto.traffic import qlas_thresholds
 from flowsched_gym.workload import Traffic, load_cdf
 
@@ -155,7 +156,8 @@ class EqualSteps(_ThresholdsOfEnv):
     @staticmethod
     def thresholds_for(config: AuTOThresholdsConfig, traffic: tuple[Traffic, ...] | None) -> list[tuple[float, ...]]:
         """Divides the scale by the number of queues."""
-        return [tuple(np.geomspace(LOWEST, HIGHEST, config.queues + 1)[1:-1])] * config.clusters
+        part = np.arange(1, config.queues) / config.queues
+        return [tuple(numerics.exp(BOTTOM + (TOP - BOTTOM) * part).tolist())] * config.clusters
 
 
 def _known(traffic: tuple[Traffic, ...] | None) -> tuple[Traffic, ...]:

@@ -104,7 +104,7 @@ def _background(config: AuTOThresholdsConfig) -> Canvas:
     for box in _strips(config):
         canvas.rectangle(box, WINDOW)
     for power, tick in enumerate(TICKS):
-        x = _column(BYTES_PER_KILOBYTE * 10.0**power)
+        x = _column(BYTES_PER_KILOBYTE * float(f"1e{power}"))
         canvas.text(x, SCALE_FOOT - 12, tick, size=12, colour=MUTED, align="center")
     canvas.bar(Box(MARGIN, 579, MARGIN + 22, 591), 1.0, GREY)
     x = canvas.text(MARGIN + 30, 585, "live flows of a size", size=12, colour=MUTED) + 26

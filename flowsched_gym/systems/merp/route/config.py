@@ -94,12 +94,12 @@ class MERPRouteConfig:
     @property
     def num_hosts(self) -> int:
         """Hosts of the fat-tree."""
-        return int(self.arity**3 // 4)
+        return int(self.arity * self.arity * self.arity // 4)
 
     @property
     def num_paths(self) -> int:
         """Most paths between two hosts."""
-        return int((self.arity // 2) ** 2)
+        return int((self.arity // 2) * (self.arity // 2))
 
     @property
     def capacity(self) -> float:

@@ -73,7 +73,7 @@ class FabricPlan(NamedTuple):
         if not same_pod:
             return self.tiers[0].boxes[slot]
         half = self.arity // 2
-        return self.tiers[1].boxes[source // half**2 * half + slot]
+        return self.tiers[1].boxes[source // (half * half) * half + slot]
 
 
 @functools.lru_cache(maxsize=8)
@@ -86,7 +86,7 @@ def plan_fabric(arity: int, columns: tuple[int, int], top: int, foot: int) -> Fa
         top: First row of the card.
         foot: Row behind its last.
     """
-    half, hosts = arity // 2, arity**3 // 4
+    half, hosts = arity // 2, arity * arity * arity // 4
     left, right = columns[0] + GUTTER, columns[1] - 14
     counts = {"core": half * half, "aggregation": arity * half, "edge": arity * half, "hosts": hosts}
     tiers = []

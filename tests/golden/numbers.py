@@ -1,0 +1,90 @@
+"""Freezes what is drawn and computed before an episode starts: ``python -m tests.golden.numbers --overwrite``.
+
+The flows of every named workload, draws of every kind of distribution, and the thresholds that heuristics set.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.model.rules import numerics
+from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
+from flowsched_gym.seeding import SeedStreams, uniforms
+from flowsched_gym.workload import Discrete, Exponential, LogNormal, Pareto, Uniform, load_cdf, make_workload
+from flowsched_gym.workload.named import WORKLOADS
+
+__all__ = ["FILE", "numbers"]
+
+FILE: Final = Path(__file__).with_name("numbers.json")
+NUM_FLOWS: Final = 2_000
+NUM_DRAWS: Final = 10_000
+SEED: Final = 20
+LOAD: Final = 0.8
+
+DISTRIBUTIONS: Final = {
+    "discrete": Discrete(values=(1e3, 2e3, 5e3), probabilities=(0.2, 0.3, 0.5)),
+    "empirical": load_cdf("web_search"),
+    "exponential": Exponential(mean=1e5),
+    "log-normal": LogNormal(mean=1e5, sigma=2.0),
+    "pareto": Pareto(shape=1.5, mean=1e5),
+    "truncated pareto": Pareto(shape=1.05, mean=1e5, maximum=1e9),
+    "uniform": Uniform(low=1e3, high=1e6),
+}
+SIZES: Final = {name: DISTRIBUTIONS[name] for name in ("empirical", "exponential", "log-normal", "truncated pareto")}
+
+
+def _digest(*arrays: Any) -> str:
+    """Digests the bits of arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def numbers() -> dict[str, dict[str, Any]]:
+    """Computes all that is frozen, by kind and name."""
+    probability = uniforms(SeedStreams(SEED)["probabilities"], NUM_DRAWS)
+    exponent = 1400.0 * probability - 700.0
+    return {
+        "functions": {
+            "exp": _digest(numerics.exp(exponent)),
+            "expm1": _digest(numerics.expm1(exponent / 100.0)),
+            "log": _digest(numerics.log(probability)),
+            "log1p": _digest(numerics.log1p(-probability)),
+            "normal_cdf": _digest(numerics.normal_cdf(exponent / 100.0)),
+            "normal_quantile": _digest(numerics.normal_quantile(probability)),
+            "power": _digest(numerics.power(probability, exponent / 100.0)),
+        },
+        "distributions": {
+            name: _digest(sizes.sample(SeedStreams(SEED)["sizes"], NUM_DRAWS)) for name, sizes in DISTRIBUTIONS.items()
+        },
+        "workloads": {
+            name: _digest(*make_workload(name).with_num_flows(NUM_FLOWS).draw(SEED).arrays) for name in WORKLOADS
+        },
+        "thresholds": {
+            **{
+                f"{kind} {name}": optimal_thresholds(kind, sizes, LOAD, 4).tolist()
+                for kind in ("qlas", "qsjf")
+                for name, sizes in SIZES.items()
+            },
+            **{f"pias {name}": pias_thresholds(sizes, LOAD, 4).tolist() for name, sizes in SIZES.items()},
+        },
+    }
+
+
+def main() -> int:
+    """Writes the file; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.golden.numbers", description="Freezes numbers.")
+    parser.add_argument("--overwrite", action="store_true", help="write over numbers that were never released")
+    if FILE.exists() and not parser.parse_args().overwrite:
+        sys.stderr.write(f"{FILE.name} exists: numbers that were released stay as they are.\n")
+        return 2
+    FILE.write_text(json.dumps(numbers(), indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

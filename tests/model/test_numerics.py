@@ -1,0 +1,117 @@
+"""Holds our exponentials, logarithms and powers against decimal arithmetic of 60 digits."""
+
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from flowsched_gym.model.rules import numerics
+
+FloatArray = npt.NDArray[np.float64]
+
+COUNT: Final = 2_000
+DIGITS: Final = 60
+RNG: Final = np.random.default_rng(1)
+
+
+def uniform(low: float, high: float) -> FloatArray:
+    return RNG.uniform(low, high, COUNT)
+
+
+def log_uniform(low: float, high: float) -> FloatArray:
+    """Draws numbers of all magnitudes between two powers of two."""
+    return np.ldexp(RNG.uniform(0.5, 1.0, COUNT), RNG.integers(int(low), int(high), COUNT))
+
+
+def largest_error(function: Callable[..., FloatArray], true: Callable[..., Decimal], *arguments: FloatArray) -> float:
+    """Returns the largest error in units in the last place."""
+    worst = 0.0
+    with localcontext(prec=DIGITS):
+        for row, found in zip(zip(*arguments, strict=True), function(*arguments).tolist(), strict=True):
+            exact = true(*map(Decimal, row))
+            worst = max(worst, float(abs(Decimal(found) - exact) / Decimal(float(np.spacing(abs(float(exact)))))))
+    return worst
+
+
+@pytest.mark.parametrize("exponent", [uniform(-700, 709), uniform(-1, 1), log_uniform(-60, -1)])
+def test_exp_is_within_one_unit_in_the_last_place(exponent: FloatArray) -> None:
+    assert largest_error(numerics.exp, Decimal.exp, exponent) < 1.0
+
+
+@pytest.mark.parametrize("value", [log_uniform(-1020, 1023), uniform(0.5, 2.0), 1.0 + log_uniform(-50, -3)])
+def test_log_is_within_one_unit_in_the_last_place(value: FloatArray) -> None:
+    assert largest_error(numerics.log, Decimal.ln, value) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent"),
+    [
+        (log_uniform(-400, 400), uniform(-2.5, 2.5)),
+        (uniform(0.0, 1.0), np.full(COUNT, -1.0 / 1.05)),
+        (1.0 + uniform(-1e-4, 1e-4), uniform(-5e6, 5e6)),
+        (uniform(0.1, 10.0), uniform(-300.0, 300.0)),
+    ],
+)
+def test_power_is_within_one_unit_in_the_last_place(base: FloatArray, exponent: FloatArray) -> None:
+    assert largest_error(numerics.power, lambda x, y: (x.ln() * y).exp(), base, exponent) < 1.0
+
+
+@pytest.mark.parametrize("value", [uniform(-0.9, 2.0), log_uniform(-60, -3), -log_uniform(-60, -3)])
+def test_log1p_is_within_two_units_in_the_last_place(value: FloatArray) -> None:
+    assert largest_error(numerics.log1p, lambda x: (1 + x).ln(), value) < 2.0
+
+
+@pytest.mark.parametrize("value", [uniform(-2.0, 2.0), log_uniform(-60, -3), -log_uniform(-60, -3)])
+def test_expm1_is_within_three_units_in_the_last_place(value: FloatArray) -> None:
+    assert largest_error(numerics.expm1, lambda x: x.exp() - 1, value) < 3.0
+
+
+def test_the_normal_distribution_is_that_of_the_standard_library() -> None:
+    value, probability = uniform(-6.0, 6.0), uniform(0.0, 1.0)
+
+    assert numerics.normal_cdf(value) == pytest.approx([NormalDist().cdf(x) for x in value], rel=1e-6, abs=1e-15)
+    assert numerics.normal_quantile(probability) == pytest.approx(
+        [NormalDist().inv_cdf(p) for p in probability], rel=1e-13, abs=1e-15
+    )
+
+
+def test_far_normal_quantiles_turn_back_into_their_probabilities() -> None:
+    probability = log_uniform(-1000, -1)
+
+    # A quantile of 37 standard deviations turns its own last bit into 1e-13 of the probability.
+    assert numerics.normal_cdf(numerics.normal_quantile(probability)) == pytest.approx(probability, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [
+        (numerics.exp, {-np.inf: 0.0, -800.0: 0.0, 0.0: 1.0, 710.0: np.inf, np.inf: np.inf, np.nan: np.nan}),
+        (numerics.expm1, {-np.inf: -1.0, -0.0: -0.0, 5e-324: 5e-324, np.inf: np.inf, np.nan: np.nan}),
+        (numerics.log, {-1.0: np.nan, 0.0: -np.inf, 1.0: 0.0, np.inf: np.inf, np.nan: np.nan}),
+        (numerics.log1p, {-2.0: np.nan, -1.0: -np.inf, 0.0: 0.0, 5e-324: 5e-324, np.inf: np.inf, np.nan: np.nan}),
+        (numerics.normal_cdf, {-np.inf: 0.0, 0.0: 0.5, np.inf: 1.0, np.nan: np.nan}),
+        (numerics.normal_quantile, {-0.1: np.nan, 0.0: -np.inf, 1.0: np.inf, 1.1: np.nan, np.nan: np.nan}),
+    ],
+)
+def test_the_ends_are_as_in_mathematics(function: Callable[..., FloatArray], values: dict[float, float]) -> None:
+    with np.errstate(all="raise", under="ignore"):
+        assert [float(function(value)) for value in values] == pytest.approx(list(values.values()), abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("base", [0.0, 5e-324, 0.3, 1.0, 2.0, 1.7e308, np.inf, np.nan])
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, -1.0, 1e300, np.inf, -np.inf, np.nan])
+def test_powers_at_the_ends_are_those_of_numpy(base: float, exponent: float) -> None:
+    with np.errstate(divide="ignore", over="ignore"):
+        expected = np.float64(base) ** np.float64(exponent)
+
+    assert float(numerics.power(base, exponent)) == pytest.approx(float(expected), rel=1e-15, abs=0, nan_ok=True)
+
+
+def test_functions_keep_the_shape_of_what_they_get() -> None:
+    assert numerics.exp(0.0).shape == ()
+    assert numerics.log([[1.0, 2.0]]).shape == (1, 2)
+    assert numerics.power([1.0, 2.0, 3.0], [[2.0], [3.0]]).shape == (2, 3)

@@ -1,0 +1,75 @@
+"""Holds that nothing below ``evaluation`` computes with what differs from machine to machine.
+
+The lint step names the functions (``banned-api`` in pyproject.toml); here are the operators and the draws.
+"""
+
+import ast
+from typing import Final
+
+import pytest
+
+from tests.repository import SOURCES, Source
+
+ABOVE: Final = tuple(
+    f"flowsched_gym.{name}" for name in ("baselines", "cli", "configs", "evaluation", "integrations", "leaderboard")
+)
+BELOW: Final = [source for source in SOURCES if not source.module.startswith(ABOVE)]
+
+DRAWS: Final = frozenset(
+    [
+        "beta",
+        "binomial",
+        "choice",
+        "exponential",
+        "gamma",
+        "geometric",
+        "integers",
+        "lognormal",
+        "normal",
+        "pareto",
+        "permutation",
+        "permuted",
+        "poisson",
+        "shuffle",
+        "standard_exponential",
+        "standard_normal",
+        "uniform",
+        "weibull",
+    ]
+)
+"""Methods of NumPy's generators that it may change from version to version."""
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Tells whether a number is written out, so that Python computes with it once, when it compiles."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and is_literal(node.operand))
+
+
+def faults(tree: ast.Module) -> list[str]:
+    """Lists the powers, matrix products and draws of a module, with their lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow | ast.MatMult):
+            written_out = isinstance(node, ast.BinOp) and is_literal(node.left) and is_literal(node.right)
+            if not written_out:
+                found.append(f"line {node.lineno}: an operator that ends in the C library or in BLAS")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DRAWS:
+            found.append(f"line {node.lineno}: {node.func.attr} of a generator; seeding.py has the draws")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "pow":
+            found.append(f"line {node.lineno}: pow")
+    return found
+
+
+@pytest.mark.parametrize("source", BELOW, ids=lambda source: source.relative_path)
+def test_a_module_computes_and_draws_the_same_on_every_machine(source: Source) -> None:
+    assert faults(source.parse()) == []
+
+
+@pytest.mark.parametrize("line", ["x ** 2", "2 ** x", "x **= 2", "x @ y", "rng.integers(3)", "self.rng.normal()"])
+def test_what_differs_is_found(line: str) -> None:
+    assert len(faults(ast.parse(line))) == 1
+
+
+@pytest.mark.parametrize("line", ["2.0**-53", "10**9", "rng.random(3)", "integers(rng, 3, 4)", "f(**x)"])
+def test_what_is_exact_is_allowed(line: str) -> None:
+    assert faults(ast.parse(line)) == []
