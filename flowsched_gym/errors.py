@@ -15,6 +15,11 @@ The tree::
 Warnings derive from ``FlowSchedWarning``, a ``UserWarning``.
 """
 
+import math
+import re
+import reprlib
+from typing import Final
+
 __all__ = [
     "ConfigError",
     "FlowFileError",
@@ -26,7 +31,11 @@ __all__ = [
     "SpaceMismatchError",
     "UnknownArgumentError",
     "WorkloadError",
+    "shown",
 ]
+
+LONGEST_BITS: Final = 13_000
+"""Length of a whole number that is written out."""
 
 
 class FlowSchedError(Exception):
@@ -77,3 +86,28 @@ class MissingDependencyError(FlowSchedError, ImportError):
 
 class FlowSchedWarning(UserWarning):
     """The root of every warning that flowsched-gym gives."""
+
+
+class _Shown(reprlib.Repr):
+    """Writes values for messages: in full where they are short, and whatever they are."""
+
+    def __init__(self) -> None:
+        """Sets where values are cut."""
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
+        self.maxstring = self.maxother = 200
+        self.maxlong = 60
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Counts the digits of whole numbers that are too long; Python writes 4,300 of them at most."""
+        if x.bit_length() > LONGEST_BITS:
+            return f"an integer of about {int(x.bit_length() * math.log10(2)) + 1} digits"
+        return super().repr_int(x, level)
+
+
+_SHOWN: Final = _Shown()
+
+
+def shown(value: object) -> str:
+    """Writes a value for a message, on one line, cut where it is long."""
+    return re.sub(r"\n\s*", " ", _SHOWN.repr(value))

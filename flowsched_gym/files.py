@@ -17,12 +17,40 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-__all__ = ["check_target", "naming_file", "replace_folder_when_written", "replace_when_written", "write_text"]
+from flowsched_gym.errors import ConfigError, FlowSchedError, shown
+
+__all__ = [
+    "check_path",
+    "check_target",
+    "naming_file",
+    "replace_folder_when_written",
+    "replace_when_written",
+    "write_text",
+]
 
 LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that ask a process to end; Windows has fewer."""
+
+
+def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
+    """Makes a path, and refuses what no file can be called.
+
+    Args:
+        name: Name of the argument, for the message.
+        path: Path to check.
+        error: What is raised.
+
+    Raises:
+        FlowSchedError: It is no path, or has a NUL character.
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise error(f"{name} is {shown(path)}: it must be a path")
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise error(f"{name} is {shown(text)}: it must not contain a NUL character")
+    return Path(text)
 
 
 def check_target(path: str | PathLike[str]) -> Path:
@@ -32,8 +60,10 @@ def check_target(path: str | PathLike[str]) -> Path:
         The file that is to be written, with links followed; a device or pipe as it was given.
 
     Raises:
+        ConfigError: It is no path.
         OSError: The folder does not exist, or the path is a folder.
     """
+    path = check_path("path", path)
     if _is_device_or_pipe(path):
         return Path(path)
     target = Path(os.path.realpath(path))
@@ -89,7 +119,7 @@ def write_text(text: str, path: str | PathLike[str]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
     with replace_when_written(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.feedback import head_of_each_level, level_by_attained
 from flowsched_gym.model.rules.limits import are_limits
@@ -190,5 +190,5 @@ def _rows(thresholds: object) -> FloatArray:
     nested = nested and all(isinstance(row, (list, tuple, np.ndarray)) for row in cast("Sequence[object]", thresholds))
     rows = [check_limits(row) for row in cast("Sequence[object]", thresholds if nested else [thresholds])]
     if len({len(row) for row in rows}) != 1:
-        raise ConfigError(f"thresholds is {thresholds!r}: there must be a group, and each must have as many")
+        raise ConfigError(f"thresholds is {shown(thresholds)}: there must be a group, and each must have as many")
     return np.array(rows)

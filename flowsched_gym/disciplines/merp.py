@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.expansion import (
     IN_ORDER,
@@ -60,12 +60,12 @@ class Merp(BaseDiscipline):
     ) -> None:
         """Checks the parameters."""
         if not _is_number(alpha) or not 0 < alpha <= 1:
-            raise ConfigError(f"alpha is {alpha!r}: it must be a number > 0 and <= 1")
+            raise ConfigError(f"alpha is {shown(alpha)}: it must be a number > 0 and <= 1")
         for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
             if not _is_number(value) or not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"{name} is {value!r}: it must be a finite number >= 0 s")
+                raise ConfigError(f"{name} is {shown(value)}: it must be a finite number >= 0 s")
         if mode not in tuple(MerpMode):
-            raise ConfigError(f"mode is {mode!r}: it must be one of {listed(mode, MerpMode)}")
+            raise ConfigError(f"mode is {shown(mode)}: it must be one of {listed(mode, MerpMode)}")
         self.data_share = float(alpha)
         self._gaps = float(gap), float(gap_preempt)
         self._strict = mode == MerpMode.STRICT

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.limits import are_limits
 from flowsched_gym.suggestions import listed
 
@@ -43,7 +43,7 @@ def check_numbers(name: str, values: object) -> FloatArray:
     except ValueError:
         given = np.zeros((0, 0))
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iuf"):
-        raise ConfigError(f"{name} is {values!r}: it must be a list of numbers, such as [1, 2.5]")
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
     return given.astype(np.float64)
 
 
@@ -51,13 +51,12 @@ def check_whole_numbers(name: str, values: object) -> IntArray:
     """Makes an array of a list of whole numbers."""
     numbers = check_numbers(name, values)
     if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
-        raise ConfigError(f"{name} is {values!r}: it must be a list of whole numbers")
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of whole numbers")
     return numbers.astype(np.int64)
 
 
 def check_within(name: str) -> Within:
     """Finds how a queue is served."""
-    try:
-        return Within(name)
-    except ValueError:
-        raise ConfigError(f"within is {name!r}: it must be one of {listed(name, Within)}") from None
+    if not isinstance(name, str) or name not in tuple(Within):
+        raise ConfigError(f"within is {shown(name)}: it must be one of {listed(name, Within)}")
+    return Within(name)

@@ -8,7 +8,7 @@ from flowsched_gym.disciplines.feedback import Mlfq
 from flowsched_gym.disciplines.merp import Merp
 from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
 from flowsched_gym.disciplines.shared import Las, Ps, Qsjf, Wfq
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.suggestions import listed, similar
 
@@ -46,7 +46,7 @@ def make_discipline(
         ConfigError: The name or a parameter is unknown, one is missing, or a value is not allowed.
     """
     if not isinstance(name, str) or name not in DISCIPLINES:
-        raise ConfigError(f"discipline is {name!r}: it must be one of {listed(name, DISCIPLINES)}")
+        raise ConfigError(f"discipline is {shown(name)}: it must be one of {listed(name, DISCIPLINES)}")
     parameters = dict(parameters or {})
     takes_none = DISCIPLINES[name].__init__ is object.__init__
     allowed = [] if takes_none else list(inspect.signature(DISCIPLINES[name]).parameters)
@@ -56,7 +56,7 @@ def make_discipline(
         if beside:
             takes += f"; there are also {', '.join(beside)}"
         hint = similar(unknown[0], [*allowed, *beside])
-        raise ConfigError(f"discipline {name} has no parameter {unknown[0]!r}: it takes {takes}{hint}")
+        raise ConfigError(f"discipline {name} has no parameter {shown(unknown[0])}: it takes {takes}{hint}")
     try:
         return DISCIPLINES[name](**parameters)
     except TypeError as error:

@@ -1,13 +1,14 @@
 """Reads actions."""
 
 import operator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import InvalidAction
+from flowsched_gym.errors import InvalidAction, shown
 
-__all__ = ["read_choice", "read_choices"]
+__all__ = ["as_integers", "read_choice", "read_choices"]
 
 
 def read_choice(action: object, num_actions: int) -> int:
@@ -23,9 +24,12 @@ def read_choice(action: object, num_actions: int) -> int:
     try:
         choice = operator.index(action)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidAction(f"action is {action!r}: it must be an integer from 0 to {num_actions - 1}") from None
+        choice = None
+    # A truth value is an index to Python, and a mistake here.
+    if choice is None or isinstance(action, bool):
+        raise InvalidAction(f"action is {shown(action)}: it must be an integer from 0 to {num_actions - 1}")
     if not 0 <= choice < num_actions:
-        raise InvalidAction(f"action is {choice}: it must be an integer from 0 to {num_actions - 1}")
+        raise InvalidAction(f"action is {shown(choice)}: it must be an integer from 0 to {num_actions - 1}")
     return choice
 
 
@@ -43,12 +47,9 @@ def read_choices(action: object, num_choices: npt.NDArray[np.int64], name: str =
     Raises:
         InvalidAction: These are not so many integers, or one of them is out of its range.
     """
-    try:
-        given = np.asarray(action)
-    except ValueError:
-        given = np.empty(0)
-    if given.shape != num_choices.shape or not np.issubdtype(given.dtype, np.integer):
-        raise InvalidAction(f"{name} is {action!r}: it must be {len(num_choices)} integers")
+    given = as_integers(action)
+    if given is None or given.shape != num_choices.shape:
+        raise InvalidAction(f"{name} is {shown(action)}: it must be {len(num_choices)} integers")
     wrong = (given < 0) | (given >= num_choices)
     if wrong.any():
         place = int(np.argmax(wrong))
@@ -56,3 +57,14 @@ def read_choices(action: object, num_choices: npt.NDArray[np.int64], name: str =
             f"{name} has {given[place]} in place {place}: it must be an integer from 0 to {num_choices[place] - 1}"
         )
     return given.astype(np.int64)
+
+
+def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:
+    """Makes an array of integers; ``None`` of anything else, truth values included."""
+    if isinstance(values, (list, tuple)) and any(isinstance(each, (bool, np.bool_)) for each in values):
+        return None
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        return None
+    return given if given.dtype.kind in "iu" else None

@@ -6,17 +6,19 @@ where the type of a field allows it.
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, ParamSpec, get_args
 
-from flowsched_gym.errors import ConfigError, UnknownArgumentError
-from flowsched_gym.suggestions import listed
-from flowsched_gym.workload.checks import check_integer, check_number
+import numpy as np
 
-__all__ = ["refusing_unknown", "settle_integers", "settle_members", "settle_numbers"]
+from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
+from flowsched_gym.suggestions import listed
+from flowsched_gym.workload.checks import check_choice, check_integer, check_number
+
+__all__ = ["check_seed", "check_seeds", "refusing_unknown", "settle_integers", "settle_members", "settle_numbers"]
 
 
 Arguments = ParamSpec("Arguments")
@@ -53,10 +55,8 @@ def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
     """
     for name, allowed in members.items():
         value = getattr(config, name)
-        try:
-            object.__setattr__(config, name, allowed(value))
-        except ValueError:
-            raise ConfigError(f"{name} is {value!r}: it must be one of {listed(value, allowed)}") from None
+        check_choice(name, value, tuple(allowed))
+        object.__setattr__(config, name, allowed(value))
 
 
 def settle_integers(config: Any, at_least: Mapping[str, int]) -> None:
@@ -91,6 +91,35 @@ def settle_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Ite
     for name, value in _given(config, at_least_0):
         check_number(name, value, at_least=0)
         object.__setattr__(config, name, float(value))
+
+
+def check_seed(seed: object, name: str = "seed") -> int | None:
+    """Makes a Python integer of a seed that may be left out.
+
+    Raises:
+        ConfigError: The seed is neither None nor an integer >= 0.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"{name} is {shown(seed)}: it must be an integer >= 0")
+    return int(seed)
+
+
+def check_seeds(seed: object, count: int) -> list[int | None]:
+    """Makes a seed for each of several environments: ``seed + i``, or the entries of a sequence.
+
+    Raises:
+        ConfigError: A seed is neither None nor an integer >= 0, or there is not one for each environment.
+    """
+    many = isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
+    if isinstance(seed, (str, bytes)) or not many:
+        first = check_seed(seed)
+        return [None if first is None else first + number for number in range(count)]
+    entries = list(seed)  # type: ignore[call-overload]  # it is a sequence
+    if len(entries) != count:
+        raise ConfigError(f"seed has {len(entries)} entries: it must have one for each of {count} environments")
+    return [check_seed(each, f"seed of environment {number}") for number, each in enumerate(entries)]
 
 
 def _given(config: Any, names: Iterable[str]) -> Iterator[tuple[str, Any]]:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
+from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.state import EnvState, digest, fingerprint, freeze, thaw
-from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
 from flowsched_gym.seeding import draw_episode_seed
@@ -59,8 +60,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     ) -> None:
         """Keeps the source; nothing is drawn before ``reset``."""
         modes = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in modes:
-            raise ConfigError(f"render_mode is {render_mode!r}: it must be None or one of {', '.join(modes)}")
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
+            raise ConfigError(f"render_mode is {shown(render_mode)}: it must be None or one of {', '.join(modes)}")
         self.render_mode = render_mode
         self.layout = layout
         self.observation_space = layout.space()  # type: ignore[assignment]  # a Box of float32
@@ -68,6 +69,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._simulation: Simulation
         self._flows: bytes | None = None
         self._over = True
+        self._closed = False
         self._num_decisions = 0
         self._max_decisions = np.inf if max_decisions is None else max_decisions
 
@@ -101,11 +103,13 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             options: None are known.
 
         Raises:
-            ConfigError: There are options, or the episode drawn has no flow.
+            ConfigError: The seed is not allowed, there are options, or the episode drawn has no flow.
+            SimulationError: The environment is closed.
         """
-        super().reset(seed=seed)
-        if options:
-            raise ConfigError(f"options is {options!r}: this environment knows none")
+        self._check_open()
+        super().reset(seed=check_seed(seed))
+        if options is not None and options != {}:
+            raise ConfigError(f"options is {shown(options)}: this environment knows none")
         return self.begin(draw_episode_seed(self.np_random))
 
     def begin(self, episode_seed: int) -> tuple[Observation, dict[str, Any]]:
@@ -130,9 +134,10 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
 
         Raises:
             InvalidAction: The action is outside the action space; the episode stays as it was.
-            SimulationError: The episode is over, or there is none.
+            SimulationError: The episode is over, or there is none, or the environment is closed.
         """
         if self._over:
+            self._check_open()
             raise SimulationError("there is no running episode: call reset() before step()")
         simulation = self._simulation
         self._act(action)
@@ -149,6 +154,10 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self._over:
             info["episode_metrics"] = self._metrics(truncated)
         return self._observe(), reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Ends the use of the environment; what has become of the last episode can still be read."""
+        self._closed = self._over = True
 
     def get_state(self) -> EnvState:
         """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
@@ -182,12 +191,13 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             state: What ``get_state`` returned. It can be restored many times.
 
         Raises:
-            SimulationError: There is no episode yet: ``reset`` comes first.
+            SimulationError: There is no episode yet: ``reset`` comes first; or the environment is closed.
             ConfigError: It is not a state, or one of an environment with other arguments or flows, or was altered.
         """
+        self._check_open()
         simulation = self.simulation
         if not isinstance(state, EnvState):
-            raise ConfigError(f"state is {state!r}: it must be what get_state() returned")
+            raise ConfigError(f"state is {shown(state)}: it must be what get_state() returned")
         state.check(self._name, self.config)
         if state.flows != self._fingerprint():
             workload = self._source.draw(state.episode_seed)
@@ -213,6 +223,11 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self.render_mode == "rgb_array":
             return self._render_frame()
         return None
+
+    def _check_open(self) -> None:
+        """Refuses to go on after ``close``."""
+        if self._closed:
+            raise SimulationError("the environment is closed: make a new one")
 
     def _run(self) -> None:
         """Runs the episode to its next decision, or to its end."""

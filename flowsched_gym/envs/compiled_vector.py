@@ -20,9 +20,10 @@ from flowsched_gym.batch.stepping import (
     TRUNCATED,
     Columns,
 )
+from flowsched_gym.encoders import as_integers
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.masks import MaskedVectorEnv
-from flowsched_gym.errors import InvalidAction
+from flowsched_gym.errors import InvalidAction, shown
 from flowsched_gym.model.rules.compile import compiled_for
 
 __all__ = ["CompiledVectorEnv"]
@@ -104,9 +105,9 @@ class CompiledVectorEnv(MaskedVectorEnv):
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Columns) -> tuple[IntArray, int]:
         """Applies actions where no environment is over."""
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise InvalidAction(f"actions is {actions!r}: it must be {self.num_envs} integers")
+        chosen = as_integers(actions)
+        if chosen is None or chosen.shape != (self.num_envs,):
+            raise InvalidAction(f"actions is {shown(actions)}: it must be {self.num_envs} integers")
         num_finished, num_over = self._step(
             self.simulation.tables,
             self._own,

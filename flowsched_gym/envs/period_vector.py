@@ -13,7 +13,7 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.envs.network_view import KeptColumns, NetworkView, view_network
 from flowsched_gym.envs.period import PeriodEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.errors import InvalidAction, SimulationError
+from flowsched_gym.errors import InvalidAction, SimulationError, shown
 from flowsched_gym.model.questions import Asks
 from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource
 from flowsched_gym.workload.checks import check_integer
@@ -104,8 +104,10 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         """Views the network of an environment as it stands.
 
         Raises:
+            ConfigError: There is no environment of that number.
             SimulationError: There is no episode yet.
         """
+        check_integer("number", number, at_least=0, below=self.num_envs)
         if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
         return self._view(int(self._current[number]))
@@ -147,7 +149,9 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         running = np.flatnonzero(~self._over).tolist()
         given = list(actions) if np.iterable(actions) else []
         if len(given) != self.num_envs:
-            raise InvalidAction(f"actions is {actions!r}: there must be one for each of {self.num_envs} environments")
+            raise InvalidAction(
+                f"actions is {shown(actions)}: there must be one for each of {self.num_envs} environments"
+            )
         chosen = [self._control.check(given[number], f"action of environment {number}") for number in running]
         networks = self._current[running].tolist()
         for number, network, action in zip(running, networks, chosen, strict=True):

@@ -11,11 +11,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.envs.vector_infos import VectorInfos
-from flowsched_gym.envs.vector_state import VectorState
-from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.envs.vector_state import VectorState, read_numbers
+from flowsched_gym.errors import ConfigError, SimulationError, shown
 
 __all__ = ["FlowSchedVectorEnv"]
 
@@ -72,7 +73,7 @@ class FlowSchedVectorEnv(VectorInfos):
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
             modes = ", ".join(mode.value for mode in AutoresetMode)
-            raise ConfigError(f"autoreset_mode is {autoreset_mode!r}: it must be one of {modes}") from None
+            raise ConfigError(f"autoreset_mode is {shown(autoreset_mode)}: it must be one of {modes}") from None
         super().__init__(template, simulation, num_envs)
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = template.render_mode
@@ -98,14 +99,11 @@ class FlowSchedVectorEnv(VectorInfos):
 
         Raises:
             ConfigError: A seed or an option is not allowed, or an episode drawn has no flow.
+            SimulationError: The environments are closed, or one that is not to be reset has had no episode yet.
         """
+        self._check_open()
         numbers = self._masked(options)
-        if seed is None or isinstance(seed, (int, np.integer)):
-            seeds: list[int | None] = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
-        else:
-            seeds = list(seed)
-        if len(seeds) != self.num_envs:
-            raise ConfigError(f"seed has {len(seeds)} entries: it must have one for each of {self.num_envs}")
+        seeds = check_seeds(seed, self.num_envs)
         if not self._begun and len(numbers) < self.num_envs:
             raise SimulationError("an environment that is not in reset_mask has had no episode yet: reset all first")
         for number in numbers.tolist():
@@ -124,8 +122,10 @@ class FlowSchedVectorEnv(VectorInfos):
 
         Raises:
             InvalidAction: An action is outside the action space; no environment has moved.
-            SimulationError: An environment has ended and is not reset by itself, or there is no episode.
+            SimulationError: An environment has ended and is not reset by itself, or there is no episode, or the
+                environments are closed.
         """
+        self._check_open()
         if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
         resetting = np.flatnonzero(self._over) if self._num_over else None
@@ -199,18 +199,17 @@ class FlowSchedVectorEnv(VectorInfos):
         Raises:
             ConfigError: It is not a state, or one of an environment with other arguments, or of another number, or was
                 altered.
-            SimulationError: Environments that are not set have had no episode yet.
+            SimulationError: Environments that are not set have had no episode yet, or all are closed.
         """
+        self._check_open()
         if not isinstance(state, VectorState):
-            raise ConfigError(f"state is {state!r}: it must be what get_state() returned")
+            raise ConfigError(f"state is {shown(state)}: it must be what get_state() returned")
         state.check(self._name, self.config)
         if state.flows != self._fingerprint():
             raise ConfigError("state is one of episodes with other flows than these environments draw")
-        chosen = np.arange(self.num_envs) if numbers is None else np.asarray(numbers, dtype=np.int64)
+        chosen = np.arange(self.num_envs) if numbers is None else read_numbers(numbers, self.num_envs)
         if len(chosen) != len(state) or len(np.unique(chosen)) != len(chosen):
             raise ConfigError(f"state has {len(state)} environments: numbers must be as many, each once")
-        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.num_envs:
-            raise ConfigError(f"numbers is {numbers!r}: there are the environments 0 to {self.num_envs - 1}")
         if not self._begun and len(chosen) < self.num_envs:
             raise SimulationError("there is no episode yet: call reset() first, or set all environments")
         if self._history is not None and state.history is None:
@@ -261,7 +260,7 @@ class FlowSchedVectorEnv(VectorInfos):
             return tuple(values() if callable(values) else values)
         if name not in self._SHARED:
             names = ", ".join((*self._ASKED, *self._SHARED))
-            raise AttributeError(f"{name!r} is not known of each environment: it must be one of {names}")
+            raise AttributeError(f"{shown(name)} is not known of each environment: it must be one of {names}")
         value = self.spec if name == "spec" else getattr(self._template, name)
         return (value(*args, **kwargs) if callable(value) else value,) * self.num_envs
 
@@ -282,17 +281,24 @@ class FlowSchedVectorEnv(VectorInfos):
 
     def _masked(self, options: dict[str, Any] | None) -> IntArray:
         """Reads which environments to reset."""
+        if options is not None and not isinstance(options, dict):
+            raise ConfigError(f"options is {shown(options)}: it must be a dict or None")
         known = dict(options or {})
         mask = known.pop("reset_mask", None)
         if known:
-            raise ConfigError(f"options is {options!r}: this environment knows only reset_mask")
+            raise ConfigError(f"options is {shown(options)}: this environment knows only reset_mask")
         if mask is None:
             return np.arange(self.num_envs)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            raise ConfigError(f"reset_mask is {mask!r}: it must be an array of {self.num_envs} bool")
+            raise ConfigError(f"reset_mask is {shown(mask)}: it must be an array of {self.num_envs} bool")
         if not mask.any():
             raise ConfigError("reset_mask names no environment: at least one entry must be True")
         return np.flatnonzero(mask)
+
+    def _check_open(self) -> None:
+        """Refuses to go on after ``close``."""
+        if self.closed:
+            raise SimulationError("the environments are closed: make new ones")
 
     def _settle(self, outputs: Any) -> None:
         """Notes what the environments offer, now that they wait for actions."""

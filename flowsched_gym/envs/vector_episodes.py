@@ -21,6 +21,7 @@ from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError
 from flowsched_gym.model import Records
 from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.workload import Workload
+from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["VectorEpisodes"]
 
@@ -78,8 +79,10 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         """Returns the flows of the current episode of an environment.
 
         Raises:
+            ConfigError: There is no environment of that number.
             SimulationError: There is no episode yet.
         """
+        check_integer("number", number, at_least=0, below=self.num_envs)
         if self._episode_seed[number] < 0:
             raise SimulationError("there is no episode yet: call reset() first")
         return self._source.draw(int(self._episode_seed[number]))
@@ -88,9 +91,11 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         """Returns what has become of every flow of the current episode of an environment so far.
 
         Raises:
+            ConfigError: There is no environment of that number.
             SimulationError: There is no episode yet.
         """
-        return self.simulation.records(int(self._current[number]), self.workload(number))
+        workload = self.workload(number)
+        return self.simulation.records(int(self._current[number]), workload)
 
     def _generator(self, number: int) -> np.random.Generator:
         """Returns the generator of the episode seeds of an environment."""

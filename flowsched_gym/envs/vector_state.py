@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from flowsched_gym.batch import Snapshot
 from flowsched_gym.batch.snapshot import rows_of
+from flowsched_gym.encoders import as_integers
 from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, digest
+from flowsched_gym.errors import ConfigError, shown
 
-__all__ = ["VectorState"]
+__all__ = ["VectorState", "read_numbers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,8 +58,12 @@ class VectorState(StateOrigin):
         return len(self.networks)
 
     def pick(self, numbers: Sequence[int]) -> "VectorState":
-        """Returns the states of some environments, each as often as it is named."""
-        rows = np.asarray(numbers, dtype=np.int64)
+        """Returns the states of some environments, each as often as it is named.
+
+        Raises:
+            ConfigError: There is no environment of such a number.
+        """
+        rows = read_numbers(numbers, len(self))
         each = rows.tolist()
         return replace(
             self,
@@ -91,3 +97,17 @@ class VectorState(StateOrigin):
                 each.update(row[number])
             found.append(each.digest())
         return tuple(found)
+
+
+def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
+    """Reads numbers of environments, (count,).
+
+    Raises:
+        ConfigError: They are not integers from 0 to num_envs - 1.
+    """
+    given = as_integers(numbers)
+    if given is None and isinstance(numbers, (list, tuple)) and not numbers:
+        given = np.zeros(0, dtype=np.int64)
+    if given is None or given.ndim != 1 or not ((given >= 0) & (given < num_envs)).all():
+        raise ConfigError(f"numbers is {shown(numbers)}: it must be integers from 0 to {num_envs - 1}")
+    return given.astype(np.int64)

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
-from flowsched_gym.files import write_text
+from flowsched_gym.files import check_path, write_text
 from flowsched_gym.suggestions import listed
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
@@ -190,7 +190,7 @@ def read_result(path: str | Path) -> EvaluationResult:
             names the file and the key.
         OSError: The file cannot be read.
     """
-    path = Path(path)
+    path = check_path("path of a result", path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -18,9 +18,11 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
-from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.registration import system_of
+from flowsched_gym.workload.checks import check_choice
 
 try:
     from stable_baselines3.common.env_util import is_wrapped
@@ -142,15 +144,11 @@ class SB3VecEnv(VecEnv):
             The seed of each environment.
 
         Raises:
-            ConfigError: There is not one seed for each environment.
+            ConfigError: A seed is not allowed, or there is not one for each environment.
         """
-        if seed is None or isinstance(seed, (int, np.integer)):
-            return super().seed(seed if seed is None else int(seed))
-        if len(seed) != self.num_envs:
-            raise ConfigError(
-                f"seed has {len(seed)} entries: it must have one for each of {self.num_envs} environments"
-            )
-        self._seeds = [entry if entry is None else int(entry) for entry in seed]
+        if seed is None:
+            return super().seed(None)
+        self._seeds = check_seeds(seed, self.num_envs)
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
@@ -165,7 +163,9 @@ class SB3VecEnv(VecEnv):
         """
         if isinstance(options, list):
             if len(options) != self.num_envs or any(entry != options[0] for entry in options):
-                raise ConfigError(f"options is {options!r}: a vector environment takes one dict for all environments")
+                raise ConfigError(
+                    f"options is {shown(options)}: a vector environment takes one dict for all environments"
+                )
             options = options[0]
         self._next_options = dict(options or {})
 
@@ -222,7 +222,9 @@ class SB3VecEnv(VecEnv):
     def get_images(self) -> Sequence[npt.NDArray[np.uint8] | None]:
         """Draws a frame of each environment; ``None`` where the render mode is not ``rgb_array``."""
         if self.render_mode != "rgb_array":
-            warnings.warn(f"render_mode is {self.render_mode!r}: there are images with 'rgb_array' alone", stacklevel=2)
+            warnings.warn(
+                f"render_mode is {shown(self.render_mode)}: there are images with 'rgb_array' alone", stacklevel=2
+            )
             return [None] * self.num_envs
         return cast(Sequence[npt.NDArray[np.uint8]], self.envs.render())
 
@@ -273,6 +275,8 @@ def make_sb3_vec_env(
     """
     has_native = system_of(env_id)[1].vector_entry_point is not None
     default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC
+    if vectorization_mode is not None:
+        check_choice("vectorization_mode", vectorization_mode, tuple(VectorizeMode))
     mode = default if vectorization_mode is None else VectorizeMode(vectorization_mode)
     autoreset: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
     if mode is VectorizeMode.VECTOR_ENTRY_POINT:

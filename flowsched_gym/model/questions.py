@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 
 __all__ = ["Asks", "OrderQuestion", "PathQuestion", "Period", "PeriodQuestion"]
 
@@ -44,11 +44,13 @@ class Period:
     def __post_init__(self) -> None:
         """Checks the values."""
         if (self.seconds is None) == (self.flows is None):
-            raise ConfigError(f"a period has seconds {self.seconds!r} and flows {self.flows!r}: exactly one is needed")
+            raise ConfigError(
+                f"a period has seconds {shown(self.seconds)} and flows {shown(self.flows)}: exactly one is needed"
+            )
         if self.seconds is not None and not 0 < self.seconds < math.inf:
-            raise ConfigError(f"seconds of a period is {self.seconds!r}: it must be finite and > 0")
+            raise ConfigError(f"seconds of a period is {shown(self.seconds)}: it must be finite and > 0")
         if self.flows is not None and not self.flows >= 1:
-            raise ConfigError(f"flows of a period is {self.flows!r}: it must be >= 1")
+            raise ConfigError(f"flows of a period is {shown(self.flows)}: it must be >= 1")
 
 
 class PeriodQuestion(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
@@ -55,12 +55,12 @@ class Routing:
         """Checks the values."""
         if not isinstance(self.kind, RoutingKind):
             raise ConfigError(
-                f"routing kind is {self.kind!r}: it must be one of {', '.join(kind.name for kind in RoutingKind)}"
+                f"routing kind is {shown(self.kind)}: it must be one of {', '.join(kind.name for kind in RoutingKind)}"
             )
         gap: object = self.flowlet_gap
         is_number = isinstance(gap, (int, float, np.integer, np.floating)) and not isinstance(gap, bool)
         if not is_number or not 0 < self.flowlet_gap < math.inf:
-            raise ConfigError(f"flowlet_gap is {gap!r}: it must be a finite number > 0 s")
+            raise ConfigError(f"flowlet_gap is {shown(gap)}: it must be a finite number > 0 s")
 
 
 def make_routing(name: str, **parameters: object) -> Routing:
@@ -74,10 +74,12 @@ def make_routing(name: str, **parameters: object) -> Routing:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.
     """
     if not isinstance(name, str) or name not in ROUTINGS:
-        raise ConfigError(f"routing is {name!r}: it must be one of {listed(name, ROUTINGS)}")
+        raise ConfigError(f"routing is {shown(name)}: it must be one of {listed(name, ROUTINGS)}")
     kind = ROUTINGS[name]
     allowed = ["flowlet_gap"] if kind is RoutingKind.CONGA else []
     for parameter in parameters:
         if parameter not in allowed:
-            raise ConfigError(f"routing {name} has no parameter {parameter!r}: it takes {listed(parameter, allowed)}")
+            raise ConfigError(
+                f"routing {name} has no parameter {shown(parameter)}: it takes {listed(parameter, allowed)}"
+            )
     return Routing(kind, **parameters)  # type: ignore[arg-type]  # checked by Routing

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 __all__ = ["big_switch", "check_count", "fat_tree", "leaf_spine", "multi_plane", "one_link", "tree9"]
@@ -254,4 +254,4 @@ def check_count(topology: str, name: str, value: object, *, least: int, most: in
     allowed = f">= {least}" if most is None else f"from {least} to {most}"
     integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not integral or value < least or (most is not None and value > most):  # type: ignore[operator]
-        raise ConfigError(f"topology {topology}: {name} is {value!r}: it must be an integer {allowed}")
+        raise ConfigError(f"topology {topology}: {name} is {shown(value)}: it must be an integer {allowed}")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology.fabrics import (
     HOSTS_PER_RACK,
@@ -69,4 +69,4 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         return fat_tree(arity=arity, capacity=capacity, delay=delay)
     if name == "multi-plane":
         return multi_plane(num_hosts=num_hosts, capacity=capacity, delay=delay)
-    raise ConfigError(f"topology is {name!r}: it must be one of {listed(name, TOPOLOGIES)}")
+    raise ConfigError(f"topology is {shown(name)}: it must be one of {listed(name, TOPOLOGIES)}")

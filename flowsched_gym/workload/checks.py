@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Final, TypeVar
 
-from flowsched_gym.errors import ConfigError, FlowSchedWarning
+from flowsched_gym.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.suggestions import listed
 
 __all__ = [
@@ -39,7 +39,7 @@ def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
         ConfigError: The values are not a sequence.
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ConfigError(f"{name} is {values!r}: it must be a sequence")
+        raise ConfigError(f"{name} is {shown(values)}: it must be a sequence")
     return tuple(values)
 
 
@@ -63,7 +63,7 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
         number = math.inf
     inside = (above is None or number > above) and (at_least is None or number >= at_least)
     if not (math.isfinite(number) and inside):
-        raise ConfigError(f"{name} is {value!r}: it must be a finite number{bound}")
+        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number{bound}")
 
 
 def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT_END) -> None:
@@ -80,9 +80,9 @@ def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT
     """
     integral = isinstance(value, Integral) and not isinstance(value, bool)
     if not integral or value < at_least:  # type: ignore[operator]
-        raise ConfigError(f"{name} is {value!r}: it must be an integer >= {at_least}")
+        raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
     if value >= below:  # type: ignore[operator]
-        raise ConfigError(f"{name} is {value!r}: it must be an integer below {below}")
+        raise ConfigError(f"{name} is {shown(value)}: it must be an integer below {below}")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -91,8 +91,8 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     Raises:
         ConfigError: The value is not among the allowed ones.
     """
-    if value not in allowed:
-        raise ConfigError(f"{name} is {value!r}: it must be one of {listed(value, allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
 
 
 def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:
@@ -102,7 +102,7 @@ def check_one_of_two(first: str, first_value: object, second: str, second_value:
         ConfigError: Both or none of the two is given.
     """
     if (first_value is None) == (second_value is None):
-        state = "neither is" if first_value is None else f"both are ({first_value!r} and {second_value!r})"
+        state = "neither is" if first_value is None else f"both are ({shown(first_value)} and {shown(second_value)})"
         raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers, orders
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
@@ -119,14 +119,14 @@ class ClusterWorkload:
         check_integer("num_clusters", self.num_clusters, at_least=1)
         if self.num_hosts % self.num_clusters:
             raise ConfigError(
-                f"num_clusters is {self.num_clusters!r}: it must divide the number of hosts, {self.num_hosts}"
+                f"num_clusters is {shown(self.num_clusters)}: it must divide the number of hosts, {self.num_hosts}"
             )
         self._check_traffic()
         if not isinstance(self.incast, Incast | None):
-            raise ConfigError(f"incast is {self.incast!r}: it must be Incast or None")
+            raise ConfigError(f"incast is {shown(self.incast)}: it must be Incast or None")
         if self.incast is not None and self.incast.senders >= self.num_hosts:
             raise ConfigError(
-                f"senders is {self.incast.senders!r}: it must be below the number of hosts, {self.num_hosts}"
+                f"senders is {shown(self.incast.senders)}: it must be below the number of hosts, {self.num_hosts}"
             )
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
@@ -144,7 +144,7 @@ class ClusterWorkload:
             raise ConfigError("traffic is (): it must have an entry at least")
         for each in traffic:
             if not isinstance(each, Traffic):
-                raise ConfigError(f"traffic has the entry {each!r}: it must be Traffic")
+                raise ConfigError(f"traffic has the entry {shown(each)}: it must be Traffic")
         if self.change_every is None:
             if len(traffic) != self.num_clusters:
                 raise ConfigError(
@@ -154,7 +154,9 @@ class ClusterWorkload:
             return
         check_number("change_every", self.change_every, above=0)
         if len(traffic) == 1 or any(traffic.count(each) > 1 for each in traffic):
-            raise ConfigError(f"traffic is {traffic!r}: with change_every it must have two or more entries, each once")
+            raise ConfigError(
+                f"traffic is {shown(traffic)}: with change_every it must have two or more entries, each once"
+            )
 
     @property
     def offered_load(self) -> float:
@@ -188,7 +190,9 @@ class ClusterWorkload:
         if self.change_every is None:
             return np.tile(np.arange(self.num_clusters), (count, 1))
         if count > MOST_PHASES:
-            raise ConfigError(f"change_every is {self.change_every!r}: more than {MOST_PHASES} phases are not allowed")
+            raise ConfigError(
+                f"change_every is {shown(self.change_every)}: more than {MOST_PHASES} phases are not allowed"
+            )
         streams = SeedStreams(seed)
         first = integers(streams["first traffic"], len(self.traffic), (1, self.num_clusters))
         # A step of 1 to len(traffic) - 1 round the ring of all traffic reaches each other one with equal probability.
@@ -300,7 +304,7 @@ class ClusterWorkload:
 def _check_size(size: object) -> None:
     """Refuses what is not a distribution of sizes."""
     if not isinstance(size, Distribution):
-        raise ConfigError(f"size is {size!r}: it must be a distribution, with mean and sample")
+        raise ConfigError(f"size is {shown(size)}: it must be a distribution, with mean and sample")
 
 
 def _merged(one: Workload, other: Workload) -> Workload:

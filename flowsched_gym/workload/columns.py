@@ -13,7 +13,7 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import FlowSchedWarning, WorkloadError
+from flowsched_gym.errors import FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
 __all__ = [
@@ -281,7 +281,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> W
 def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[NumberArray, BoolArray]:
     """Makes an array of a column's entries, and tells which are filled; required columns are filled throughout."""
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
-        raise WorkloadError(f"{place}: {column.name} is {entries!r}: it must be a sequence of numbers")
+        raise WorkloadError(f"{place}: {column.name} is {shown(entries)}: it must be a sequence of numbers")
     try:
         array = np.asarray(entries)
     except ValueError:
@@ -326,9 +326,11 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, 
     """Brings numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
-    whole = np.where(filled, array, 0)
-    fits = whole <= np.iinfo(np.int64).max
-    if array.dtype.kind == "f":
+    # Short floats cannot hold the bounds that they are compared with.
+    whole = np.where(filled, array.astype(np.float64) if array.dtype.kind == "f" else array, 0)
+    if array.dtype.kind != "f":
+        fits = whole <= np.iinfo(np.int64).max
+    else:
         fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_FLOAT_END)
     if not fits.all():
         row = int(np.argmin(fits))
@@ -339,4 +341,4 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, 
 def _fault_of(value: object, column: Column, row: int, place: str) -> WorkloadError:
     """Describes a value that is not allowed."""
     plain = value.item() if isinstance(value, np.generic) else value
-    return WorkloadError(f"{place}, row {row}, column {column.name}: {plain!r}: it must be {column.allowed}")
+    return WorkloadError(f"{place}, row {row}, column {column.name}: {shown(plain)}: it must be {column.allowed}")

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from importlib import resources
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.files import check_path
 from flowsched_gym.seeding import uniforms
 from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.checks import as_tuple, check_number
@@ -133,7 +133,7 @@ def load_cdf(name: str, *, minimum: float | None = None) -> Empirical:
     Raises:
         ConfigError: There is no such distribution, or the minimum is not allowed.
     """
-    if name not in CDF_MINIMUM_SIZES:
+    if not isinstance(name, str) or name not in CDF_MINIMUM_SIZES:
         raise ConfigError(
             f"size distribution {name!r} does not exist: there are {listed(name, CDF_NAMES)}; a file's name ends in "
             ".csv, and read_cdf reads it"
@@ -155,7 +155,7 @@ def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
         ConfigError: The file cannot be read, or is not such a file.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = check_path("path of a size distribution", path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read as a size distribution: {error}") from None
     return _parse_cdf(text, str(path), minimum)

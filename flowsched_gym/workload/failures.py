@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import orders
 from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
 from flowsched_gym.workload.distributions import Exponential
@@ -63,7 +63,9 @@ class RandomFailures:
         for link in links:
             check_integer("link of a cable", link, at_least=0)
         if len(set(links)) < len(links) or not all(cables):
-            raise ConfigError(f"cables is {cables!r}: each must have a link, and each link must be in one cable only")
+            raise ConfigError(
+                f"cables is {shown(cables)}: each must have a link, and each link must be in one cable only"
+            )
         check_one_of_two("count", self.count, "mean_time_up", self.mean_time_up)
         if self.count is not None:
             self._check_failures_at_once()
@@ -86,7 +88,7 @@ class RandomFailures:
             check_number("repair_after", self.repair_after, above=0)
         for name in ("mean_time_down", "until"):
             if getattr(self, name) is not None:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}: it goes with mean_time_up, not with count")
+                raise ConfigError(f"{name} is {shown(getattr(self, name))}: it goes with mean_time_up, not with count")
 
     def _check_failures_again_and_again(self) -> None:
         """Checks the fields that go with a mean time up, and refuses the others."""
@@ -97,11 +99,14 @@ class RandomFailures:
         assert self.until is not None
         if self.at != 0 or self.repair_after is not None:
             raise ConfigError(
-                f"at is {self.at!r} and repair_after {self.repair_after!r}: they go with count, not with mean_time_up"
+                f"at is {shown(self.at)} and repair_after {shown(self.repair_after)}: they go with count, not with "
+                "mean_time_up"
             )
         expected = len(self.cables) * self.until / (self.mean_time_up + self.mean_time_down)
         if expected > MOST_FAILURES:
-            raise ConfigError(f"until is {self.until!r}: {expected:.3g} failures are too many, {MOST_FAILURES} allowed")
+            raise ConfigError(
+                f"until is {shown(self.until)}: {expected:.3g} failures are too many, {MOST_FAILURES} allowed"
+            )
 
     def _draw_at_once(self, rng: np.random.Generator) -> LinkChanges:
         """Draws the cables that fail, in the order of their numbers."""

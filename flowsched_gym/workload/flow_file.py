@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
-from flowsched_gym.workload.columns import ColumnLike, workload_from_columns_at
+from flowsched_gym.files import check_path
+from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
 from flowsched_gym.workload.flow_csv import read_flow_csv
 from flowsched_gym.workload.table_file import Progress, TableColumn, is_parquet, write_table
 from flowsched_gym.workload.workload import NO_TASK, Workload
@@ -38,7 +39,7 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
     Warns:
         DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
-    path = Path(path)
+    path = check_path("path of the flows", path, FlowFileError)
     if path.is_dir():
         raise FlowFileError(f"{path} is a folder: a flow file is needed")
     try:
@@ -108,15 +109,25 @@ def _read_parquet(path: Path) -> Workload:
     except ImportError:
         raise MissingDependencyError("pyarrow", extra="parquet", purpose="read Parquet files") from None
     try:
+        # Names first: to a reader of tables, two columns of one name are no table.
+        check_names(parquet.read_schema(path).names, str(path))
         table = parquet.read_table(path)
-    except pa.ArrowInvalid as error:
+    except WorkloadError as error:
+        raise FlowFileError(str(error)) from None
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise FlowFileError(f"{path} is not a Parquet file: {error}") from None
     columns: dict[str, ColumnLike] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         # A mask keeps whole numbers whole, where pyarrow would make floats of a column with empty cells.
         masked = column.null_count and pa.types.is_integer(column.type)
         filled = column.fill_null(0) if masked else column
-        columns[name] = np.ma.masked_array(filled.to_numpy(), mask=column.is_null().to_numpy() if masked else False)
+        try:
+            values = filled.to_numpy()
+        except (pa.ArrowException, UnicodeDecodeError):
+            raise FlowFileError(
+                f"{path}, column {name}: its type is {column.type}, which cannot be read: it must be numbers"
+            ) from None
+        columns[name] = np.ma.masked_array(values, mask=column.is_null().to_numpy() if masked else False)
     try:
         return workload_from_columns_at(columns, str(path))
     except WorkloadError as error:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers, orders
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
@@ -101,7 +101,7 @@ class GatherWorkload:
         if self.num_senders is not None:
             check_integer("num_senders", self.num_senders, at_least=self.burst_size)
         if not isinstance(self.shuffle, bool):
-            raise ConfigError(f"shuffle is {self.shuffle!r}: it must be True or False")
+            raise ConfigError(f"shuffle is {shown(self.shuffle)}: it must be True or False")
         check_number("request_jitter", self.request_jitter, at_least=0)
         warn_if_unstable(self.offered_load)
 
@@ -109,18 +109,20 @@ class GatherWorkload:
         """Checks the fields that describe the flows of a burst."""
         check_one_of_two("mix", self.mix, "size", self.size)
         if self.mix is not None and not isinstance(self.mix, Mix):
-            raise ConfigError(f"mix is {self.mix!r}: it must be a Mix")
+            raise ConfigError(f"mix is {shown(self.mix)}: it must be a Mix")
         if self.size is not None and not isinstance(self.size, Distribution):
-            raise ConfigError(f"size is {self.size!r}: it must be a distribution, with mean and sample")
+            raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
         if self.deadline is not None and not isinstance(self.deadline, Distribution):
-            raise ConfigError(f"deadline is {self.deadline!r}: it must be a distribution, with mean and sample")
+            raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
         if self.mix is not None and self.deadline is not None:
-            raise ConfigError(f"deadline is {self.deadline!r}: it goes with size; a mix has its own deadlines")
+            raise ConfigError(f"deadline is {shown(self.deadline)}: it goes with size; a mix has its own deadlines")
         counted = None if self.mix is None else self.mix.flows_per_burst
         if counted is None:
             check_integer("flows_per_burst", self.flows_per_burst, at_least=1)
         elif self.flows_per_burst not in (None, counted):
-            raise ConfigError(f"flows_per_burst is {self.flows_per_burst!r}: the counts of the mix make it {counted}")
+            raise ConfigError(
+                f"flows_per_burst is {shown(self.flows_per_burst)}: the counts of the mix make it {counted}"
+            )
 
     @property
     def burst_size(self) -> int:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.errors import WorkloadError, shown
 from flowsched_gym.workload.arrays import as_column, require
 
 __all__ = ["LinkChanges"]
@@ -45,7 +45,7 @@ class LinkChanges:
         link = as_column(self.link, "link of link changes", integral=True)
         up = np.array(self.up)
         if up.ndim != 1 or (up.size and up.dtype.kind != "b"):
-            raise WorkloadError(f"up of link changes is {self.up!r}: it must be a sequence of truth values")
+            raise WorkloadError(f"up of link changes is {shown(self.up)}: it must be a sequence of truth values")
         if not len(time) == len(link) == len(up):
             raise WorkloadError(
                 f"link changes have {len(time)} times, {len(link)} links and {len(up)} values of up: lengths must agree"
@@ -79,6 +79,6 @@ class LinkChanges:
 def _checked_row(row: object) -> tuple[object, object, object]:
     """Refuses what is not a triple."""
     if not isinstance(row, Sequence) or len(row) != TRIPLE:
-        raise WorkloadError(f"link changes have the row {row!r}: it must be (time, link, up)")
+        raise WorkloadError(f"link changes have the row {shown(row)}: it must be (time, link, up)")
     time, link, up = row
     return time, link, up

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
@@ -70,9 +70,9 @@ class PoissonWorkload:
     def __post_init__(self) -> None:
         """Checks the fields."""
         if not isinstance(self.size, Distribution):
-            raise ConfigError(f"size is {self.size!r}: it must be a distribution, with mean and sample")
+            raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
         if self.deadline is not None and not isinstance(self.deadline, Distribution):
-            raise ConfigError(f"deadline is {self.deadline!r}: it must be a distribution, with mean and sample")
+            raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
         check_one_of_two("rate", self.rate, "load", self.load)
         for name in ("rate", "load", "duration"):
             if getattr(self, name) is not None:
@@ -80,7 +80,7 @@ class PoissonWorkload:
         if self.busiest_share is not None:
             check_number("busiest_share", self.busiest_share, above=0)
             if self.busiest_share > 1:
-                raise ConfigError(f"busiest_share is {self.busiest_share!r}: it must be at most 1")
+                raise ConfigError(f"busiest_share is {shown(self.busiest_share)}: it must be at most 1")
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
         if self.num_flows is not None:
@@ -88,7 +88,7 @@ class PoissonWorkload:
         check_choice("pattern", self.pattern, PATTERNS)
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         if not isinstance(self.failures, RandomFailures | None):
-            raise ConfigError(f"failures is {self.failures!r}: it must be RandomFailures or None")
+            raise ConfigError(f"failures is {shown(self.failures)}: it must be RandomFailures or None")
         warn_if_unstable(self.offered_load)
 
     @property

@@ -5,7 +5,7 @@ from enum import StrEnum
 from os import PathLike
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource, find_source
@@ -120,5 +120,5 @@ def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workl
         return source
     if not isinstance(source, GatherWorkload):
         names = "burst_rate, load, destinations, bursts and seconds"
-        raise ConfigError(f"{names} change bursts: workload {workload!r} has none")
+        raise ConfigError(f"{names} change bursts: workload {shown(workload)} has none")
     return replace(source, **changes)  # type: ignore[arg-type]

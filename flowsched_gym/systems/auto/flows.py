@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.finished_flows import show_finished
 from flowsched_gym.workload import (
     ClusterWorkload,
@@ -114,14 +114,14 @@ def flow_source(
         if named and meshed:
             changes |= {"num_hosts": hosts, "capacity": capacity}
         if load is not None and isinstance(source, ClusterWorkload):
-            raise ConfigError(f"load is {load!r}: workload {workload!r} has a load for each cluster")
+            raise ConfigError(f"load is {shown(load)}: workload {shown(workload)} has a load for each cluster")
         if load is not None:
             changes |= {"load": load, "rate": None, "capacity": capacity}
         if flows is not None:
             changes |= {"num_flows": flows, "duration": None}
         source = replace(source, **changes) if changes else source  # type: ignore[arg-type]  # the class checks each field
     elif load is not None or flows is not None:
-        raise ConfigError(f"load and flows change Poisson arrivals: workload {workload!r} has none")
+        raise ConfigError(f"load and flows change Poisson arrivals: workload {shown(workload)} has none")
     if source.num_hosts > hosts:
-        raise ConfigError(f"workload {workload!r} has {source.num_hosts} hosts: the network has {hosts}")
+        raise ConfigError(f"workload {shown(workload)} has {source.num_hosts} hosts: the network has {hosts}")
     return source

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from os import PathLike
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource, find_source, is_workload_name
 
 __all__ = ["flow_source"]
@@ -33,7 +33,7 @@ def flow_source(
     source = find_source(workload)
     if not isinstance(source, PoissonWorkload):
         if load is not None or flows is not None:
-            raise ConfigError(f"load and flows change Poisson arrivals: workload {workload!r} has none")
+            raise ConfigError(f"load and flows change Poisson arrivals: workload {shown(workload)} has none")
         return source
     changes: dict[str, object] = {}
     if load is not None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.workload.checks import as_tuple, check_number
 
@@ -123,7 +123,8 @@ class AuTOLongFlowsConfig:
         rising = all(low < high for low, high in pairwise(thresholds))
         if not rising or not MIN_QUEUES <= len(thresholds) + 1 <= MAX_QUEUES:
             raise ConfigError(
-                f"thresholds is {thresholds!r}: it must have {MIN_QUEUES - 1} to {MAX_QUEUES - 1} numbers, increasing"
+                f"thresholds is {shown(thresholds)}: it must have {MIN_QUEUES - 1} to {MAX_QUEUES - 1} numbers, "
+                "increasing"
             )
         object.__setattr__(self, "thresholds", tuple(float(value) for value in thresholds))
 

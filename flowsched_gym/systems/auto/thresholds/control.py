@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.envs import NetworkView, PeriodControl
-from flowsched_gym.errors import InvalidAction
+from flowsched_gym.errors import InvalidAction, shown
 from flowsched_gym.model.rules.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
@@ -54,7 +54,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
             values = np.zeros(0)
         if values.shape != self.action_space.shape or not are_within(values, 1.0):
             count = self._config.clusters * self._config.num_thresholds
-            raise InvalidAction(f"{name} is {action!r}: it must be {count} numbers in [-1, 1]")
+            raise InvalidAction(f"{name} is {shown(action)}: it must be {count} numbers in [-1, 1]")
         return values
 
     def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:

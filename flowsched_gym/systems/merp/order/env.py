@@ -238,7 +238,7 @@ class MERPOrderEnv(MaskedEnv[int]):
 
     def _question(self) -> OrderQuestion | None:
         """Returns what is asked, if anything."""
-        question = self._simulation.question
+        question = self.simulation.question
         assert not isinstance(question, tuple) or isinstance(question, OrderQuestion)
         return question
 

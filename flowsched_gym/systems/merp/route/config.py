@@ -5,7 +5,7 @@ from enum import StrEnum
 from os import PathLike
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.routing import ROUTINGS
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.units import gbps_to_capacity
@@ -83,10 +83,10 @@ class MERPRouteConfig:
         check_choice("rerouting", self.rerouting, tuple(ROUTINGS))
         settle_integers(self, {"arity": SMALLEST_ARITY, "flows": 1, "max_decisions": 1, "failures": 0})
         if self.arity % 2:
-            raise ConfigError(f"arity is {self.arity!r}: it must be even")
+            raise ConfigError(f"arity is {shown(self.arity)}: it must be even")
         if self.failures is not None and self.failures >= self.num_paths:
             raise ConfigError(
-                f"failures is {self.failures!r}: it must be from 0 to {self.num_paths - 1}, "
+                f"failures is {shown(self.failures)}: it must be from 0 to {self.num_paths - 1}, "
                 "so that each pair of hosts keeps a path"
             )
         settle_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
@@ -136,10 +136,10 @@ def route_source(config: MERPRouteConfig, workload: str | PathLike[str] | Worklo
             failures = RandomFailures(cables=cables, count=config.failures) if config.failures else None
             source = replace(source, failures=failures)
     elif config.failures is not None:
-        raise ConfigError(f"failures changes Poisson arrivals: workload {workload!r} has none")
+        raise ConfigError(f"failures changes Poisson arrivals: workload {shown(workload)} has none")
     if source.num_hosts > config.num_hosts:
         raise ConfigError(
-            f"workload {workload!r} has {source.num_hosts} hosts: a fat-tree of arity {config.arity} has "
+            f"workload {shown(workload)} has {source.num_hosts} hosts: a fat-tree of arity {config.arity} has "
             f"{config.num_hosts}"
         )
     return source

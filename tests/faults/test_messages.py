@@ -1,0 +1,251 @@
+"""Gives what is not allowed, and reads the one error that says which argument it was."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.errors import ConfigError, FlowFileError, FlowSchedError, InvalidAction, SimulationError, shown
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_flows
+from tests.envs.episodes import SHORT, each_environment, make
+
+ARTEMIS = "flowsched/Artemis-v0"
+HUGE = 10**5000
+
+parquet = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "7"),
+        ("fifo", "'fifo'"),
+        (HUGE, "an integer of about 5001 digits"),
+        ([1, HUGE], "[1, an integer of about 5001 digits]"),
+        (np.array([[1, 2], [3, 4]]), "array([[1, 2], [3, 4]])"),
+        ([[[[[[[[1]]]]]]]], "[[[[[[[...]]]]]]]"),
+    ],
+    ids=lambda each: shown(each)[:20],
+)
+def test_a_value_is_shown_on_one_line(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(shown("x" * 10_000)) < 300
+    assert len(shown(np.zeros((100, 100)))) < 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"f": np.array([3, 4])}, r"f is array\(\[3, 4\]\): it must be an integer >= 1"),
+        ({"load": np.array([0.5])}, r"load is array\(\[0\.5\]\): it must be a finite number > 0"),
+        ({"transport": np.array(["ideal"])}, r"transport is array\(\['ideal'\].*: it must be one of ideal, tcp"),
+        ({"reward": ["lagged"]}, r"reward is \['lagged'\]: it must be one of"),
+        ({"k": HUGE}, "k is an integer of about 5001 digits: it must be an integer below"),
+        ({"load": HUGE}, "load is an integer of about 5001 digits: it must be a finite number"),
+        ({"f": True}, "f is True: it must be an integer"),
+        ({"workload": np.arange(3)}, r"workload is array\(\[0, 1, 2\]\): it must be a name"),
+        ({"workload": "a\0b.csv"}, r"path of the flows is 'a\\x00b.csv': it must not contain a NUL character"),
+    ],
+)
+def test_an_argument_that_is_not_allowed_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(FlowSchedError, match=message):
+        gym.make(ARTEMIS, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"thresholds": [[[1.0]]]}, "thresholds is .*: it must be a list of numbers"),
+        ({"thresholds": [[1.0, 2.0], [3.0]]}, "thresholds is .*: there must be a group, and each must have as many"),
+        ({"thresholds": [1.0, [2.0]]}, r"thresholds is \[1\.0, \[2\.0\]\]: it must be a list of numbers"),
+        ({"thresholds": [HUGE]}, r"thresholds is \[an integer of about 5001 digits\]: it must be a list of numbers"),
+        ({"thresholds": [1.0], "within": np.array(["ps"])}, r"within is array\(\['ps'\].*: it must be one of ps, fifo"),
+    ],
+)
+def test_thresholds_are_a_list_of_numbers_or_of_such_lists(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_discipline("mlfq", parameters)
+
+
+def test_initial_thresholds_that_are_nested_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"initial_thresholds is \[\[1, 2\], 3\]: it must be a list of numbers"):
+        gym.make("flowsched/AuTOThresholds-v0", initial_thresholds=[[1, 2], 3])
+
+
+@pytest.mark.parametrize(
+    "action", [True, np.True_, 1.0, np.array([1]), HUGE, None, "1"], ids=lambda value: shown(value)[:20]
+)
+def test_what_is_no_choice_is_refused(action: object) -> None:
+    with gym.make(ARTEMIS, bursts=1) as env:
+        env.reset(seed=0)
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 4"):
+            env.unwrapped.step(action)
+
+
+def test_truth_values_among_choices_are_refused() -> None:
+    with gym.make("flowsched/AuTOLongFlows-v0", **SHORT["flowsched/AuTOLongFlows-v0"]) as env:
+        env.reset(seed=0)
+        action = [*env.action_space.sample().tolist()[:-1], True]
+        with pytest.raises(InvalidAction, match=r"action is \[.*True\]: it must be 9 integers"):
+            env.unwrapped.step(action)
+
+
+@each_environment
+@pytest.mark.parametrize("seed", [1.5, -1, "1", True, np.array([1])])
+def test_a_seed_is_an_integer(spec: EnvironmentSpec, seed: object) -> None:
+    with make(spec) as env, pytest.raises(ConfigError, match=r"seed is .*: it must be an integer >= 0"):
+        env.unwrapped.reset(seed=seed)
+
+
+@each_environment
+def test_a_seed_of_numpy_is_an_integer_too(spec: EnvironmentSpec) -> None:
+    with make(spec) as env:
+        assert env.unwrapped.reset(seed=np.int64(3))[0].tolist() == env.unwrapped.reset(seed=3)[0].tolist()
+
+
+@each_environment
+def test_a_closed_environment_is_not_gone_on_with(spec: EnvironmentSpec) -> None:
+    env = make(spec)
+    env.reset(seed=0)
+    state = env.unwrapped.get_state()
+    env.close()
+
+    for go_on in (
+        lambda: env.step(env.action_space.sample()),
+        lambda: env.reset(seed=0),
+        lambda: env.unwrapped.set_state(state),
+    ):
+        with pytest.raises(SimulationError, match="the environment is closed: make a new one"):
+            go_on()
+    env.close()
+    assert env.unwrapped.records().num_flows > 0
+
+
+@each_environment
+def test_nothing_is_told_before_the_first_reset(spec: EnvironmentSpec) -> None:
+    with make(spec) as env:
+        base: Any = env.unwrapped
+        for ask in (base.records, base.get_state, lambda: base.workload, lambda: base.simulation):
+            with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+                ask()
+        if isinstance(base, MaskedEnv) or hasattr(base, "action_masks"):
+            with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+                base.action_masks()
+        with pytest.raises(SimulationError, match=r"call reset\(\) before step\(\)"):
+            base.step(env.action_space.sample())
+    for mode in ("ansi", "rgb_array"):
+        with make(spec, render_mode=mode) as env, pytest.raises(SimulationError, match="there is no episode yet"):
+            env.unwrapped.render()
+
+
+def test_vector_environments_say_the_same() -> None:
+    arguments = SHORT[ARTEMIS]
+    envs: Any = gym.make_vec(ARTEMIS, num_envs=2, **arguments)
+
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        envs.action_masks()
+    for seed, message in (
+        (1.5, r"seed is 1\.5: it must be an integer >= 0"),
+        ("12", "seed is '12': it must be an integer >= 0"),
+        ([1, 2.5], r"seed of environment 1 is 2\.5: it must be an integer >= 0"),
+        ([1], "seed has 1 entries: it must have one for each of 2 environments"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            envs.reset(seed=seed)
+    with pytest.raises(ConfigError, match=r"options is \[1\]: it must be a dict or None"):
+        envs.reset(options=[1])
+    envs.reset(seed=0)
+    state = envs.get_state()
+    for numbers in ([-1], [2], [0.5], [True], [[0]], "0", None, np.array([0.0])):
+        with pytest.raises(ConfigError, match=r"numbers is .*: it must be integers from 0 to 1"):
+            state.pick(numbers)
+    assert len(state.pick([])) == 0
+    assert len(state.pick([1, 1, 0])) == 3
+    for number in (-1, 2, 0.5):
+        with pytest.raises(ConfigError, match=r"number is .*: it must be an integer"):
+            envs.records(number)
+    for actions in ([True, 1], np.array([True, False]), [0.0, 1.0], [0], None, [0, HUGE]):
+        with pytest.raises(InvalidAction, match=r"actions is .*: it must be 2 integers"):
+            envs.step(actions)
+    envs.close()
+    for go_on in (lambda: envs.step([0, 0]), envs.reset, lambda: envs.set_state(state)):
+        with pytest.raises(SimulationError, match="the environments are closed: make new ones"):
+            go_on()
+
+
+def test_environments_for_stable_baselines_say_the_same() -> None:
+    pytest.importorskip("stable_baselines3")
+    from flowsched_gym.integrations.sb3_vec_env import make_sb3_vec_env
+
+    envs = make_sb3_vec_env(ARTEMIS, 2, **SHORT[ARTEMIS])
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        envs.action_masks()
+    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
+        envs.step([0, 0])
+    with pytest.raises(ConfigError, match=r"seed is 1\.5: it must be an integer >= 0"):
+        envs.seed(1.5)
+    envs.reset()
+    envs.close()
+    with pytest.raises(SimulationError, match="the environments are closed"):
+        envs.step([0, 0])
+    with pytest.raises(ConfigError, match="vectorization_mode is 'fast': it must be one of"):
+        make_sb3_vec_env(ARTEMIS, 2, vectorization_mode="fast")
+
+
+def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
+    path = f"{tmp_path}/a\0b"
+    with pytest.raises(FlowFileError, match=r"path of the flows is '.*a\\x00b': it must not contain a NUL character"):
+        read_flows(path)
+    with pytest.raises(FlowFileError, match="path of the flows"):
+        flowsched_gym.replay(path, discipline="fifo")
+    with pytest.raises(ConfigError, match="path of a size distribution is"):
+        read_cdf(path)
+    with pytest.raises(ConfigError, match=r"path is .*NUL character"):
+        write_flows(make_workload("gather-a1", num_bursts=1).draw(0), path)
+    assert not list(tmp_path.iterdir())
+
+
+COLUMNS = {
+    "flow_id": [0, 1],
+    "source": [0, 0],
+    "destination": [1, 1],
+    "size_bytes": [1.0, 2.0],
+    "arrival_s": [0.0, 1.0],
+}
+
+
+def test_parquet_with_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 2, 4], dtype=np.int32).tobytes())
+    text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe\xc3\x28")])
+    path = tmp_path / "flows.parquet"
+    parquet.write_table(pa.table({**COLUMNS, "size_bytes": text}), path)
+
+    with pytest.raises(FlowFileError, match=r"flows\.parquet, column size_bytes: its type is string, which cannot be"):
+        read_flows(path)
+
+
+def test_parquet_with_a_column_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "flows.parquet"
+    columns = [pa.array(column) for column in (*COLUMNS.values(), [1.0, 2.0])]
+    parquet.write_table(pa.Table.from_arrays(columns, names=[*COLUMNS, "size_bytes"]), path)
+
+    with pytest.raises(FlowFileError, match=r"flows\.parquet: column size_bytes appears more than once"):
+        read_flows(path)
+
+
+def test_short_floats_of_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "flows.parquet"
+    short = {name: pa.array(np.array(column, dtype=np.float16)) for name, column in COLUMNS.items()}
+    parquet.write_table(pa.table(short), path)
+
+    assert read_flows(path).size.tolist() == [1.0, 2.0]
