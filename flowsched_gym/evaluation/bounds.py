@@ -93,6 +93,7 @@ def deadline_bound(
             raise ConfigError(f"{name} is {latency!r}: it must be finite and >= 0 s")
     if method not in METHODS:
         raise ConfigError(f"method is {method!r}: it must be one of {listed(method, METHODS)}")
+    workload, _ = workload.on_clock()
     assert workload.deadline_span is not None
     rows = np.flatnonzero(np.isfinite(workload.deadline_span))
     jobs = Jobs(

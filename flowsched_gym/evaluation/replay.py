@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flowsched_gym.batch import run_compiled
 from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import Records
 from flowsched_gym.routing import Routing, make_routing
 from flowsched_gym.simulation import Simulation
@@ -60,22 +60,24 @@ def replay(
         progress: Called now and then with the number of flows done and of all flows.
 
     Returns:
-        Records in the order of the flows.
+        Records in the order of the flows. Where all flows arrive far from 0, such as at Unix times, the clock starts at
+        the first arrival, and ``fct`` has the digits that absolute times cannot have.
 
     Raises:
         ConfigError: A name or parameter is unknown, or a value is not allowed.
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    if engine not in ENGINES:
-        raise ConfigError(f"engine is {engine!r}: it must be one of {listed(engine, ENGINES)}")
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
-        raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0 and below 2**64")
+        raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
     if parameters is not None and not isinstance(parameters, Mapping):
-        raise ConfigError(f"parameters is {parameters!r}: it must be a mapping of names to values")
+        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
     options = dict(parameters or {})
     delay = options.pop("delay", 0.0)
-    workload = _with_link_changes(_workload(flows), options.pop("link_changes", None))
+    given = _with_link_changes(_workload(flows), options.pop("link_changes", None))
+    workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
     rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(topology, Topology):
@@ -89,13 +91,14 @@ def replay(
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
     if engine == "compiled":
-        return run_compiled(workload, topology, rule, routing=routing, seed=seed, progress=progress)
+        records = run_compiled(workload, topology, rule, routing=routing, seed=seed, progress=progress)
+        return records.since(start, given.arrival_time)
     simulation = Simulation(workload, topology, rule, routing=routing, seed=seed)
     if progress is None:
         simulation.run()
     else:
         _run_with_progress(simulation, progress)
-    return simulation.records()
+    return simulation.records().since(start, given.arrival_time)
 
 
 def _workload(flows: object) -> Workload:
@@ -114,7 +117,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
     if rows is None:
         return workload
     if not isinstance(rows, Iterable):
-        raise ConfigError(f"link_changes is {rows!r}: it must be rows of (time in s, link, whether it comes up)")
+        raise ConfigError(f"link_changes is {shown(rows)}: it must be rows of (time in s, link, whether it comes up)")
     return replace(workload, link_changes=LinkChanges.of(rows))
 
 
@@ -132,11 +135,11 @@ def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
 def _number(name: str, value: object) -> float:
     """Refuses what is not a number; the topology checks its range."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ConfigError(f"{name} is {value!r}: it must be a number")
+        raise ConfigError(f"{name} is {shown(value)}: it must be a number")
     try:
         return float(value)
     except OverflowError:
-        raise ConfigError(f"{name} is {value!r}: it must be a finite number") from None
+        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number") from None
 
 
 def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:

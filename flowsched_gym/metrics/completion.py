@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.clock import start_of_clock
 from flowsched_gym.model.records import Records
 
-__all__ = ["finished_flows", "goodput", "makespan", "percentile", "utilisation"]
+__all__ = ["finished_flows", "goodput", "makespan", "percentile", "times_on_clock", "utilisation"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,10 +45,20 @@ def percentile(ordered: FloatArray, percent: float) -> float:
     return value
 
 
+def times_on_clock(records: Records) -> tuple[FloatArray, FloatArray]:
+    """Returns arrival and completion times in s, (num_flows,) each, with no digit lost where all are far from 0."""
+    start = start_of_clock(records.arrival_time)
+    if start == 0.0:
+        return records.arrival_time, records.completion_time
+    arrival = records.arrival_time - start
+    return arrival, arrival + records.fct
+
+
 def makespan(records: Records) -> float:
     """Returns the time from the first arrival of all flows to the last completion, in s; NaN if nothing finished."""
-    done = records.completion_time[finished_flows(records)]
-    return float(done.max() - records.arrival_time.min()) if len(done) else math.nan
+    arrival, completion = times_on_clock(records)
+    done = completion[finished_flows(records)]
+    return float(done.max() - arrival.min()) if len(done) else math.nan
 
 
 def goodput(records: Records) -> float:

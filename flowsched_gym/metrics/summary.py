@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.metrics.completion import finished_flows, percentile, utilisation
+from flowsched_gym.metrics.completion import finished_flows, percentile, times_on_clock, utilisation
 from flowsched_gym.metrics.deadlines import count_deadlines
 from flowsched_gym.metrics.fairness import jain_index
 from flowsched_gym.metrics.tasks import task_completion_times
@@ -117,10 +117,11 @@ def summary(records: Records, *, capacity: float | None = None, now: float | Non
     """
     finished = finished_flows(records)
     num_finished = int(np.count_nonzero(finished))
-    fct, slowdown, size, completion = records.fct, records.slowdown, records.size, records.completion_time
+    fct, slowdown, size = records.fct, records.slowdown, records.size
+    arrival, completion = times_on_clock(records)
     if num_finished < records.num_flows:
         fct, slowdown, size, completion = fct[finished], slowdown[finished], size[finished], completion[finished]
-    span = float(completion.max() - records.arrival_time.min()) if num_finished else math.nan
+    span = float(completion.max() - arrival.min()) if num_finished else math.nan
     goodput = float(size.sum()) / span if num_finished else math.nan
     ordered_fct = np.sort(fct)
     ordered_slowdown = np.sort(slowdown)

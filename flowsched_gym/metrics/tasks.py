@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.metrics.completion import times_on_clock
 from flowsched_gym.model.records import Records
 
 __all__ = ["TaskTimes", "task_completion_times"]
@@ -27,7 +28,8 @@ class TaskTimes(NamedTuple):
 
 def task_completion_times(records: Records) -> TaskTimes:
     """Returns the completion time of every task; flows that belong to none are left out."""
-    task_id, arrival, completion = records.task_id, records.arrival_time, records.completion_time
+    task_id = records.task_id
+    arrival, completion = times_on_clock(records)
     if task_id.size and task_id.min() < 0:
         inside = task_id >= 0
         task_id, arrival, completion = task_id[inside], arrival[inside], completion[inside]

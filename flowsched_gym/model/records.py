@@ -1,6 +1,6 @@
 """Holds what a simulation leaves behind: one row per flow."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 import numpy as np
@@ -49,7 +49,8 @@ class Records:
             where no token is needed; NaN for a flow never granted.
         completion_time: Absolute times in s at which the last byte reached the destination, (num_flows,) float64;
             NaN for a flow that had not finished when the simulation stopped.
-        fct: Flow completion times in s, completion - arrival, (num_flows,) float64, NaN where not finished.
+        fct: Flow completion times in s, completion - arrival, (num_flows,) float64, NaN where not finished; by the
+            clock of the episode, where absolute times far from 0 would round.
         ideal_fct: Flow completion times in s alone on the empty network, (num_flows,) float64, > 0.
         slowdown: ``fct / ideal_fct``, (num_flows,) float64, >= 1 up to rounding, NaN where not finished.
         deadline_met: True where the flow finished by its deadline, (num_flows,) bool. A flow without deadline that
@@ -79,6 +80,22 @@ class Records:
     def num_flows(self) -> int:
         """Number of flows."""
         return len(self.flow_id)
+
+    def since(self, start: float, arrival_time: FloatArray) -> "Records":
+        """Gives absolute times in place of those on a clock.
+
+        Args:
+            start: Absolute time in s at which the clock starts; 0 changes nothing.
+            arrival_time: Absolute arrival times in s, (num_flows,).
+        """
+        if start == 0.0:
+            return self
+        return replace(
+            self,
+            arrival_time=arrival_time,
+            grant_time=start + self.grant_time,
+            completion_time=start + self.completion_time,
+        )
 
 
 def complete_records(

@@ -15,6 +15,12 @@ __all__ = ["DEFAULT_CAPACITY", "Topology"]
 DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 """Capacity of a link in B/s where none is given: 1 Gbps."""
 
+LATEST_TIME: Final = 1e307
+"""Times in s must end below, so that sums and products of them stay below the largest float64, 1.8e308."""
+LEAST_PART: Final = 1e-12
+"""Part of its arrival time that a flow must send for at least: 100 times the rounding that ``rules.progress`` allows
+event times (``TIME_TOLERANCE``), so that rounding moves a completion time by a hundredth at most."""
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -236,15 +242,15 @@ class Topology:
             )
 
     def check_times(self, path: IntArray, volume: FloatArray, arrival_time: FloatArray) -> None:
-        """Refuses flows that send for a time that float64 cannot tell from 0 s or from infinity.
+        """Refuses flows that send for a time that float64 cannot tell from 0 s, from infinity, or beside their arrival.
 
         Args:
             path: Rows of the path table, (num_flows,).
             volume: Bytes on the wire, (num_flows,), > 0.
-            arrival_time: Absolute arrival times in s, (num_flows,).
+            arrival_time: Arrival times on the clock of the episode in s, (num_flows,).
 
         Raises:
-            WorkloadError: A flow sends for 0 s, or the last flow could finish at infinity.
+            WorkloadError: A flow sends for too short a time, or the last flow could finish at infinity.
         """
         if not len(path):
             return
@@ -252,17 +258,18 @@ class Topology:
         with np.errstate(over="ignore"):
             alone = volume / capacity
             last = arrival_time.max() + alone.sum()
+        _check_resolution(alone, volume, capacity, arrival_time)
         if not alone.all():
             row = int(np.argmin(alone))
             what = "too short for float64"
-        elif not np.isfinite(last):
+        elif not last < LATEST_TIME:
             row = int(np.argmax(alone))
-            what = "and all flows after another until infinity"
+            what = f"and all flows after another until {'infinity' if np.isinf(last) else f'{last:g} s'}"
         else:
             return
         raise WorkloadError(
             f"size in row {row} takes {volume[row]} B at {capacity[row]} B/s: {alone[row]} s, {what}: it must be a "
-            "time > 0 s, and the sum of all finite"
+            f"time > 0 s, and the last one end before {LATEST_TIME:g} s"
         )
 
     def path_delay(self, path: IntArray) -> FloatArray:
@@ -289,6 +296,20 @@ class Topology:
         total = np.concatenate([[0.0], np.cumsum(self.delay[self.path_links])])
         along: FloatArray = total[self.path_start[1:]] - total[self.path_start[:-1]]
         return along
+
+
+def _check_resolution(alone: FloatArray, volume: FloatArray, capacity: FloatArray, arrival_time: FloatArray) -> None:
+    """Refuses a flow that sends for a time to which its arrival is rounded; see ``Topology.check_times``."""
+    least = arrival_time * LEAST_PART
+    if (alone >= least).all():
+        return
+    row = int(np.argmax(alone < least))
+    raise WorkloadError(
+        f"arrival_time in row {row} is {arrival_time[row]} s after the clock starts, where float64 tells times "
+        f"{np.spacing(arrival_time[row]):.2g} s apart; its {volume[row]} B take {alone[row]:.3g} s at {capacity[row]} "
+        f"B/s: they must take at least {least[row]:.3g} s, {LEAST_PART:g} of the arrival (the clock starts at 0, or at "
+        "the first arrival where all are far from 0: flows far apart can be replayed in parts)"
+    )
 
 
 def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

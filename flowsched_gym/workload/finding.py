@@ -2,7 +2,7 @@
 
 from os import PathLike
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.workload.flow_file import read_flows
 from flowsched_gym.workload.named import make_workload
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource
@@ -14,6 +14,9 @@ __all__ = ["find_source", "is_workload_name"]
 
 def find_source(workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
     """Finds where flows are drawn from.
+
+    The times of given flows count from the start of the episode's clock: from the first arrival where all are far from
+    0, such as Unix times.
 
     Args:
         workload: Name of a workload, path of a flow file (``.csv``, ``.parquet``, ``.pq``), flows, or anything that
@@ -30,7 +33,9 @@ def find_source(workload: str | PathLike[str] | Workload | WorkloadSource) -> Wo
     if isinstance(workload, Workload):
         return FixedWorkload(workload=workload)
     if not isinstance(workload, WorkloadSource):
-        raise ConfigError(f"workload is {workload!r}: it must be a name, a flow file, a Workload or a source of them")
+        raise ConfigError(
+            f"workload is {shown(workload)}: it must be a name, a flow file, a Workload or a source of them"
+        )
     return workload
 
 

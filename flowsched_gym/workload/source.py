@@ -28,10 +28,14 @@ class FixedWorkload:
     """Gives the same flows in every episode, such as those of a user's own file.
 
     Attributes:
-        workload: The flows.
+        workload: The flows, with times on the clock of the episode (``Workload.on_clock``).
     """
 
     workload: Workload
+
+    def __post_init__(self) -> None:
+        """Starts the clock."""
+        object.__setattr__(self, "workload", self.workload.on_clock()[0])
 
     @property
     def num_hosts(self) -> int:

@@ -1,12 +1,13 @@
 """Holds the flows of one episode as frozen arrays, drawn before the simulation starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.errors import WorkloadError, shown
+from flowsched_gym.model.clock import start_of_clock
 from flowsched_gym.workload.arrays import as_column, require
 from flowsched_gym.workload.link_changes import LinkChanges
 
@@ -68,7 +69,7 @@ class Workload:
             object.__setattr__(self, name, array)
         self._check()
         if not isinstance(self.link_changes, LinkChanges | None):
-            raise WorkloadError(f"link_changes is {self.link_changes!r}: it must be LinkChanges or None")
+            raise WorkloadError(f"link_changes is {shown(self.link_changes)}: it must be LinkChanges or None")
 
     @property
     def num_flows(self) -> int:
@@ -98,6 +99,20 @@ class Workload:
         if not self.num_flows:
             return 0
         return int(max(self.source.max(), self.destination.max())) + 1
+
+    def on_clock(self) -> "tuple[Workload, float]":
+        """Counts times from the start of the episode's clock (``start_of_clock``); deadlines are spans, and stay.
+
+        Returns:
+            The flows with times on the clock, and the absolute time in s at which it starts. Links that change before
+            that change at its start.
+        """
+        start, changes = start_of_clock(self.arrival_time), self.link_changes
+        if start == 0.0:
+            return self, start
+        if changes is not None:
+            changes = replace(changes, time=np.maximum(changes.time - start, 0.0))
+        return replace(self, arrival_time=self.arrival_time - start, link_changes=changes), start
 
     def _check(self) -> None:
         """Refuses the first value that is not allowed."""
