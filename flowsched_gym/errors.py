@@ -96,7 +96,7 @@ class _Shown(reprlib.Repr):
         super().__init__()
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
         self.maxstring = self.maxother = 200
-        self.maxlong = 60
+        self.maxlong = 500
 
     def repr_int(self, x: int, level: int) -> str:
         """Counts the digits of whole numbers that are too long; Python writes 4,300 of them at most."""
