@@ -15,7 +15,6 @@ The tree::
 Warnings derive from ``FlowSchedWarning``, a ``UserWarning``.
 """
 
-import math
 import re
 import reprlib
 from typing import Final
@@ -36,6 +35,8 @@ __all__ = [
 
 LONGEST_BITS: Final = 13_000
 """Length of a whole number that is written out."""
+DIGITS_PER_BIT: Final = 0.30103
+"""Decimal digits for each bit: the logarithm of 2 to the base 10."""
 
 
 class FlowSchedError(Exception):
@@ -101,7 +102,7 @@ class _Shown(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:
         """Counts the digits of whole numbers that are too long; Python writes 4,300 of them at most."""
         if x.bit_length() > LONGEST_BITS:
-            return f"an integer of about {int(x.bit_length() * math.log10(2)) + 1} digits"
+            return f"an integer of about {int(x.bit_length() * DIGITS_PER_BIT) + 1} digits"
         return super().repr_int(x, level)
 
 
