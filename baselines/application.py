@@ -54,7 +54,7 @@ def run_application(command: str, config_name: str, job: Job) -> None:
             state["failed"] = True
 
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
-    status = BAD_USAGE
+    status: int | str | None = BAD_USAGE
     try:
         # A progress bar that is there stays below what is told of the compiler.
         with announced_by(partial(tqdm.write, file=sys.stderr)):
