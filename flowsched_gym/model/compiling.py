@@ -1,12 +1,14 @@
 """Tells who waits for the compiler what is compiled, that it happens once, and for about how long.
 
-Numba signals every compilation, and none where machine code is read from disk. The first one of a kind prints a line on
-standard error; those that follow for the same purpose print none. A compilation of the same function again, for other
-types, begins another purpose: a second discipline, another environment.
+Numba signals every compilation, and none where machine code is read from disk. The first one of the engine prints a
+line on standard error; those that follow for the same purpose print none. A compilation of the same function again, for
+other types, begins another purpose: a second discipline, another environment. Rules of single events take less than a
+second each: a line tells of them once they have taken that long together.
 """
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -21,8 +23,12 @@ Write = Callable[[str], None]
 COMPILATION: Final = "numba:compile"
 """Numba's signal, as its documentation lists it."""
 PACKAGE: Final = __name__.partition(".")[0]
+RULES_PACKAGE: Final = f"{__package__}.rules."
 QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
 """Environment variable that, when set, hides the lines."""
+
+UNNOTICED: Final = 1.0
+"""Time in s that rules of single events take together before a line tells of them."""
 
 HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
 ENGINE: Final = (
@@ -34,13 +40,9 @@ RULES: Final = (
 )
 
 
-def watch_compilations(patient: frozenset[str]) -> None:
-    """Announces compilations from now on.
-
-    Args:
-        patient: Modules of rules that are compiled one by one; all else belongs to the engine.
-    """
-    event.register(COMPILATION, _Announcer(patient))  # type: ignore[no-untyped-call]  # Numba has no types
+def watch_compilations() -> None:
+    """Announces compilations from now on."""
+    event.register(COMPILATION, _Announcer())  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 @contextmanager
@@ -54,18 +56,15 @@ def announced_by(write: Write) -> Iterator[None]:
 
 
 class _Announcer(event.Listener):
-    """A listener to Numba's signals; what is compiled for the sake of something else is not counted.
+    """A listener to Numba's signals; what is compiled for the sake of something else is not counted."""
 
-    Args:
-        patient: Modules of rules that are compiled one by one.
-    """
-
-    def __init__(self, patient: frozenset[str]) -> None:
+    def __init__(self) -> None:
         """Begins with nothing announced."""
-        self._patient = patient
         self._depth = 0
         self._covered: set[object] = set()
+        self._spent_on_rules = 0.0
         self._told_of_rules = False
+        self._begin = 0.0
 
     def on_start(self, signal: Any) -> None:
         """Announces what is compiled, unless a line before has covered it."""
@@ -75,10 +74,11 @@ class _Announcer(event.Listener):
         self._depth += 1
         if self._depth > 1:
             return
-        if function.__module__ in self._patient:
-            if not self._told_of_rules and not self._covered:
+        self._begin = time.monotonic()
+        if function.__module__.startswith(RULES_PACKAGE):
+            if self._spent_on_rules >= UNNOTICED and not self._told_of_rules and not self._covered:
+                self._told_of_rules = True
                 _tell(RULES)
-            self._told_of_rules = True
         else:
             if not self._covered or function in self._covered:
                 self._covered.clear()
@@ -86,9 +86,13 @@ class _Announcer(event.Listener):
             self._covered.add(function)
 
     def on_end(self, signal: Any) -> None:
-        """Takes note of the end."""
-        if _is_ours(signal.data["dispatcher"].py_func):
-            self._depth -= 1
+        """Takes note of the end, and of how long a rule has taken."""
+        function = signal.data["dispatcher"].py_func
+        if not _is_ours(function):
+            return
+        self._depth -= 1
+        if not self._depth and function.__module__.startswith(RULES_PACKAGE):
+            self._spent_on_rules += time.monotonic() - self._begin
 
 
 def _is_ours(function: Callable[..., object]) -> bool:

@@ -327,4 +327,4 @@ def _as_python(result: object) -> object:
     return result.item() if isinstance(result, np.generic) else result
 
 
-watch_compilations(PATIENT)
+watch_compilations()
