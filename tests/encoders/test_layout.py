@@ -92,7 +92,7 @@ def test_plain_values_are_bounded_by_their_scale() -> None:
 
 
 def test_a_layout_without_context_says_that_it_has_none() -> None:
-    with pytest.raises(ConfigError, match="no column 'free': it has none here"):
+    with pytest.raises(ConfigError, match="no column 'free': it has none"):
         Layout(context=(), slot=(SIZE,), num_slots=1).context_column(OBSERVATION, "free")
 
 

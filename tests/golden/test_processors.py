@@ -1,14 +1,12 @@
 """Plays the frozen episodes as on processors with fewer features than this one, each in a process of its own."""
 
-import os
-import subprocess
 import sys
 from typing import Final
 
 import numpy as np
 import pytest
 
-from tests.repository import ROOT
+from tests.processes import run, run_python
 
 FOUND: Final[list[str]] = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
 """Features of this processor that NumPy uses beyond its baseline; by level or by name, depending on its version."""
@@ -26,17 +24,8 @@ def test_frozen_episodes_and_numbers_have_the_same_bits(case: str) -> None:
         pytest.skip(f"this processor has nothing to switch off: NumPy uses {FOUND or 'its baseline alone'}")
     tests = [f"tests/golden/{name}.py" for name in ("test_golden", "test_numbers")]
 
-    finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests],
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(features)},
-        capture_output=True,
-        text=True,
-        timeout=3600,
-    )
-
-    assert finished.returncode == 0, finished.stdout[-5000:] + finished.stderr[-5000:]
+    options = "-q", "-p", "no:cacheprovider", "-p", "no:xdist"
+    run(sys.executable, "-m", "pytest", *options, *tests, NPY_DISABLE_CPU_FEATURES=" ".join(features))
 
 
 def test_a_function_of_numpy_differs_between_processors_so_that_the_settings_have_an_effect() -> None:
@@ -47,10 +36,6 @@ def test_a_function_of_numpy_differs_between_processors_so_that_the_settings_hav
         "print(hashlib.sha256(x ** -0.7).hexdigest(), hashlib.sha256(np.exp(x)).hexdigest())"
     )
 
-    def printed(features: list[str]) -> str:
-        environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(features)}
-        return subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=3600
-        ).stdout
-
-    assert printed([]) != printed(FOUND)
+    assert run_python(program, NPY_DISABLE_CPU_FEATURES="") != run_python(
+        program, NPY_DISABLE_CPU_FEATURES=" ".join(FOUND)
+    )
