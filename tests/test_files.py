@@ -16,13 +16,16 @@ WRITER = """
 import os, signal, sys
 from pathlib import Path
 from flowsched_gym.files import {how}
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
+signal.signal({number:d}, signal.default_int_handler if {number:d} == signal.SIGINT else signal.SIG_DFL)
 with {how}(sys.argv[1]) as temporary:
     (temporary if temporary.is_dir() else temporary.parent / temporary.name).joinpath(*{parts}).write_text("half")
     print(len(os.listdir(temporary.parent)))
     os.kill(os.getpid(), {number:d})
 """
-"""Writes half a file and is asked to end; prints how many entries the folder then has."""
+"""Writes half a file and is asked to end; prints how many entries the folder then has.
+
+What nohup or a shell starts in the background may ignore hang-ups or interrupts; this program does not.
+"""
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import numpy as np
 from numba import config, njit, typeof
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.extending import register_jitable
 
 from flowsched_gym.model.compiling import watch_compilations
@@ -248,7 +248,8 @@ class _CachePlace(CompileResultCacheImpl):
     def __init__(self, function: Callable[..., object]) -> None:
         """Looks for a folder to write to."""
         if _given_folder():
-            self._locator_classes = [UserProvidedCacheLocator]
+            # The first is the user's folder; the names of these classes differ between versions of Numba.
+            self._locator_classes = self._locator_classes[:1]
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
 
 
