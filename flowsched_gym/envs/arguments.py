@@ -6,22 +6,66 @@ where the type of a field allows it.
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
-from types import NoneType
-from typing import Any, ParamSpec, get_args
+from types import MappingProxyType, NoneType
+from typing import Any, Final, ParamSpec, get_args
 
 import numpy as np
 
 from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.suggestions import listed
-from flowsched_gym.workload.checks import check_choice, check_integer, check_number
+from flowsched_gym.topology.fabrics import MOST_ARITY, MOST_PLANES, MOST_SWITCH_HOSTS
+from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_choice, check_integer, check_number
 
-__all__ = ["check_seed", "check_seeds", "refusing_unknown", "settle_integers", "settle_members", "settle_numbers"]
+__all__ = [
+    "check_room",
+    "check_seed",
+    "check_seeds",
+    "refusing_unknown",
+    "settle_integers",
+    "settle_members",
+    "settle_numbers",
+]
 
 
 Arguments = ParamSpec("Arguments")
+
+MOST_SLOTS: Final = 10_000
+"""Rows of an observation at most: with so many it has up to 100,000 numbers, and takes a millisecond."""
+MOST: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "f": MOST_SLOTS,
+        "n_l": MOST_SLOTS,
+        "m_l": MOST_SLOTS,
+        "m_s": MOST_SLOTS,
+        "flows": MOST_FLOWS,
+        "bursts": MOST_FLOWS,
+        "arity": MOST_ARITY,
+        "destinations": MOST_SWITCH_HOSTS,
+        "paths": MOST_PLANES,
+        "hosts": MOST_SWITCH_HOSTS,
+        "clusters": MOST_SWITCH_HOSTS,
+    }
+)
+"""Largest value of arguments that are counts, by name."""
+MOST_ROWS: Final = 2**25
+"""Flows of all episodes that vector environments make room for: 34 million of about 300 B, in two episodes for each."""
+MOST_NUMBERS: Final = 2**28
+"""Numbers in the observations of one step: 1 GB."""
+RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
+    {
+        "link_gbps": (1e-6, 1e6),  # 1 kbit/s to 1 Pbit/s
+        "link_delay_us": (0.0, 1e9),  # up to 17 minutes
+        "load": (1e-6, 1e6),
+        "burst_rate": (1e-6, 1e9),
+        "seconds": (1e-9, 1e9),
+        "period_ms": (1e-6, 1e9),
+    }
+)
+"""Smallest and largest value of arguments that are rates or times, by name; beyond, times lose their digits."""
 
 
 def refusing_unknown(initialise: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -60,22 +104,22 @@ def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
 
 
 def settle_integers(config: Any, at_least: Mapping[str, int]) -> None:
-    """Turns whole numbers into ``int``.
+    """Turns whole numbers into ``int``; those of which many cost time or memory are bounded by ``MOST``.
 
     Args:
         config: The arguments.
         at_least: Inclusive lower bound of each field.
 
     Raises:
-        ConfigError: A field is not an integer, or too small.
+        ConfigError: A field is not an integer, or too small or too large.
     """
     for name, value in _given(config, at_least):
-        check_integer(name, value, at_least=at_least[name])
+        check_integer(name, value, at_least=at_least[name], below=MOST.get(name, COUNT_END - 1) + 1)
         object.__setattr__(config, name, int(value))
 
 
 def settle_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Iterable[str] = ()) -> None:
-    """Turns numbers into ``float``.
+    """Turns numbers into ``float``; those with which times lose their digits are bounded by ``RANGES``.
 
     Args:
         config: The arguments.
@@ -83,14 +127,33 @@ def settle_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Ite
         at_least_0: Fields that must be >= 0.
 
     Raises:
-        ConfigError: A field is not a finite number, or too small.
+        ConfigError: A field is not a finite number, or too small or too large.
     """
     for name, value in _given(config, positive):
         check_number(name, value, above=0)
-        object.__setattr__(config, name, float(value))
+        _settle_number(config, name, float(value))
     for name, value in _given(config, at_least_0):
         check_number(name, value, at_least=0)
-        object.__setattr__(config, name, float(value))
+        _settle_number(config, name, float(value))
+
+
+def check_room(num_envs: int, num_flows: int, observation_size: int) -> None:
+    """Refuses vector environments for which there is no memory.
+
+    Args:
+        num_envs: Environments.
+        num_flows: Flows of an episode.
+        observation_size: Numbers of an observation.
+
+    Raises:
+        ConfigError: They are too many.
+    """
+    most = min(MOST_ROWS // (2 * num_flows), MOST_NUMBERS // observation_size)
+    if num_envs > max(most, 1):
+        raise ConfigError(
+            f"num_envs is {num_envs}: with {num_flows} flows and observations of {observation_size} numbers it must be "
+            f"an integer from 1 to {max(most, 1)}"
+        )
 
 
 def check_seed(seed: object, name: str = "seed") -> int | None:
@@ -120,6 +183,14 @@ def check_seeds(seed: object, count: int) -> list[int | None]:
     if len(entries) != count:
         raise ConfigError(f"seed has {len(entries)} entries: it must have one for each of {count} environments")
     return [check_seed(each, f"seed of environment {number}") for number, each in enumerate(entries)]
+
+
+def _settle_number(config: Any, name: str, value: float) -> None:
+    """Sets a number that is in its range."""
+    least, most = RANGES.get(name, (0.0, math.inf))
+    if not least <= value <= most:
+        raise ConfigError(f"{name} is {value!r}: it must be from {least:g} to {most:g}")
+    object.__setattr__(config, name, value)
 
 
 def _given(config: Any, names: Iterable[str]) -> Iterator[tuple[str, Any]]:

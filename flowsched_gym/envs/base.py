@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import gymnasium
 import numpy as np
@@ -13,9 +13,11 @@ from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.state import EnvState, digest, fingerprint, freeze, thaw
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
-from flowsched_gym.model import Records
+from flowsched_gym.model import TRANSPORTS, Records, Transport, TransportName
+from flowsched_gym.model.rules.transport import wire_volume
 from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload, WorkloadSource
 
 if TYPE_CHECKING:
@@ -25,6 +27,12 @@ __all__ = ["FlowSchedEnv"]
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
+
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+
+NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
+SEEDS_TO_TRY: Final = 10
+"""Episodes that are drawn to find one that has a flow."""
 
 
 class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
@@ -120,7 +128,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         """
         workload = self._source.draw(episode_seed)
         if not workload.num_flows:
-            raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
+            raise ConfigError(NO_FLOW)
         self._simulation = self._begin(workload)
         self._episode_seed = episode_seed
         self._flows = None
@@ -228,6 +236,37 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         """Refuses to go on after ``close``."""
         if self._closed:
             raise SimulationError("the environment is closed: make a new one")
+
+    def _check_first(self, topology: Topology, *, transport: Transport = IDEAL, links_change: bool = False) -> None:
+        """Checks what can be checked of flows before an episode begins, on the flows of one.
+
+        Args:
+            topology: The network.
+            transport: How a flow sends.
+            links_change: Whether links may fail.
+
+        Raises:
+            ConfigError: There are no flows, or the network cannot serve them.
+            WorkloadError: Flows take too short or too long a time to send.
+        """
+        workload = self._source.draw(0)
+        if not isinstance(workload, Workload):
+            raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
+        if not workload.num_flows:
+            if not any(self._source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
+                raise ConfigError(NO_FLOW)
+            return
+        path = topology.path_of(workload.source, workload.destination)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, transport.segment, transport.header, volume)
+        topology.check_times(path, volume, workload.arrival_time)
+        changes = workload.link_changes
+        if changes is None:
+            return
+        if not links_change:
+            raise ConfigError("workload has link changes: the links of this environment stay up")
+        first, last = topology.candidates(workload.source, workload.destination)
+        topology.check_link_changes(changes.link, changes.up, first, last)
 
     def _run(self) -> None:
         """Runs the episode to its next decision, or to its end."""

@@ -1,7 +1,7 @@
 """Holds what environments share whose agent acts once per period, and not at single events."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Final, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from flowsched_gym.workload import Workload, WorkloadSource
 __all__ = ["PeriodControl", "PeriodEnv"]
 
 FloatArray = npt.NDArray[np.float64]
+
+MOST_PERIODS: Final = 10_000_000
+"""Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 
 
 class PeriodControl(ABC, Generic[Action]):
@@ -119,6 +122,8 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._topology = topology
         self._period = period
         self._routing = routing
+        self._check_first(topology, links_change=routing is not None)
+        self._check_periods()
 
     def view(self) -> NetworkView:
         """Views the network as it stands.
@@ -144,6 +149,24 @@ class PeriodEnv(FlowSchedEnv[Action]):
             by_arrival=np.argsort(workload.arrival_time, kind="stable"),
             ideal_fct=isolated_fct(self._topology, path, volume, transport, needs_token=False),
         )
+
+    def _check_periods(self) -> None:
+        """Refuses periods of which an episode has too many, by the flows of one.
+
+        Raises:
+            ConfigError: There are too many.
+        """
+        seconds, workload = self._period.seconds, self._source.draw(0)
+        if seconds is None or not workload.num_flows:
+            return
+        hosts = len(np.unique(workload.source))
+        busy = float(workload.size.sum()) / (float(self._topology.capacity[0]) * hosts)
+        expected = (float(workload.arrival_time.max()) + busy) / seconds
+        if not expected <= MOST_PERIODS:
+            raise ConfigError(
+                f"period_ms makes periods of {seconds:g} s: an episode would have about {expected:.2g}, at most "
+                f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s)"
+            )
 
     def _begin(self, workload: Workload) -> Simulation:
         """Builds the simulation of an episode."""

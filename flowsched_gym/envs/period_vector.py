@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.network_view import KeptColumns, NetworkView, view_network
 from flowsched_gym.envs.period import PeriodEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
@@ -82,9 +83,11 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         template = self._single()
         self._control = template._control
         self._discipline = self._control.new_discipline()
+        num_flows = _expected_flows(template._source)
+        check_room(num_envs, num_flows, template.layout.size)
         simulation = BatchSimulation(
             2 * num_envs,
-            _expected_flows(template._source),
+            num_flows,
             template._topology,
             self._discipline,
             routing=template._routing,

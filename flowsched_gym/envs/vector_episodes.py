@@ -15,7 +15,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.envs.base import FlowSchedEnv
+from flowsched_gym.envs.base import NO_FLOW, FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError
 from flowsched_gym.model import Records
@@ -160,7 +160,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         """Draws an episode as the single environment does, and loads it."""
         workload = self._source.draw(seed)
         if not workload.num_flows:
-            raise ConfigError("the episode drawn has no flow: ask for more bursts, or more seconds of arrivals")
+            raise ConfigError(NO_FLOW)
         has_tokens = self.simulation.tables.num_tokens > 0
         self._make_room(workload.num_flows, len(np.unique(workload.destination)) if has_tokens else 1)
         self.simulation.load(network, workload)

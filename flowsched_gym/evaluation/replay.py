@@ -116,7 +116,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
     """Gives a workload changes of links, if there are any."""
     if rows is None:
         return workload
-    if not isinstance(rows, Iterable):
+    if not isinstance(rows, Iterable) or getattr(rows, "ndim", 1) == 0:
         raise ConfigError(f"link_changes is {shown(rows)}: it must be rows of (time in s, link, whether it comes up)")
     return replace(workload, link_changes=LinkChanges.of(rows))
 

@@ -275,9 +275,11 @@ def make_sb3_vec_env(
     """
     has_native = system_of(env_id)[1].vector_entry_point is not None
     default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC
+    mode = default
     if vectorization_mode is not None:
-        check_choice("vectorization_mode", vectorization_mode, tuple(VectorizeMode))
-    mode = default if vectorization_mode is None else VectorizeMode(vectorization_mode)
+        name = vectorization_mode.value if isinstance(vectorization_mode, VectorizeMode) else vectorization_mode
+        check_choice("vectorization_mode", name, tuple(each.value for each in VectorizeMode))
+        mode = VectorizeMode(name)
     autoreset: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}
     if mode is VectorizeMode.VECTOR_ENTRY_POINT:
         envs = gymnasium.make_vec(env_id, num_envs, mode, **autoreset, **kwargs)

@@ -13,7 +13,20 @@ import numpy.typing as npt
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
-__all__ = ["big_switch", "check_count", "fat_tree", "leaf_spine", "multi_plane", "one_link", "tree9"]
+__all__ = [
+    "MOST_ARITY",
+    "MOST_FABRIC_HOSTS",
+    "MOST_PATHS",
+    "MOST_PLANES",
+    "MOST_SWITCH_HOSTS",
+    "big_switch",
+    "check_count",
+    "fat_tree",
+    "leaf_spine",
+    "multi_plane",
+    "one_link",
+    "tree9",
+]
 
 PerLink = float | npt.NDArray[np.float64]
 
@@ -21,6 +34,14 @@ MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
 MOST_FABRIC_HOSTS: Final = 512
 """Hosts of a fabric with several paths for each pair."""
+
+MOST_PATHS: Final = 8_000_000
+"""Rows of a path table at most; so many take a minute to list."""
+
+MOST_PLANES: Final = 64
+"""Planes of a multi-plane network at most."""
+MOST_ARITY: Final = 12
+"""Ports of a switch of a fat-tree, which then has 432 hosts; two more, and it has more than ``MOST_FABRIC_HOSTS``."""
 
 RACKS: Final = 3
 HOSTS_PER_RACK: Final = 3
@@ -81,7 +102,7 @@ def multi_plane(
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
     check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
-    check_count("multi-plane", "num_planes", num_planes, least=1)
+    check_count("multi-plane", "num_planes", num_planes, least=1, most=min(MOST_PLANES, MOST_PATHS // num_hosts**2))
 
     def paths(source: int, destination: int) -> list[list[int]]:
         first_links = range(0, 2 * num_hosts * num_planes, 2 * num_hosts)
@@ -129,9 +150,10 @@ def leaf_spine(
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
     for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf)):
-        check_count("leaf-spine", name, value, least=1)
+        check_count("leaf-spine", name, value, least=1, most=MOST_FABRIC_HOSTS)
     hosts = num_leaves * hosts_per_leaf
     check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
+    check_count("leaf-spine", "num_spines", num_spines, least=1, most=MOST_PATHS // hosts**2)
     up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
 
     def paths(source: int, destination: int) -> list[list[int]]:
@@ -163,12 +185,11 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
     Raises:
         ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
     """
-    check_count("fat-tree", "arity", arity, least=2)
+    check_count("fat-tree", "arity", arity, least=2, most=MOST_ARITY)
     if arity % 2:
         raise ConfigError(f"topology fat-tree: arity is {arity}: it must be even")
     half = arity // 2
     hosts = arity * half * half
-    check_count("fat-tree", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
     # Each of the four inner tiers (edge up, edge down, aggregation up, aggregation down) has as many links as hosts.
     edge_up, edge_down, core_up, core_down = (tier * hosts for tier in (2, 3, 4, 5))
 

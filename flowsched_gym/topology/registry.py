@@ -6,6 +6,9 @@ from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology.fabrics import (
     HOSTS_PER_RACK,
+    MOST_ARITY,
+    MOST_FABRIC_HOSTS,
+    MOST_SWITCH_HOSTS,
     RACKS,
     big_switch,
     check_count,
@@ -33,6 +36,14 @@ HOSTS_PER_LEAF: Final = 16
 NUM_SPINES: Final = 4
 SMALLEST_ARITY: Final = 4
 
+MOST_HOSTS: Final = {
+    "big-switch": MOST_SWITCH_HOSTS,
+    "leaf-spine": MOST_FABRIC_HOSTS,
+    "fat-tree": MOST_ARITY**3 // 4,
+    "multi-plane": MOST_FABRIC_HOSTS,
+}
+"""Hosts of each topology at most; ``one-link`` has room for any number, and ``tree9`` says itself how many it has."""
+
 
 def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, delay: float = 0.0) -> Topology:
     """Builds a topology by name.
@@ -46,7 +57,9 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
     Raises:
         ConfigError: The name is unknown, or a value is out of its range.
     """
-    check_count(name, "num_hosts", num_hosts, least=1)
+    if not isinstance(name, str) or name not in TOPOLOGIES:
+        raise ConfigError(f"topology is {shown(name)}: it must be one of {listed(name, TOPOLOGIES)}")
+    check_count(name, "num_hosts", num_hosts, least=1, most=MOST_HOSTS.get(name))
     capacity = DEFAULT_CAPACITY if capacity is None else capacity
     if name == "one-link":
         return one_link(capacity=capacity, delay=delay)
@@ -54,7 +67,7 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         return big_switch(num_hosts=num_hosts, capacity=capacity, delay=delay)
     if name == "tree9":
         if num_hosts > RACKS * HOSTS_PER_RACK:
-            raise ConfigError(f"topology tree9: num_hosts is {num_hosts}: it has {RACKS * HOSTS_PER_RACK}")
+            raise ConfigError(f"topology tree9: num_hosts is {shown(num_hosts)}: it has {RACKS * HOSTS_PER_RACK}")
         return tree9(capacity=capacity, delay=delay)
     if name == "leaf-spine":
         hosts_per_leaf = min(HOSTS_PER_LEAF, num_hosts)
@@ -67,6 +80,4 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
         while arity * arity * arity // 4 < num_hosts:
             arity += 2
         return fat_tree(arity=arity, capacity=capacity, delay=delay)
-    if name == "multi-plane":
-        return multi_plane(num_hosts=num_hosts, capacity=capacity, delay=delay)
-    raise ConfigError(f"topology is {shown(name)}: it must be one of {listed(name, TOPOLOGIES)}")
+    return multi_plane(num_hosts=num_hosts, capacity=capacity, delay=delay)

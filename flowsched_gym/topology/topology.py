@@ -258,14 +258,15 @@ class Topology:
         with np.errstate(over="ignore"):
             alone = volume / capacity
             last = arrival_time.max() + alone.sum()
-        _check_resolution(alone, volume, capacity, arrival_time)
         if not alone.all():
             row = int(np.argmin(alone))
             what = "too short for float64"
         elif not last < LATEST_TIME:
+            _check_resolution(alone, volume, capacity, arrival_time)
             row = int(np.argmax(alone))
             what = f"and all flows after another until {'infinity' if np.isinf(last) else f'{last:g} s'}"
         else:
+            _check_resolution(alone, volume, capacity, arrival_time)
             return
         raise WorkloadError(
             f"size in row {row} takes {volume[row]} B at {capacity[row]} B/s: {alone[row]} s, {what}: it must be a "

@@ -11,9 +11,11 @@ from flowsched_gym.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.suggestions import listed
 
 __all__ = [
+    "MOST_FLOWS",
     "UnstableLoadWarning",
     "as_tuple",
     "check_choice",
+    "check_flow_count",
     "check_integer",
     "check_number",
     "check_one_of_two",
@@ -26,6 +28,8 @@ Item = TypeVar("Item")
 
 COUNT_END: Final = 2**48
 """No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
+MOST_FLOWS: Final = 10_000_000
+"""Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
 
 
 class UnstableLoadWarning(FlowSchedWarning):
@@ -38,7 +42,8 @@ def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
     Raises:
         ConfigError: The values are not a sequence.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    # An array without dimensions has an iterator that cannot begin.
+    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise ConfigError(f"{name} is {shown(values)}: it must be a sequence")
     return tuple(values)
 
@@ -83,6 +88,20 @@ def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT
         raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
     if value >= below:  # type: ignore[operator]
         raise ConfigError(f"{name} is {shown(value)}: it must be an integer below {below}")
+
+
+def check_flow_count(what: str, expected: float) -> None:
+    """Refuses an episode that would have more flows than memory is there for.
+
+    Args:
+        what: The fields that ask for so many, for the message.
+        expected: Flows that are expected, or the hosts from which theirs are chosen, where these are more.
+
+    Raises:
+        ConfigError: They are too many.
+    """
+    if not expected <= MOST_FLOWS:
+        raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

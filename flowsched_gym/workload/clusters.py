@@ -16,6 +16,7 @@ from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     as_tuple,
+    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
@@ -134,7 +135,24 @@ class ClusterWorkload:
             check_integer("num_flows", self.num_flows, at_least=1)
         if self.duration is not None:
             check_number("duration", self.duration, above=0)
+        self._check_length()
         warn_if_unstable(max(traffic.load for traffic in self.traffic) + self._incast_load)
+
+    def _check_length(self) -> None:
+        """Refuses episodes with too many flows, those of bursts included."""
+        most, least = (float(find(self._rates)) * self.num_clusters for find in (np.max, np.min))
+        if self.num_flows is not None:
+            check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
+            duration = self.num_flows / least
+        else:
+            assert self.duration is not None
+            duration = self.duration
+            check_flow_count(f"duration {duration:g} s with up to {most:g} flows per s", duration * most)
+        if self.incast is not None:
+            check_flow_count(
+                f"incast of {self.incast.burst_rate:g} bursts per s among {self.num_hosts} hosts in {duration:g} s",
+                duration * self.incast.burst_rate * self.num_hosts,
+            )
 
     def _check_traffic(self) -> None:
         """Checks what the clusters send, and when it changes."""

@@ -38,6 +38,8 @@ NumberArray = FloatArray | IntArray
 
 ColumnLike = Sequence[float | str | None] | npt.NDArray[np.generic]
 
+SHOWN_NAMES: Final = 5
+"""Names that a message lists at most."""
 EXACT_FLOAT_END: Final = 2.0**53
 """Below it every float64 that is whole stands for one whole number; from it on, neighbours fall together."""
 
@@ -136,12 +138,12 @@ def check_names(names: Sequence[str], place: str) -> None:
     Raises:
         WorkloadError: The names are not those of a flow file.
     """
-    unknown = [repr(name) for name in names if name not in COLUMN_NAMES]
+    unknown = [shown(name) for name in names if name not in COLUMN_NAMES]
     if unknown:
         plural = "s" if len(unknown) > 1 else ""
         allowed = HEADER.replace(",", ", ")
         raise WorkloadError(
-            f"{place}: unknown column{plural} {', '.join(unknown)}: the columns are {allowed} (or due_s in its place)"
+            f"{place}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place)"
         )
     repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
     if repeated:
@@ -156,6 +158,12 @@ def check_names(names: Sequence[str], place: str) -> None:
         raise WorkloadError(
             f"{place}: missing column{plural} {', '.join(missing)}: only task_id and deadline_s may be left out"
         )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Lists the first names for a message."""
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def first_fault(

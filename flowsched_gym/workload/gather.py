@@ -17,6 +17,7 @@ from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     check_choice,
+    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
@@ -103,7 +104,22 @@ class GatherWorkload:
         if not isinstance(self.shuffle, bool):
             raise ConfigError(f"shuffle is {shown(self.shuffle)}: it must be True or False")
         check_number("request_jitter", self.request_jitter, at_least=0)
+        self._check_length()
         warn_if_unstable(self.offered_load)
+
+    def _check_length(self) -> None:
+        """Refuses episodes with too many flows."""
+        # Senders that rest take part in the draw of those who send.
+        each = max(self.burst_size, self.num_senders or 0)
+        if self.num_bursts is not None:
+            check_flow_count(f"num_bursts {self.num_bursts} of {each} senders", float(self.num_bursts) * each)
+            return
+        assert self.duration is not None
+        total_rate = self.rate * self.num_destinations
+        check_flow_count(
+            f"duration {self.duration:g} s with {total_rate:g} bursts per s of {each} senders",
+            self.duration * total_rate * each,
+        )
 
     def _check_flows(self) -> None:
         """Checks the fields that describe the flows of a burst."""

@@ -12,6 +12,7 @@ from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     check_choice,
+    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
@@ -89,6 +90,11 @@ class PoissonWorkload:
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         if not isinstance(self.failures, RandomFailures | None):
             raise ConfigError(f"failures is {shown(self.failures)}: it must be RandomFailures or None")
+        if self.num_flows is not None:
+            check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
+        elif self.duration is not None:
+            rate = self.flow_rate
+            check_flow_count(f"duration {self.duration:g} s with {rate:g} flows per s", self.duration * rate)
         warn_if_unstable(self.offered_load)
 
     @property

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["FixedWorkload", "WorkloadSource", "first_flows"]
@@ -28,13 +28,18 @@ class FixedWorkload:
     """Gives the same flows in every episode, such as those of a user's own file.
 
     Attributes:
-        workload: The flows, with times on the clock of the episode (``Workload.on_clock``).
+        workload: The flows, at least one, with times on the clock of the episode (``Workload.on_clock``).
+
+    Raises:
+        ConfigError: There is no flow.
     """
 
     workload: Workload
 
     def __post_init__(self) -> None:
         """Starts the clock."""
+        if not self.workload.num_flows:
+            raise ConfigError("workload has no flow: at least one is needed")
         object.__setattr__(self, "workload", self.workload.on_clock()[0])
 
     @property

@@ -174,6 +174,7 @@ class ArtemisEnv(MaskedEnv[int]):
             capacity=gbps_to_capacity(config.link_gbps),
             delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
         )
+        self._check_first(self._topology, transport=TRANSPORTS[config.transport])
         # The mask of n occupied slots is the part that begins n places before the first zero.
         self._slot_masks: npt.NDArray[np.bool_] = np.arange(config.f + num_actions) < config.f
 

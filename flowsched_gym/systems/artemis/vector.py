@@ -12,6 +12,7 @@ from flowsched_gym.batch.records import aligned_zeros
 from flowsched_gym.batch.stepping import REWARD, Columns
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs import CompiledVectorEnv
+from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.systems.artemis.compiled import (
     DESTINATION,
@@ -74,9 +75,11 @@ class ArtemisVectorEnv(CompiledVectorEnv):
         template = ArtemisEnv(workload, **arguments)
         config = template.config
         source = template._source
+        num_flows = _expected_flows(source)
+        check_room(num_envs, num_flows, template.layout.size)
         simulation = BatchSimulation(
             2 * num_envs,
-            _expected_flows(source),
+            num_flows,
             template._topology,
             Ps(),
             transport=TRANSPORTS[config.transport],

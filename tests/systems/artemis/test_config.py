@@ -109,9 +109,21 @@ def test_arrivals_end_after_the_seconds_asked_for() -> None:
 
 
 def test_an_episode_without_a_flow_is_refused_when_it_is_drawn() -> None:
-    env = gym.make(ID, seconds=1e-9)
+    env = gym.make(ID, seconds=0.1)
+    refused = []
+    for seed in range(20):
+        try:
+            env.reset(seed=seed)
+        except ConfigError as error:
+            refused.append(str(error))
+
+    assert 0 < len(refused) < 20
+    assert set(refused) == {"the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"}
+
+
+def test_episodes_that_have_no_flow_are_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="the episode drawn has no flow: ask for more bursts, or more seconds"):
-        env.reset(seed=1)
+        gym.make(ID, seconds=1e-9)
 
 
 @pytest.mark.parametrize("arguments", [{"bursts": 3}, {"load": 0.5}, {"destinations": 2}, {"seconds": 1.0}])

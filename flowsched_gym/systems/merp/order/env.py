@@ -174,6 +174,7 @@ class MERPOrderEnv(MaskedEnv[int]):
             capacity=capacity,
             delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
         )
+        self._check_first(self._topology)
         # The mask of n flows that compete is the part that begins n places before the first zero.
         self._slot_masks: npt.NDArray[np.bool_] = np.arange(2 * config.f) < config.f
 

@@ -11,6 +11,7 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.batch.stepping import Columns
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.envs import CompiledVectorEnv
+from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.model.questions import Asks
 from flowsched_gym.model.rules.slowdowns import LARGEST_KEPT, NUM_TERMS
 from flowsched_gym.systems.merp.order.compiled import (
@@ -68,9 +69,11 @@ class MERPOrderVectorEnv(CompiledVectorEnv):
         """Makes room for two episodes of each environment."""
         check_integer("num_envs", num_envs, at_least=1)
         template = MERPOrderEnv(workload, **arguments)
+        num_flows = _expected_flows(template._source)
+        check_room(num_envs, num_flows, template.layout.size)
         simulation = BatchSimulation(
             2 * num_envs,
-            _expected_flows(template._source),
+            num_flows,
             template._topology,
             Ranked(),
             asks=Asks.ORDER,

@@ -178,6 +178,7 @@ class MERPRouteEnv(MaskedEnv[int]):
         self._num_actions = config.num_paths
         self._scales = path_scales(config.capacity)
         self._topology = _fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND)
+        self._check_first(self._topology, links_change=True)
 
     @property
     def num_actions(self) -> int:

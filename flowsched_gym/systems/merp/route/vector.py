@@ -11,6 +11,7 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.batch.stepping import Columns
 from flowsched_gym.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.envs import CompiledVectorEnv
+from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.model.questions import Asks
 from flowsched_gym.routing import make_routing
 from flowsched_gym.systems.merp.route.compiled import (
@@ -73,6 +74,7 @@ class MERPRouteVectorEnv(CompiledVectorEnv):
         discipline = make_discipline(config.discipline)
         assert isinstance(discipline, BaseDiscipline)
         flows = template._source.draw(0)
+        check_room(num_envs, max(flows.num_flows, 1), template.layout.size)
         simulation = BatchSimulation(
             2 * num_envs,
             max(flows.num_flows, 1),
