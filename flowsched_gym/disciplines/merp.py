@@ -1,7 +1,7 @@
 """Minimises the largest expansion ratio: MERP's flow scheduling as a discipline."""
 
-import math
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.suggestions import listed
 
 __all__ = ["Merp", "MerpMode"]
+
+LONGEST_GAP: Final = 1e300
+"""Longest gap in s, so that times stay finite."""
 
 
 class MerpMode(StrEnum):
@@ -62,9 +65,11 @@ class Merp(BaseDiscipline):
         if not _is_number(alpha) or not 0 < alpha <= 1:
             raise ConfigError(f"alpha is {shown(alpha)}: it must be a number > 0 and <= 1")
         for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
-            if not _is_number(value) or not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"{name} is {shown(value)}: it must be a finite number >= 0 s")
-        if mode not in tuple(MerpMode):
+            if not _is_number(value) or not 0 <= value <= LONGEST_GAP:
+                raise ConfigError(
+                    f"{name} is {shown(value)}: it must be a finite number >= 0 s, at most {LONGEST_GAP:g}"
+                )
+        if not isinstance(mode, str) or mode not in tuple(MerpMode):
             raise ConfigError(f"mode is {shown(mode)}: it must be one of {listed(mode, MerpMode)}")
         self.data_share = float(alpha)
         self._gaps = float(gap), float(gap_preempt)

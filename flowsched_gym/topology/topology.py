@@ -17,6 +17,8 @@ DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 
 LATEST_TIME: Final = 1e307
 """Times in s must end below, so that sums and products of them stay below the largest float64, 1.8e308."""
+LONGEST_DELAY: Final = 1e300
+"""Longest propagation delay of a link in s, so that the delays of paths stay below ``LATEST_TIME``."""
 LEAST_PART: Final = 1e-12
 """Part of its arrival time that a flow must send for at least: 100 times the rounding that ``rules.progress`` allows
 event times (``TIME_TOLERANCE``), so that rounding moves a completion time by a hundredth at most."""
@@ -60,7 +62,7 @@ class Topology:
         """Checks and locks the arrays."""
         for name, values, allowed, what in (
             ("capacity", self.capacity, self.capacity > 0, "> 0 B/s"),
-            ("delay", self.delay, self.delay >= 0, ">= 0 s"),
+            ("delay", self.delay, (self.delay >= 0) & (self.delay <= LONGEST_DELAY), ">= 0 s, at most 1e300"),
         ):
             wrong = ~(np.isfinite(values) & allowed)
             if wrong.any():

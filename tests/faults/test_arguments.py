@@ -88,11 +88,11 @@ def any_value(name: str, rng: Generator, forms: tuple[Any, ...]) -> Any:
 
 
 def any_call(rng: Generator, forms: tuple[Any, ...]) -> tuple[EnvironmentSpec, dict[str, Any]]:
-    """Draws an environment and arguments, one to three of them made up."""
+    """Draws an environment and arguments, most often one of them made up."""
     spec = ENVIRONMENTS[rng.integers(len(ENVIRONMENTS))]
     names = [field.name for field in dataclasses.fields(load_target(spec.config))]
     arguments = dict(SHORT[spec.id]) if rng.random() < 0.7 else {}
-    for name in rng.choice(names, size=rng.integers(1, 4), replace=False).tolist():
+    for name in rng.choice(names, size=(1, 1, 1, 2, 3)[rng.integers(5)], replace=False).tolist():
         arguments[name] = any_value(name, rng, forms)
     return spec, arguments
 
@@ -125,5 +125,5 @@ def test_every_call_of_make_works_or_is_refused_with_one_clear_error(tmp_path: P
             env.close()
 
     assert not faults, "\n".join(faults)
-    assert 0.05 * NUM_CALLS < made < 0.7 * NUM_CALLS
+    assert 0.02 * NUM_CALLS < made < 0.7 * NUM_CALLS
     assert sorted(tmp_path.rglob("*")) == before

@@ -77,6 +77,26 @@ def test_thresholds_are_a_list_of_numbers_or_of_such_lists(parameters: dict[str,
         make_discipline("mlfq", parameters)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"gap": HUGE}, "gap is an integer of about 5001 digits: it must be a finite number >= 0 s"),
+        ({"gap_preempt": np.array([1.0, 2.0])}, r"gap_preempt is array\(\[1\., 2\.\]\): it must be a finite number"),
+        ({"mode": np.array([1.0, 2.0])}, r"mode is array\(\[1\., 2\.\]\): it must be one of greedy, strict"),
+    ],
+    ids=["gap", "gap_preempt", "mode"],
+)
+def test_parameters_of_merp_that_are_not_allowed_are_named(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_discipline("merp", parameters)
+
+
+def test_a_delay_beyond_all_times_is_refused() -> None:
+    for delay in (1.7e308, HUGE, np.array([1.0])):
+        with pytest.raises(ConfigError, match=r"delay is .*: it must be"):
+            flowsched_gym.replay(COLUMNS, discipline="fifo", topology="multi-plane", parameters={"delay": delay})
+
+
 def test_initial_thresholds_that_are_nested_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"initial_thresholds is \[\[1, 2\], 3\]: it must be a list of numbers"):
         gym.make("flowsched/AuTOThresholds-v0", initial_thresholds=[[1, 2], 3])
