@@ -40,7 +40,9 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
         "`flowsched list` names the workloads. In the file, arrival_s is an absolute time, and deadline_s the time "
         "allowed after it."
     )
-    parser.add_argument("name", metavar="NAME", help="name of the workload")
+    parser.add_argument(
+        "name", metavar="NAME", help="name of the workload, or a file that describes one (.yaml, .json)"
+    )
     parser.add_argument("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
     parser.add_argument(
         "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the draw ({DEFAULT_SEED})"
@@ -136,7 +138,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         _add_list,
         "flowsched_gym.cli.list_command",
     ),
-    "workload": Command("draw a named workload into a flow file", _add_workload, "flowsched_gym.cli.workload_command"),
+    "workload": Command("draw a workload into a flow file", _add_workload, "flowsched_gym.cli.workload_command"),
     "replay": Command("run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.replay_command"),
     "evaluate": Command(
         "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command"

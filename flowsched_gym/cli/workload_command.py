@@ -1,15 +1,23 @@
-"""Draws a named workload into a flow file: ``flowsched workload``."""
+"""Draws a workload into a flow file: ``flowsched workload``."""
 
 import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, MissingDependencyError
 from flowsched_gym.files import check_target
 from flowsched_gym.units import BYTES_PER_MEGABYTE
-from flowsched_gym.workload import draw_flows, make_workload, write_flows
+from flowsched_gym.workload import draw_flows, make_workload, parse_variant, write_flows
+from flowsched_gym.workload.named import NamedConfig
 
 __all__ = ["run"]
+
+JSON_SUFFIX: Final = ".json"
+YAML_SUFFIXES: Final = (".yaml", ".yml")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -19,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
         if "load" in fields:
             raise ConfigError("load is given twice: by --load and by --param")
         fields |= {"load": options.load}
-    config = make_workload(options.name, **fields)
+    config = _find(options.name, fields)
     check_target(options.out)
     workload = draw_flows(config, num_flows=options.flows, seed=options.seed)
     with ProgressBar("writing flows") as progress:
@@ -33,3 +41,43 @@ def run(options: argparse.Namespace) -> None:
         print(
             f"{options.out}: a flow file holds flows alone: {workload.link_changes.num_changes} link changes left out"
         )
+
+
+def _find(name: str, fields: Mapping[str, object]) -> NamedConfig:
+    """Finds a workload by its name, or reads the file that describes it, and changes fields."""
+    if not name.endswith((JSON_SUFFIX, *YAML_SUFFIXES)):
+        return make_workload(name, **fields)
+    path = Path(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{name}: this is not text in UTF-8: {error}") from None
+    content = _parse_json(name, text) if name.endswith(JSON_SUFFIX) else _parse_yaml(name, text)
+    if not isinstance(content, dict):
+        raise ConfigError(f"{name}: it must be a mapping with a base or a kind, and fields of the workload")
+    try:
+        return parse_variant({"name": path.stem, **content, **fields}, path.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _parse_json(name: str, text: str) -> object:
+    """Reads JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: this is not JSON: {error}") from None
+
+
+def _parse_yaml(name: str, text: str) -> Any:
+    """Reads YAML as the training commands do."""
+    try:
+        from omegaconf import OmegaConf  # noqa: PLC0415 - optional
+        from omegaconf.errors import OmegaConfBaseException  # noqa: PLC0415 - the same
+        from yaml import YAMLError  # noqa: PLC0415 - the same
+    except ImportError:
+        raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
+    try:
+        return OmegaConf.to_container(OmegaConf.create(text), resolve=True)
+    except (YAMLError, OmegaConfBaseException, RecursionError) as error:
+        raise ConfigError(f"{name}: this is not YAML: {error}") from None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from flowsched_gym.envs.period import PeriodEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.errors import InvalidAction, SimulationError, shown
 from flowsched_gym.model.questions import Asks
-from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource
+from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["PeriodVectorEnv", "StepResults"]
@@ -71,7 +70,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        workload: str | PathLike[str] | Workload | WorkloadSource | None = None,
+        workload: WorkloadLike | None = None,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,

@@ -4,7 +4,7 @@ A result file is one JSON object::
 
     schema           "flowsched-result/1"
     environment      id, or "disciplines/<topology>" for a discipline without an environment
-    kwargs           arguments of the environment, by name
+    kwargs           arguments of the environment, by name; a workload of one's own as the mapping that describes it
     policy           name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
     command          command line that gave it, null where it was called from Python
     package_version  version of flowsched-gym
@@ -31,6 +31,7 @@ from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 from flowsched_gym.files import check_path, write_text
 from flowsched_gym.suggestions import listed
+from flowsched_gym.workload import plain_variant, workload_label
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
 
@@ -66,7 +67,8 @@ class EvaluationResult:
         episodes: Episodes, in the order of their seeds; each seed once.
 
     Raises:
-        ConfigError: There is no episode, a seed occurs twice, or the episodes differ in their metrics.
+        ConfigError: There is no episode, a seed occurs twice, the episodes differ in their metrics, or a workload of
+            one's own is not allowed.
     """
 
     environment: str
@@ -77,7 +79,10 @@ class EvaluationResult:
     episodes: tuple[EpisodeResult, ...]
 
     def __post_init__(self) -> None:
-        """Checks that the episodes belong together."""
+        """Checks that the episodes belong together, and writes a workload of one's own out."""
+        workload = self.kwargs.get("workload")
+        if isinstance(workload, Mapping):
+            object.__setattr__(self, "kwargs", {**self.kwargs, "workload": plain_variant(workload)})
         if not self.episodes:
             raise ConfigError(f"the result of {self.policy} has no episode: it needs at least one")
         seeds = [episode.seed for episode in self.episodes]
@@ -159,7 +164,7 @@ class EvaluationResult:
 
 def result_name(environment: str, kwargs: Mapping[str, object], policy: str) -> str:
     """Returns the file name of a result, such as ``artemis-v0_k-3_workload-gather-heavy_edf.json``."""
-    parts = [environment.rpartition("/")[2], *(f"{key}-{kwargs[key]}" for key in sorted(kwargs)), policy]
+    parts = [environment.rpartition("/")[2], *(f"{key}-{_short(kwargs[key])}" for key in sorted(kwargs)), policy]
     return "_".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts) + ".json"
 
 
@@ -266,9 +271,17 @@ def _writable(key: str, value: object) -> object:
         return value
     if isinstance(value, (list, tuple)):
         return [_writable(key, each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): _writable(key, each) for name, each in value.items()}
     raise ConfigError(
-        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null, and lists"
+        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null, lists and "
+        "mappings"
     )
+
+
+def _short(value: object) -> object:
+    """Names a workload of one's own; other arguments stand for themselves."""
+    return workload_label(value) if isinstance(value, Mapping) else value
 
 
 def _nan_to_null(value: float) -> float | None:

@@ -15,6 +15,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import EvaluationResult, read_result
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
 from flowsched_gym.suggestions import listed
+from flowsched_gym.workload import workload_label
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
 
@@ -37,7 +38,7 @@ class Setting:
     @property
     def title(self) -> str:
         """What stands above the table, such as ``gather-heavy, k = 3, f = 10``."""
-        first = [str(self.kwargs[name]) for name in ("workload",) if name in self.kwargs]
+        first = [workload_label(self.kwargs["workload"])] if self.kwargs.get("workload") is not None else []
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         return ", ".join(first + others) or "default arguments"
 

@@ -14,7 +14,7 @@ from flowsched_gym.workload.distributions import (
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.finding import find_source, is_workload_name
+from flowsched_gym.workload.finding import WorkloadLike, find_source, is_workload_name, leaves_open, workload_label
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
@@ -22,6 +22,7 @@ from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
+from flowsched_gym.workload.variants import parse_variant, plain_variant
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
 __all__ = [
@@ -51,15 +52,20 @@ __all__ = [
     "Uniform",
     "UnstableLoadWarning",
     "Workload",
+    "WorkloadLike",
     "WorkloadSource",
     "draw_flows",
     "find_source",
     "first_flows",
     "is_workload_name",
+    "leaves_open",
     "load_cdf",
     "make_workload",
+    "parse_variant",
+    "plain_variant",
     "read_cdf",
     "read_flows",
     "workload_from_columns",
+    "workload_label",
     "write_flows",
 ]

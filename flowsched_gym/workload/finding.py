@@ -1,5 +1,7 @@
 """Finds what an environment draws its flows from, in whatever form it is given."""
 
+import os
+from collections.abc import Mapping
 from os import PathLike
 
 from flowsched_gym.errors import ConfigError, shown
@@ -7,20 +9,24 @@ from flowsched_gym.workload.flow_file import read_flows
 from flowsched_gym.workload.named import make_workload
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource
 from flowsched_gym.workload.table_file import is_parquet
+from flowsched_gym.workload.variants import fields_given, parse_variant, variant_label
 from flowsched_gym.workload.workload import Workload
 
-__all__ = ["find_source", "is_workload_name"]
+__all__ = ["WorkloadLike", "find_source", "is_workload_name", "leaves_open", "workload_label"]
+
+WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
+"""Forms in which a workload may be given."""
 
 
-def find_source(workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
+def find_source(workload: WorkloadLike) -> WorkloadSource:
     """Finds where flows are drawn from.
 
     The times of given flows count from the start of the episode's clock: from the first arrival where all are far from
     0, such as Unix times.
 
     Args:
-        workload: Name of a workload, path of a flow file (``.csv``, ``.parquet``, ``.pq``), flows, or anything that
-            draws flows.
+        workload: Name of a workload, path of a flow file (``.csv``, ``.parquet``, ``.pq``), a mapping that describes
+            a workload (``variants.py``), flows, or anything that draws flows.
 
     Raises:
         ConfigError: It is none of these, or there is no workload of that name.
@@ -30,11 +36,13 @@ def find_source(workload: str | PathLike[str] | Workload | WorkloadSource) -> Wo
         return make_workload(workload)
     if isinstance(workload, (str, PathLike)):
         return FixedWorkload(workload=read_flows(workload))
+    if isinstance(workload, Mapping):
+        return parse_variant(workload)
     if isinstance(workload, Workload):
         return FixedWorkload(workload=workload)
     if not isinstance(workload, WorkloadSource):
         raise ConfigError(
-            f"workload is {shown(workload)}: it must be a name, a flow file, a Workload or a source of them"
+            f"workload is {shown(workload)}: it must be a name, a flow file, a mapping, a Workload or a source of them"
         )
     return workload
 
@@ -42,3 +50,26 @@ def find_source(workload: str | PathLike[str] | Workload | WorkloadSource) -> Wo
 def is_workload_name(workload: object) -> bool:
     """Tells the name of a workload from everything else, a flow file by its extension."""
     return isinstance(workload, str) and not workload.lower().endswith(".csv") and not is_parquet(workload)
+
+
+def workload_label(workload: object) -> str:
+    """Names a workload for titles and tables: its name, its file, or its class where it was made in Python.
+
+    Raises:
+        ConfigError: It is a mapping that describes no workload.
+    """
+    if isinstance(workload, Mapping):
+        return variant_label(workload)
+    return os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__
+
+
+def leaves_open(workload: object, field: str) -> bool:
+    """Tells whether a workload takes a field from the network of its environment.
+
+    One of a name does, and a mapping that does not give the field.
+
+    Args:
+        workload: As in ``find_source``.
+        field: Name of a field, such as ``num_hosts``.
+    """
+    return field not in fields_given(workload) if isinstance(workload, Mapping) else is_workload_name(workload)

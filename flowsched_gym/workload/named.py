@@ -1,9 +1,10 @@
 """Names the workloads that environments, YAML and the command line offer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.suggestions import similar
@@ -16,10 +17,19 @@ from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.source import first_flows
-from flowsched_gym.workload.specs import parse_distribution, parse_incast, parse_mix, parse_traffic
+from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES, read_entries, read_value
 from flowsched_gym.workload.workload import Workload
 
-__all__ = ["WORKLOADS", "NamedWorkload", "draw_flows", "make_workload"]
+__all__ = [
+    "WORKLOADS",
+    "NamedConfig",
+    "NamedWorkload",
+    "changed",
+    "draw_flows",
+    "find_named",
+    "make_workload",
+    "read_changes",
+]
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""
@@ -43,9 +53,6 @@ TREE_RACK_SHARE: Final = 0.25
 """Share of uniform traffic that crosses a rack's uplink of the nine-host tree: 3 * 6 of its 72 ordered pairs."""
 
 FAT_TREE_HOSTS: Final = 16
-FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
-"""Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
-
 AUTO_HOSTS: Final = 32
 AUTO_FLOWS: Final = 10_000
 """Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""
@@ -67,18 +74,6 @@ ALTERNATIVES: Final = (
 
 
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload
-
-
-PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = MappingProxyType(
-    {
-        "size": parse_distribution,
-        "deadline": parse_distribution,
-        "mix": parse_mix,
-        "traffic": parse_traffic,
-        "incast": parse_incast,
-    }
-)
-"""Fields that may be plain values, and what reads these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,8 +236,8 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     """Returns a named workload, with some fields changed.
 
     A field that excludes another takes its place: ``make_workload("gather-a1", load=0.9)`` has no burst rate of its own
-    any more. Sizes, deadlines, mixes, traffic and incast may be plain values (``specs.py``). Fields of the distribution
-    of sizes stand beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
+    any more. Values may be plain and keys may end in a unit (``specs.py``). Fields of the distribution of sizes stand
+    beside those of the workload: ``make_workload("poisson-tree", shape=1.05, maximum=1.5e9)``.
 
     Args:
         name: Name of the workload (``WORKLOADS``).
@@ -252,27 +247,61 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     Raises:
         ConfigError: The name or a field does not exist, or a value is not allowed.
     """
+    config = find_named(name).config
+    size = getattr(config, "size", None)
+    return changed(config, read_changes(f"workload {name!r}", type(config), overrides, size=size))
+
+
+def find_named(name: object) -> NamedWorkload:
+    """Finds a named workload.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
     if not isinstance(name, str) or name not in WORKLOADS:
         raise ConfigError(
             f"workload {name!r} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
         )
-    config = WORKLOADS[name].config
-    known = {field.name: field for field in fields(config)}
-    changes = {key: value for key, value in overrides.items() if value is not None}
-    for key, parse in PARSERS.items():
-        if key in changes and key in known:
-            changes[key] = parse(key, changes[key])
-    size = changes.get("size", getattr(config, "size", None))
-    known_of_size = [key for key in _fields_of(size) if key not in known]
-    for key in overrides:
-        if key not in known and key not in known_of_size:
-            names = [*known, *known_of_size]
-            raise ConfigError(f"workload {name!r} has no field {key!r}{similar(key, names)}: it has {', '.join(names)}")
-    size_changes = {key: changes.pop(key) for key in known_of_size if key in changes}
-    # The types of the values are not known here: the classes check each field.
-    if size_changes:
-        changes["size"] = replace(size, **size_changes)  # type: ignore[type-var]
-    return replace(config, **{**_replaced_fields(changes, known), **changes})  # type: ignore[arg-type]
+    return WORKLOADS[name]
+
+
+def read_changes(
+    where: str, kind: type, changes: Mapping[Any, object], *, size: object = None, folder: Path | None = None
+) -> dict[str, Any]:
+    """Reads fields of a workload from plain values; those whose value is None are left out.
+
+    Args:
+        where: What the workload is, for messages.
+        kind: Class of the workload.
+        changes: Fields, fields of the sizes, and their plain values.
+        size: Distribution of sizes that it has unless the changes give one.
+        folder: Folder that paths of CDF files start from; None for the working folder.
+
+    Raises:
+        ConfigError: A field does not exist, or a value describes nothing.
+    """
+    known = [field.name for field in fields(kind)]
+    of_sizes = {key: value for key, value in changes.items() if str(key).startswith("size")}
+    for field, entry in read_entries(where, of_sizes, known).items():
+        size = read_value(field, entry, folder)
+    own_of_size = [field.name for field in fields(size) if field.init] if is_dataclass(size) else []
+    entries = read_entries(where, changes, [*known, *(name for name in own_of_size if name not in known)])
+    values = {name: read_value(name, entry, folder) for name, entry in entries.items() if name != "size"}
+    size_changes = {name: values.pop(name) for name in own_of_size if name in values and name not in known}
+    if "size" in entries or size_changes:
+        # The types of the values are not known here: the classes check each field.
+        values["size"] = replace(size, **size_changes) if size_changes else size  # type: ignore[type-var]
+    return values
+
+
+def changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
+    """Changes fields of a workload; what they exclude gives way.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+    known = [field.name for field in fields(config)]
+    return replace(config, **{**_replaced_fields(values, known), **values})
 
 
 def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
@@ -289,7 +318,7 @@ def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
     return first_flows(config.with_num_flows(num_flows).draw(seed), num_flows)
 
 
-def _replaced_fields(changes: Mapping[str, object], known: Mapping[str, object]) -> dict[str, None]:
+def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
     """Names the fields that give way to those that are given."""
     replaced: dict[str, None] = {}
     for pair in ALTERNATIVES:
@@ -300,8 +329,3 @@ def _replaced_fields(changes: Mapping[str, object], known: Mapping[str, object])
     if isinstance(mix, Mix):
         replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
     return replaced
-
-
-def _fields_of(size: object) -> tuple[str, ...]:
-    """Names the fields of a distribution that can be given, in their order; none if there is no distribution."""
-    return tuple(field.name for field in fields(size) if field.init) if is_dataclass(size) else ()

@@ -1,18 +1,35 @@
-"""Reads distributions and mixes from plain values, as they stand in YAML and in ``gym.make`` calls.
+"""Reads fields of workloads from plain values, as they stand in YAML and in ``gym.make`` calls, and writes them back.
 
 A distribution is a number (constant), the name of a packaged size distribution (``"web_search"``), the path of a CDF
 file (``"mine.csv"``), or a mapping with a ``kind`` and its fields: ``{"kind": "exponential", "mean": 1e5}``. A mix is a
-sequence of triples (size in B, allowed time in s, count in each burst); traffic of clusters, a sequence of pairs
-(distribution of sizes, load); incast, a mapping of its fields.
+sequence of triples (size in B, allowed time in s, count in each burst) or of mappings with ``size``, ``deadline`` and
+``count`` or ``weight``; traffic of clusters, a sequence of pairs (distribution of sizes, load) or of such mappings;
+incast and failures of links, mappings of their fields.
+
+Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size_mb``, ``deadline_ms``, ``duration_ms``,
+``request_jitter_us``, ``capacity_gbps``. What environments call by shorter names may have these: ``bursts``, ``flows``,
+``seconds``, ``hosts``, ``destinations``, ``senders``, ``clusters``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from numbers import Real
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.suggestions import listed
+import numpy as np
+
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.suggestions import listed, similar
+from flowsched_gym.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    BYTES_PER_SECOND_PER_GBPS,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+)
 from flowsched_gym.workload.clusters import Incast, Traffic
 from flowsched_gym.workload.distributions import (
     Constant,
@@ -24,14 +41,26 @@ from flowsched_gym.workload.distributions import (
     Uniform,
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.mix import Mix
 
-__all__ = ["DISTRIBUTION_KINDS", "parse_distribution", "parse_incast", "parse_mix", "parse_traffic"]
+__all__ = [
+    "DISTRIBUTION_KINDS",
+    "FAT_TREE_CORE_CABLES",
+    "Entry",
+    "as_plain",
+    "parse_distribution",
+    "read_entries",
+    "read_value",
+]
 
 CDF_SUFFIX: Final = ".csv"
 
 PAIR: Final = 2
 TRIPLE: Final = 3
+
+FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
+"""Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
 
 DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
     {
@@ -48,114 +77,358 @@ DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingPr
 )
 """Constructor of each kind of distribution; the other entries of the mapping are its arguments."""
 
+WITHOUT_UNIT: Final = frozenset({"probabilities", "sigma", "shape"})
+"""Arguments of distributions that have no unit."""
+WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
+"""Kinds of distributions whose values are in B, whatever the key that they stand under."""
+
+SIZES: Final = frozenset({"size"})
+TIMES: Final = frozenset(
+    {
+        *("deadline", "duration", "request_jitter", "change_every"),
+        *("at", "repair_after", "mean_time_up", "mean_time_down", "until"),
+    }
+)
+RATES: Final = frozenset({"capacity"})
+
+UNITS: Final[Mapping[str, tuple[float, frozenset[str]]]] = MappingProxyType(
+    {
+        "_kb": (BYTES_PER_KILOBYTE, SIZES),
+        "_mb": (BYTES_PER_MEGABYTE, SIZES),
+        "_ms": (SECONDS_PER_MILLISECOND, TIMES),
+        "_us": (SECONDS_PER_MICROSECOND, TIMES),
+        "_gbps": (BYTES_PER_SECOND_PER_GBPS, RATES),
+    }
+)
+"""What each ending of a key multiplies by, and the fields that it may stand behind."""
+
+SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "bursts": "num_bursts",
+        "flows": "num_flows",
+        "seconds": "duration",
+        "hosts": "num_hosts",
+        "destinations": "num_destinations",
+        "senders": "num_senders",
+        "clusters": "num_clusters",
+    }
+)
+"""Names that environments have for fields of workloads."""
+
+
+class Entry(NamedTuple):
+    """A key of a mapping and its value.
+
+    Attributes:
+        key: The key, with its unit.
+        value: The plain value.
+        factor: What numbers are multiplied by to be in B, s or B/s.
+    """
+
+    key: str
+    value: object
+    factor: float
+
+
+def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
+    """Finds the field that each key of a mapping means; keys whose value is None are left out.
+
+    Args:
+        where: What has the fields, for messages.
+        mapping: Keys, with short names and units, and plain values.
+        known: Fields that there are.
+
+    Raises:
+        ConfigError: A key is not known, or two keys mean one field.
+    """
+    names = list(known)
+    entries: dict[str, Entry] = {}
+    for key, value in mapping.items():
+        field, factor = _field_of(key, names)
+        if field is None:
+            raise ConfigError(f"{where} has no field {shown(key)}{similar(key, names)}: it has {', '.join(names)}")
+        if value is None:
+            continue
+        if field in entries:
+            raise ConfigError(f"{where} gives {entries[field].key} and {key}: they mean the same, give one")
+        entries[field] = Entry(str(key), value, factor)
+    return entries
+
+
+def read_value(field: str, entry: Entry, folder: Path | None) -> object:
+    """Makes the value of a field of a workload; the field's class checks what is no more than a number or a word.
+
+    Args:
+        field: Name of the field.
+        entry: Its key and plain value.
+        folder: Folder that paths of CDF files start from; None for the working folder.
+
+    Raises:
+        ConfigError: The value describes no distribution, mix, traffic, incast or failures.
+    """
+    reader = READERS.get(field)
+    return _number(entry) if reader is None else reader(entry, folder)
+
 
 def parse_distribution(name: str, value: object) -> Distribution:
     """Makes a distribution of a plain value; a distribution passes unchanged.
 
     Args:
-        name: Name of the field, for messages.
-        value: A distribution, a number, a name, a path or a mapping, as the module says.
+        name: Name of the value, for messages.
+        value: A distribution, a number, a name, a path or a mapping, as the module describes.
 
     Raises:
         ConfigError: The value is none of these, or describes no distribution.
     """
+    return _read_distribution(Entry(name, value, 1.0), None)
+
+
+def as_plain(value: object) -> object:
+    """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points.
+
+    Raises:
+        ConfigError: It has a distribution of a class of one's own.
+    """
+    if isinstance(value, Mix):
+        share = "weight" if value.counts is None else "count"
+        rows = [
+            {"size": size, "deadline": None if span == math.inf else span, share: number}
+            for (size, span), number in zip(value.pairs, value.shares, strict=True)
+        ]
+        return [{key: each for key, each in row.items() if each is not None} for row in rows]
+    if isinstance(value, Constant):
+        return value.value
+    if isinstance(value, Empirical) and (names := [name for name in CDF_NAMES if load_cdf(name) == value]):
+        return names[0]
+    if isinstance(value, (Traffic, Incast, RandomFailures)):
+        return _plain_fields(value)
     if isinstance(value, Distribution):
+        kinds = [kind for kind, constructor in DISTRIBUTION_KINDS.items() if constructor is type(value)]
+        if not kinds:
+            raise ConfigError(f"{shown(value)} cannot be written down: it is none of {', '.join(DISTRIBUTION_KINDS)}")
+        return {"kind": kinds[0], **_plain_fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [as_plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_fields(value: Any) -> dict[str, object]:
+    """Writes the fields of a frozen object that are not None."""
+    given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return {name: as_plain(each) for name, each in given.items() if each is not None}
+
+
+def _field_of(key: object, names: Sequence[str]) -> tuple[str | None, float]:
+    """Finds the field that a key means and the factor of its unit; None for an unknown key."""
+    if not isinstance(key, str):
+        return None, 1.0
+    if key in names:
+        return key, 1.0
+    if SHORT_NAMES.get(key) in names:
+        return SHORT_NAMES[key], 1.0
+    for suffix, (factor, allowed) in UNITS.items():
+        field = key.removesuffix(suffix)
+        if field != key and field in names and field in allowed:
+            return field, factor
+    return None, 1.0
+
+
+def _is_number(value: object) -> bool:
+    """Tells whether a value is a number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _number(entry: Entry) -> object:
+    """Converts a number to B, s or B/s; leaves everything else to be refused by the class of the field."""
+    return entry.value * entry.factor if _is_number(entry.value) and entry.factor != 1 else entry.value  # type: ignore[operator]
+
+
+def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
+    """Makes a distribution of a plain value; a distribution passes unchanged."""
+    key, value, factor = entry
+    if isinstance(value, Distribution) and factor == 1:
         return value
     try:
-        if isinstance(value, Real) and not isinstance(value, bool):
-            return Constant(value=float(value))
-        if isinstance(value, str):
-            return read_cdf(value) if value.endswith(CDF_SUFFIX) else load_cdf(value)
+        if _is_number(value):
+            return Constant(value=float(value) * factor)  # type: ignore[arg-type]
+        if isinstance(value, str) and factor == 1:
+            return read_cdf(_path(value, folder)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
         if isinstance(value, Mapping):
-            return _from_mapping(value)
+            return _distribution_of(value, factor, folder)
     except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
+        raise ConfigError(f"{key}: {error}") from None
+    if factor != 1:
+        raise ConfigError(
+            f"{key} is {shown(value)}: with a unit it must be a number, or a mapping with a kind of numbers"
+        )
     raise ConfigError(
-        f"{name} is {value!r}: it must be a distribution, a number, the name of a packaged size distribution "
+        f"{key} is {shown(value)}: it must be a distribution, a number, the name of a packaged size distribution "
         f"({', '.join(CDF_NAMES)}), a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
     )
 
 
-def parse_mix(name: str, value: object) -> Mix:
-    """Makes a mix of triples (size in B, allowed time in s, count in each burst); a mix passes unchanged.
-
-    Args:
-        name: Name of the field, for messages.
-        value: A Mix, or a sequence of triples.
-
-    Raises:
-        ConfigError: The value is neither, or describes no mix.
-    """
-    if isinstance(value, Mix):
-        return value
-    triples = _rows(value, TRIPLE)
-    if triples is None:
-        raise ConfigError(f"{name} is {value!r}: it must be a Mix or a sequence of triples (size, deadline, count)")
-    try:
-        return Mix(
-            pairs=tuple((size, span) for size, span, _ in triples), counts=tuple(count for _, _, count in triples)
-        )
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-
-
-def parse_traffic(name: str, value: object) -> tuple[Traffic, ...]:
-    """Makes traffic of pairs (distribution of sizes, load); entries that are Traffic pass unchanged.
-
-    Args:
-        name: Name of the field, for messages.
-        value: A sequence of such entries.
-
-    Raises:
-        ConfigError: It is none, or an entry describes no traffic.
-    """
-    if isinstance(value, Sequence) and value and all(isinstance(entry, Traffic) for entry in value):
-        return tuple(value)
-    pairs = _rows(value, PAIR)
-    if pairs is None:
-        raise ConfigError(f"{name} is {value!r}: it must be a sequence of Traffic or of pairs (sizes, load)")
-    try:
-        return tuple(Traffic(size=parse_distribution("size", size), load=load) for size, load in pairs)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-
-
-def parse_incast(name: str, value: object) -> Incast:
-    """Makes incast of a mapping of its fields; an Incast passes unchanged.
-
-    Args:
-        name: Name of the field, for messages.
-        value: An Incast, or a mapping with burst_rate, senders and size.
-
-    Raises:
-        ConfigError: It is neither, or describes no incast.
-    """
-    if isinstance(value, Incast):
-        return value
-    names = {"burst_rate", "senders", "size"}
-    if not isinstance(value, Mapping) or set(value) != names:
-        raise ConfigError(f"{name} is {value!r}: it must be Incast or a mapping with burst_rate, senders and size")
-    try:
-        size = parse_distribution("size", value["size"])
-        return Incast(burst_rate=value["burst_rate"], senders=value["senders"], size=size)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-
-
-def _rows(value: object, length: int) -> list[Sequence[Any]] | None:
-    """Takes a sequence of sequences of this length; None of anything else."""
-    rows = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    fitting = [row for row in rows if isinstance(row, Sequence) and not isinstance(row, str) and len(row) == length]
-    return fitting if fitting and len(fitting) == len(rows) else None
-
-
-def _from_mapping(value: Mapping[object, object]) -> Distribution:
+def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
     """Makes a distribution of a mapping with a kind."""
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in DISTRIBUTION_KINDS:
-        raise ConfigError(f"kind is {kind!r}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
-    arguments = {str(key): entry for key, entry in value.items() if key != "kind"}
+        raise ConfigError(f"kind is {shown(kind)}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
+    if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
+        raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
+    arguments = {
+        str(key): entry if factor == 1 or key in WITHOUT_UNIT else _scaled(entry, factor)
+        for key, entry in value.items()
+        if key != "kind" and entry is not None
+    }
+    if kind == "cdf-file" and isinstance(arguments.get("path"), str):
+        arguments["path"] = _path(str(arguments["path"]), folder)
     try:
         return DISTRIBUTION_KINDS[kind](**arguments)
     except TypeError as error:
-        raise ConfigError(f"kind {kind!r} does not take {value!r}: {error}") from None
+        raise ConfigError(f"kind {kind!r} does not take {shown(dict(value))}: {error}") from None
+
+
+def _scaled(value: object, factor: float) -> object:
+    """Multiplies a number, or each of a sequence."""
+    if isinstance(value, (list, tuple)):
+        return [_scaled(each, factor) for each in value]
+    return value * factor if _is_number(value) else value  # type: ignore[operator]
+
+
+def _path(path: str, folder: Path | None) -> str:
+    """Finds a file from the folder that its path starts from."""
+    return path if folder is None else str(folder / path)
+
+
+def _read_mix(entry: Entry, folder: Path | None) -> Mix:
+    """Makes a mix of triples or mappings; a mix passes unchanged."""
+    value = entry.value
+    if isinstance(value, Mix):
+        return value
+    rows = _rows(value, TRIPLE)
+    if not rows:
+        raise ConfigError(
+            f"{entry.key} is {shown(value)}: it must be a Mix or a sequence of triples (size, deadline, count), or of "
+            "mappings with size, deadline and count or weight"
+        )
+    try:
+        each = [_mix_row(row) for row in rows]
+        shares = {name for _, name, _ in each}
+        if len(shares) > 1:
+            raise ConfigError("some entries have count and some weight: give all of them one")
+        pairs = tuple(pair for pair, _, _ in each)
+        numbers: Any = tuple(number for _, _, number in each)
+        return Mix(pairs=pairs, counts=numbers) if shares == {"count"} else Mix(pairs=pairs, weights=numbers)
+    except ConfigError as error:
+        raise ConfigError(f"{entry.key}: {error}") from None
+
+
+def _mix_row(row: object) -> tuple[Any, str, object]:
+    """Reads an entry of a mix.
+
+    Returns:
+        The pair (size in B, allowed time in s), ``"count"`` or ``"weight"``, and that number.
+    """
+    if not isinstance(row, Mapping):
+        assert isinstance(row, Sequence)
+        return (row[0], row[1]), "count", row[2]
+    entries = read_entries("an entry of the mix", row, ("size", "deadline", "count", "weight"))
+    shares = [name for name in ("count", "weight") if name in entries]
+    if "size" not in entries or len(shares) != 1:
+        raise ConfigError(f"an entry is {shown(dict(row))}: it must have a size, and either a count or a weight")
+    span = _number(entries["deadline"]) if "deadline" in entries else math.inf
+    return (_number(entries["size"]), span), shares[0], entries[shares[0]].value
+
+
+def _read_traffic(entry: Entry, folder: Path | None) -> tuple[Traffic, ...]:
+    """Makes traffic of pairs or mappings; entries that are Traffic pass unchanged."""
+    value = entry.value
+    if isinstance(value, Sequence) and value and all(isinstance(each, Traffic) for each in value):
+        return tuple(value)
+    rows = _rows(value, PAIR)
+    if not rows:
+        raise ConfigError(
+            f"{entry.key} is {shown(value)}: it must be a sequence of Traffic or of pairs (sizes, load), or of mappings "
+            "with size and load"
+        )
+    try:
+        return tuple(
+            Traffic(**_fields("an entry", row, ("size", "load"), folder))
+            if isinstance(row, Mapping)
+            else Traffic(size=_read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
+            for row in rows
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{entry.key}: {error}") from None
+
+
+def _read_incast(entry: Entry, folder: Path | None) -> Incast:
+    """Makes incast of a mapping of its fields; an Incast passes unchanged."""
+    value = entry.value
+    if isinstance(value, Incast):
+        return value
+    names = ("burst_rate", "senders", "size")
+    if not isinstance(value, Mapping):
+        raise ConfigError(
+            f"{entry.key} is {shown(value)}: it must be Incast or a mapping with burst_rate, senders and size"
+        )
+    try:
+        return Incast(**_fields("it", value, names, folder))
+    except ConfigError as error:
+        raise ConfigError(f"{entry.key}: {error}") from None
+
+
+def _read_failures(entry: Entry, folder: Path | None) -> RandomFailures:
+    """Makes failures of a mapping of their fields; RandomFailures pass unchanged."""
+    value = entry.value
+    if isinstance(value, RandomFailures):
+        return value
+    if not isinstance(value, Mapping):
+        raise ConfigError(
+            f"{entry.key} is {shown(value)}: it must be RandomFailures or None, or a mapping of its fields"
+        )
+    try:
+        known = [field.name for field in fields(RandomFailures)]
+        given = {"cables": FAT_TREE_CORE_CABLES, **value}
+        return RandomFailures(**_fields("it", given, known, folder, needed=("cables",)))
+    except ConfigError as error:
+        raise ConfigError(f"{entry.key}: {error}") from None
+
+
+def _fields(
+    where: str,
+    mapping: Mapping[Any, object],
+    known: Sequence[str],
+    folder: Path | None,
+    *,
+    needed: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Reads the fields of an object inside a workload; all are needed unless some are named."""
+    entries = read_entries(where, mapping, known)
+    for name in known if needed is None else needed:
+        if name not in entries:
+            raise ConfigError(f"{name} is missing in {shown(dict(mapping))}: it must have {', '.join(known)}")
+    return {name: read_value(name, entry, folder) for name, entry in entries.items()}
+
+
+def _rows(value: object, length: int) -> list[Any]:
+    """Takes a sequence of mappings or of sequences of this length; nothing of anything else."""
+    rows = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    fitting = [
+        row
+        for row in rows
+        if isinstance(row, Mapping) or (isinstance(row, Sequence) and not isinstance(row, str) and len(row) == length)
+    ]
+    return fitting if len(fitting) == len(rows) else []
+
+
+READERS: Final[Mapping[str, Callable[[Entry, Path | None], object]]] = MappingProxyType(
+    {
+        "size": _read_distribution,
+        "deadline": _read_distribution,
+        "mix": _read_mix,
+        "traffic": _read_traffic,
+        "incast": _read_incast,
+        "failures": _read_failures,
+    }
+)
+"""Fields whose plain values stand for something else than themselves, and what reads these."""

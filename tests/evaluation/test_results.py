@@ -6,7 +6,15 @@ import math
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, read_result, result_name, write_json, write_result
+from flowsched_gym.evaluation import (
+    EpisodeResult,
+    EvaluationResult,
+    evaluate,
+    read_result,
+    result_name,
+    write_json,
+    write_result,
+)
 
 
 def make_result(**changes):
@@ -42,6 +50,39 @@ def test_a_result_read_back_is_the_result_bit_by_bit(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["edf.json"]
 
 
+def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n300000,1\n")
+    workload = {
+        "name": "my sizes",
+        "kind": "gather",
+        "size": "mine.csv",
+        "flows_per_burst": 3,
+        "bursts": 2,
+        "load": 0.9,
+    }
+    kwargs = {"workload": workload, "k": 2}
+    result = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=kwargs)
+    write_result(result, tmp_path / result_name(result.environment, result.kwargs, result.policy))
+    (tmp_path / "mine.csv").unlink()
+
+    read = read_result(tmp_path / "artemis-v0_k-2_workload-my-sizes_sjf.json")
+    again = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=read.kwargs)
+
+    assert read.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [300000.0, 1.0]]
+    assert again.as_dict() == read.as_dict()
+
+
+def test_a_result_file_with_a_workload_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "edf.json"
+    content = make_result().as_dict()
+    content["kwargs"]["workload"] = {"base": "gather-heavy", "brusts": 3}
+    write_json(content, path)
+
+    with pytest.raises(ConfigError, match=r"edf\.json: workload 'gather-heavy' has no field 'brusts'"):
+        read_result(path)
+
+
 def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
     path = tmp_path / "edf.json"
     write_result(make_result(), path)
@@ -61,7 +102,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "edf.json"
     write_result(make_result(), path)
     before = path.read_text()
-    with pytest.raises(ConfigError, match=r"argument workload is a set: .* and lists"):
+    with pytest.raises(ConfigError, match=r"argument workload is a set: .* lists and mappings"):
         write_result(make_result(kwargs={"workload": {1}}), path)
     with pytest.raises(ValueError, match="Out of range float"):
         write_json(math.nan, path)

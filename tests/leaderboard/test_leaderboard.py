@@ -167,6 +167,17 @@ def test_results_of_no_known_setting_come_last_together():
     assert [len(members) for _, members in groups] == [1, 2]
 
 
+def test_workloads_of_ones_own_are_titled_by_their_names():
+    workload = {"name": "mine", "base": "gather-heavy", "load": 0.5}
+    same = {"name": "mine", "base": "gather-heavy", "load": 0.5, "mix": None}
+    other = {"name": "mine", "base": "gather-heavy", "load": 0.7}
+    results = [make_result("edf", [0.5], kwargs={"workload": each}) for each in (workload, same, other)]
+
+    groups = group_results(results)
+
+    assert [(setting.title, len(members)) for setting, members in groups] == [("mine", 2), ("mine", 1)]
+
+
 def test_every_setting_plays_every_policy_and_the_bound(tmp_path, monkeypatch):
     short = Setting(environment=ARTEMIS, kwargs={"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 3})
     monkeypatch.setattr(document_module, "settings", lambda: [short])

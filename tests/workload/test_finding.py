@@ -32,7 +32,9 @@ def test_a_file_is_found_as_text_and_as_a_path(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("workload", [7, None, 2.5, ["gather-a1"]])
 def test_what_is_no_workload_is_refused(workload: object) -> None:
-    with pytest.raises(ConfigError, match=r"workload is .*: it must be a name, a flow file, a Workload or a source"):
+    with pytest.raises(
+        ConfigError, match=r"workload is .*: it must be a name, a flow file, a mapping, a Workload or a source"
+    ):
         find_source(workload)
 
 

@@ -254,7 +254,8 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
     [
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         (7, {}, ["workload 7 does not exist"]),
-        ("gather-a1", {"bursts": 5}, ["workload 'gather-a1' has no field 'bursts'", "it has pattern, mix, size"]),
+        ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
+        ("gather-a1", {"bursts": 5, "num_bursts": 6}, ["gives bursts and num_bursts: they mean the same, give one"]),
         ("gather-a1", {"brust_rate": 5}, ["did you mean 'burst_rate'?"]),
         ("gather-a1", {"brust_rate": None}, ["has no field 'brust_rate'"]),
         ("gather-a1", {"rate": 5.0}, ["has no field 'rate'"]),
@@ -282,7 +283,7 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
         ("auto-clusters", {"traffic": [["w3", 0.5, 1]]}, ["traffic is [['w3', 0.5, 1]]: it must be a sequence of"]),
         ("auto-clusters", {"traffic": [["w9", 0.5]]}, ["traffic: size: size distribution 'w9' does not exist"]),
         ("auto-clusters", {"traffic": [["w3", 0]]}, ["traffic: load is 0: it must be a finite number > 0"]),
-        ("auto-incast", {"incast": {"senders": 3}}, ["incast is {'senders': 3}: it must be Incast or a mapping with"]),
+        ("auto-incast", {"incast": {"senders": 3}}, ["incast: burst_rate is missing in {'senders': 3}: it must have"]),
         (
             "auto-incast",
             {"incast": {"burst_rate": 9, "senders": 3, "size": "w9"}},

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from os import PathLike
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
-from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource, find_source
+from flowsched_gym.workload import GatherWorkload, WorkloadLike, WorkloadSource, find_source, workload_label
 
 __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
@@ -96,12 +95,12 @@ class ArtemisConfig:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")
 
 
-def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
+def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.
@@ -120,5 +119,5 @@ def workload_source(config: ArtemisConfig, workload: str | PathLike[str] | Workl
         return source
     if not isinstance(source, GatherWorkload):
         names = "burst_rate, load, destinations, bursts and seconds"
-        raise ConfigError(f"{names} change bursts: workload {shown(workload)} has none")
+        raise ConfigError(f"{names} change bursts: workload {shown(workload_label(workload))} has none")
     return replace(source, **changes)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-import os
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from flowsched_gym.systems.artemis.rendering import draw_frame, write_frame
 from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.topology import big_switch
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadLike, workload_label
 
 __all__ = ["ArtemisEnv"]
 
@@ -82,10 +80,10 @@ class ArtemisEnv(MaskedEnv[int]):
     the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
-    ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``, ``destinations``, ``bursts``
-    or ``seconds``, ``k``, ``f``, ``transport``, ``observation``, ``reward``, ``defer``, ``link_gbps``,
-    ``link_delay_us``, ``max_decisions``.
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``,
+    ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``observation``, ``reward``, ``defer``,
+    ``link_gbps``, ``link_delay_us``, ``max_decisions``.
 
     ```python
     gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
@@ -116,7 +114,7 @@ class ArtemisEnv(MaskedEnv[int]):
     @refusing_unknown
     def __init__(
         self,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "gather-a1",
+        workload: WorkloadLike = "gather-a1",
         *,
         burst_rate: float | None = None,
         load: float | None = None,
@@ -141,7 +139,7 @@ class ArtemisEnv(MaskedEnv[int]):
             FlowFileError: The flow file has a fault.
         """
         config = ArtemisConfig(
-            workload=os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__,
+            workload=workload_label(workload),
             burst_rate=burst_rate,
             load=load,
             destinations=destinations,

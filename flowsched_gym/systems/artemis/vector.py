@@ -1,6 +1,5 @@
 """The native vector environment of Artemis."""
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from flowsched_gym.systems.artemis.compiled import (
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.observation import SIZE_SCALE, TIME_SCALE
-from flowsched_gym.workload import GatherWorkload, Workload, WorkloadSource
+from flowsched_gym.workload import GatherWorkload, Workload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["ArtemisVectorEnv"]
@@ -64,7 +63,7 @@ class ArtemisVectorEnv(CompiledVectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "gather-a1",
+        workload: WorkloadLike = "gather-a1",
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,

@@ -1,7 +1,6 @@
 """Finds where the environments of AuTO draw their flows from, and shows flows in their units."""
 
 from dataclasses import replace
-from os import PathLike
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,10 +12,11 @@ from flowsched_gym.model.rules.finished_flows import show_finished
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
-    Workload,
+    WorkloadLike,
     WorkloadSource,
     find_source,
-    is_workload_name,
+    leaves_open,
+    workload_label,
 )
 
 __all__ = ["FlowUnits", "flow_source", "show_flows", "squashed_units"]
@@ -80,7 +80,7 @@ def show_flows(
 
 
 def flow_source(
-    workload: str | PathLike[str] | Workload | WorkloadSource,
+    workload: WorkloadLike,
     *,
     load: float | None,
     flows: int | None,
@@ -93,7 +93,7 @@ def flow_source(
     between all hosts is one between all hosts of the environment.
 
     Args:
-        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
         load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         hosts: Hosts of the environment.
@@ -107,21 +107,27 @@ def flow_source(
     source = find_source(workload)
     changes: dict[str, object] = {}
     if isinstance(source, (PoissonWorkload, ClusterWorkload)):
-        named = is_workload_name(workload)
         meshed = isinstance(source, ClusterWorkload) or (
             source.pattern == "all-to-all" and source.busiest_share is None
         )
-        if named and meshed:
-            changes |= {"num_hosts": hosts, "capacity": capacity}
+        for field, own in (("num_hosts", hosts), ("capacity", capacity)):
+            if meshed and leaves_open(workload, field):
+                changes |= {field: own}
         if load is not None and isinstance(source, ClusterWorkload):
-            raise ConfigError(f"load is {shown(load)}: workload {shown(workload)} has a load for each cluster")
+            raise ConfigError(
+                f"load is {shown(load)}: workload {shown(workload_label(workload))} has a load for each cluster"
+            )
         if load is not None:
             changes |= {"load": load, "rate": None, "capacity": capacity}
         if flows is not None:
             changes |= {"num_flows": flows, "duration": None}
         source = replace(source, **changes) if changes else source  # type: ignore[arg-type]  # the class checks each field
     elif load is not None or flows is not None:
-        raise ConfigError(f"load and flows change Poisson arrivals: workload {shown(workload)} has none")
+        raise ConfigError(
+            f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
+        )
     if source.num_hosts > hosts:
-        raise ConfigError(f"workload {shown(workload)} has {source.num_hosts} hosts: the network has {hosts}")
+        raise ConfigError(
+            f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: the network has {hosts}"
+        )
     return source

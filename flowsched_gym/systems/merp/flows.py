@@ -1,16 +1,22 @@
 """Finds where the environments of MERP draw their flows from."""
 
 from dataclasses import replace
-from os import PathLike
 
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource, find_source, is_workload_name
+from flowsched_gym.workload import (
+    PoissonWorkload,
+    WorkloadLike,
+    WorkloadSource,
+    find_source,
+    leaves_open,
+    workload_label,
+)
 
 __all__ = ["flow_source"]
 
 
 def flow_source(
-    workload: str | PathLike[str] | Workload | WorkloadSource,
+    workload: WorkloadLike,
     *,
     load: float | None,
     flows: int | None,
@@ -21,7 +27,7 @@ def flow_source(
     A load, given here or with the name of a workload, is one of links with the environment's capacity.
 
     Args:
-        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
         load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         capacity: Capacity of each link in B/s.
@@ -33,12 +39,14 @@ def flow_source(
     source = find_source(workload)
     if not isinstance(source, PoissonWorkload):
         if load is not None or flows is not None:
-            raise ConfigError(f"load and flows change Poisson arrivals: workload {shown(workload)} has none")
+            raise ConfigError(
+                f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
+            )
         return source
     changes: dict[str, object] = {}
     if load is not None:
         changes |= {"load": load, "rate": None}
-    if load is not None or (is_workload_name(workload) and source.load is not None):
+    if load is not None or (leaves_open(workload, "capacity") and source.load is not None):
         changes |= {"capacity": capacity}
     if flows is not None:
         changes |= {"num_flows": flows, "duration": None}

@@ -43,7 +43,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     *(({name: 10**400}, f"{name} is 1000+: it must be an integer below") for name in ("k", "f", "bursts")),
     *(({name: 10**400}, f"{name} is 1000+: it must be a finite number") for name in ("load", "link_gbps")),
-    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a Workload or a source of them"),
+    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a mapping, a Workload or a source of them"),
     ({"workload": "poisson-web-search", "bursts": 5}, "workload 'poisson-web-search' has none"),
 ]
 

@@ -1,8 +1,6 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
-import os
 from collections.abc import Sequence
-from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +14,7 @@ from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.rendering import draw_frame, write_frame
 from flowsched_gym.topology import multi_plane
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import WorkloadLike, workload_label
 
 __all__ = ["AuTOLongFlowsEnv"]
 
@@ -131,10 +129,11 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
-    ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``, ``hosts``, ``paths``,
-    ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``, ``reward``, ``link_gbps``,
-    ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the paper:
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``,
+    ``hosts``, ``paths``, ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``,
+    ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the
+    paper:
 
     ```python
     gym.make("flowsched/AuTOLongFlows-v0", load=0.8, observation="paper", reward="throughput_ratio")
@@ -166,7 +165,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     @refusing_unknown
     def __init__(
         self,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",
+        workload: WorkloadLike = "auto-web-search",
         *,
         load: float | None = None,
         flows: int | None = None,
@@ -192,10 +191,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
                 network.
             FlowFileError: The flow file has a fault.
         """
-        if isinstance(workload, (str, PathLike)):
-            workload = os.fspath(workload)
         config = AuTOLongFlowsConfig(
-            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            workload=workload_label(workload),
             load=load,
             flows=flows,
             hosts=hosts,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from os import PathLike
 
 from flowsched_gym.disciplines.parameters import check_limits, check_within
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
@@ -12,7 +11,7 @@ from flowsched_gym.model.questions import Period
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, Workload, WorkloadSource
+from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import check_one_of_two
 
 __all__ = [
@@ -162,14 +161,12 @@ class AuTOThresholdsConfig:
         return self.capacity * self.hosts_per_cluster
 
 
-def thresholds_source(
-    config: AuTOThresholdsConfig, workload: str | PathLike[str] | Workload | WorkloadSource
-) -> WorkloadSource:
+def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from; on one link, its load is that of all hosts together.
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that

@@ -1,7 +1,5 @@
 """AuTO's environment of thresholds: at which bytes sent the feedback queues demote flows."""
 
-import os
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +12,7 @@ from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
 from flowsched_gym.systems.auto.thresholds.rendering import draw_frame, write_frame
 from flowsched_gym.systems.auto.traffic import USUAL_LOAD, offered_traffic, qlas_thresholds
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import WorkloadLike, workload_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,10 +107,11 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
-    ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``, ``load``, ``flows``, ``hosts``,
-    ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``, ``initial_thresholds``, ``observation``,
-    ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. As in the paper:
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``,
+    ``load``, ``flows``, ``hosts``, ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``,
+    ``initial_thresholds``, ``observation``, ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    As in the paper:
 
     ```python
     gym.make("flowsched/AuTOThresholds-v0", load=0.8, observation="paper", reward="fct_ratio")
@@ -142,7 +141,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     @refusing_unknown
     def __init__(
         self,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "auto-web-search",
+        workload: WorkloadLike = "auto-web-search",
         *,
         topology: str = "big-switch",
         load: float | None = None,
@@ -169,10 +168,8 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
                 network.
             FlowFileError: The flow file has a fault.
         """
-        if isinstance(workload, (str, PathLike)):
-            workload = os.fspath(workload)
         config = AuTOThresholdsConfig(
-            workload=workload if isinstance(workload, str) else type(workload).__name__,
+            workload=workload_label(workload),
             topology=topology,  # type: ignore[arg-type]
             load=load,
             flows=flows,

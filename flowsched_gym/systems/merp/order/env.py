@@ -1,7 +1,5 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
-import os
-from os import PathLike
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +21,7 @@ from flowsched_gym.systems.merp.order.rendering import draw_frame, write_frame
 from flowsched_gym.systems.merp.order.reward import OrderPayments
 from flowsched_gym.topology import isolated_fct, make_topology
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadLike, workload_label
 
 __all__ = ["MERPOrderEnv"]
 
@@ -87,9 +85,10 @@ class MERPOrderEnv(MaskedEnv[int]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
-    ``draw(seed)``, by default MERP's sizes on the topology; the others are those of ``MERPOrderConfig``:
-    ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``, by default MERP's sizes on the topology; the others are those of
+    ``MERPOrderConfig``: ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``,
+    ``max_decisions``.
 
     ```python
     gym.make("flowsched/MERPOrder-v0", topology="tree9", load=0.8)
@@ -119,7 +118,7 @@ class MERPOrderEnv(MaskedEnv[int]):
     @refusing_unknown
     def __init__(
         self,
-        workload: str | PathLike[str] | Workload | WorkloadSource | None = None,
+        workload: WorkloadLike | None = None,
         *,
         topology: str = "one-link",
         load: float | None = None,
@@ -138,10 +137,8 @@ class MERPOrderEnv(MaskedEnv[int]):
                 topology.
             FlowFileError: The flow file has a fault.
         """
-        if isinstance(workload, (str, PathLike)):
-            workload = os.fspath(workload)
         config = MERPOrderConfig(
-            workload=workload if isinstance(workload, str | None) else type(workload).__name__,
+            workload=None if workload is None else workload_label(workload),
             topology=topology,  # type: ignore[arg-type]
             load=load,
             flows=flows,

@@ -1,6 +1,5 @@
 """The native vector environment of MERP's ordering."""
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from flowsched_gym.systems.merp.order.config import MERPOrderConfig
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.systems.merp.order.observation import RATIO_SCALE, SIZE_SCALE, TIME_SCALE
 from flowsched_gym.systems.merp.order.reward import TERMS
-from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadSource
+from flowsched_gym.workload import PoissonWorkload, Workload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["MERPOrderVectorEnv"]
@@ -60,7 +59,7 @@ class MERPOrderVectorEnv(CompiledVectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        workload: str | PathLike[str] | Workload | WorkloadSource | None = None,
+        workload: WorkloadLike | None = None,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,

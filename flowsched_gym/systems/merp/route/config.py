@@ -2,14 +2,20 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from os import PathLike
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.routing import ROUTINGS
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.units import gbps_to_capacity
-from flowsched_gym.workload import PoissonWorkload, RandomFailures, Workload, WorkloadSource, is_workload_name
+from flowsched_gym.workload import (
+    PoissonWorkload,
+    RandomFailures,
+    WorkloadLike,
+    WorkloadSource,
+    leaves_open,
+    workload_label,
+)
 from flowsched_gym.workload.checks import check_choice
 
 __all__ = ["MERPRouteConfig", "RouteDiscipline", "RouteReward", "core_cables", "route_source"]
@@ -112,14 +118,14 @@ def core_cables(num_hosts: int) -> tuple[tuple[int, int], ...]:
     return tuple((4 * num_hosts + cable, 5 * num_hosts + cable) for cable in range(num_hosts))
 
 
-def route_source(config: MERPRouteConfig, workload: str | PathLike[str] | Workload | WorkloadSource) -> WorkloadSource:
+def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
     A named workload between all hosts is one between all hosts of this fat-tree, whatever its arity.
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, path of a flow file, flows, or anything that draws flows.
+        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that
@@ -129,17 +135,18 @@ def route_source(config: MERPRouteConfig, workload: str | PathLike[str] | Worklo
     source = flow_source(workload, load=config.load, flows=config.flows, capacity=config.capacity)
     cables = core_cables(config.num_hosts)
     if isinstance(source, PoissonWorkload):
-        if is_workload_name(workload) and source.pattern == "all-to-all" and source.busiest_share is None:
-            moved = None if source.failures is None else replace(source.failures, cables=cables)
-            source = replace(source, num_hosts=config.num_hosts, failures=moved)
+        if source.pattern == "all-to-all" and source.busiest_share is None and leaves_open(workload, "num_hosts"):
+            source = replace(source, num_hosts=config.num_hosts)
+        if source.failures is not None and leaves_open(workload, "failures"):
+            source = replace(source, failures=replace(source.failures, cables=cables))
         if config.failures is not None:
             failures = RandomFailures(cables=cables, count=config.failures) if config.failures else None
             source = replace(source, failures=failures)
     elif config.failures is not None:
-        raise ConfigError(f"failures changes Poisson arrivals: workload {shown(workload)} has none")
+        raise ConfigError(f"failures changes Poisson arrivals: workload {shown(workload_label(workload))} has none")
     if source.num_hosts > config.num_hosts:
         raise ConfigError(
-            f"workload {shown(workload)} has {source.num_hosts} hosts: a fat-tree of arity {config.arity} has "
-            f"{config.num_hosts}"
+            f"workload {shown(workload_label(workload))} has {source.num_hosts} hosts: a fat-tree of arity "
+            f"{config.arity} has {config.num_hosts}"
         )
     return source

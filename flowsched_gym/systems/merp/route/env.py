@@ -1,8 +1,6 @@
 """MERP's routing environment: a flow that arrives in a fat-tree takes one of its paths."""
 
 import functools
-import os
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from flowsched_gym.systems.merp.route.rendering import draw_frame, write_frame
 from flowsched_gym.systems.merp.route.reward import RoutePayments
 from flowsched_gym.topology import Topology, fat_tree
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadLike, workload_label
 
 __all__ = ["MERPRouteEnv"]
 
@@ -104,10 +102,11 @@ class MERPRouteEnv(MaskedEnv[int]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), the path of a flow file, a ``Workload`` or anything with
-    ``draw(seed)``; a workload of a name between all hosts is one between all hosts of this fat-tree. The others are
-    those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``, ``rerouting``, ``failures``,
-    ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have a delay of 10 us.
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``; a workload of a name between all hosts is one between all hosts of
+    this fat-tree. The others are those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``,
+    ``rerouting``, ``failures``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have
+    a delay of 10 us.
 
     ```python
     gym.make("flowsched/MERPRoute-v0", load=0.6, failures=3, link_delay_us=10.0)
@@ -134,7 +133,7 @@ class MERPRouteEnv(MaskedEnv[int]):
     @refusing_unknown
     def __init__(
         self,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "poisson-fat-tree",
+        workload: WorkloadLike = "poisson-fat-tree",
         *,
         load: float | None = None,
         flows: int | None = None,
@@ -155,7 +154,7 @@ class MERPRouteEnv(MaskedEnv[int]):
             FlowFileError: The flow file has a fault.
         """
         config = MERPRouteConfig(
-            workload=os.fspath(workload) if isinstance(workload, (str, PathLike)) else type(workload).__name__,
+            workload=workload_label(workload),
             load=load,
             flows=flows,
             arity=arity,

@@ -1,6 +1,5 @@
 """The native vector environment of MERP's routing."""
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.observation import path_scales
 from flowsched_gym.systems.merp.route.reward import reward_terms
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadLike
 from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["MERPRouteVectorEnv"]
@@ -61,7 +60,7 @@ class MERPRouteVectorEnv(CompiledVectorEnv):
     def __init__(
         self,
         num_envs: int = 1,
-        workload: str | PathLike[str] | Workload | WorkloadSource = "poisson-fat-tree",
+        workload: WorkloadLike = "poisson-fat-tree",
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,

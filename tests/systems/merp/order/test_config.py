@@ -37,7 +37,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(({"topology": value}, rf"topology is {value!r}: it must be one of one-link, tree9") for value in ("ring", None)),
     ({"reward": "mean"}, "reward is 'mean': it must be one of lexicographic, max_slowdown, slowdown, fct"),
     ({"workload": "poisson-tre"}, r"workload 'poisson-tre' does not exist \(did you mean 'poisson-tree'\?\)"),
-    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a Workload or a source of them"),
+    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a mapping, a Workload or a source of them"),
     ({"workload": "gather-a1", "load": 0.5}, "load and flows change Poisson arrivals: workload 'gather-a1' has none"),
     ({"workload": "poisson-fat-tree", "topology": "tree9"}, "topology tree9: num_hosts is 16: it has 9"),
 ]

@@ -36,7 +36,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rerouting": "best"}, "rerouting is 'best': it must be one of ecmp, least-loaded, conga, memr, memr-hop-by-hop"),
     ({"max_decisions": 0}, "max_decisions is 0: it must be an integer >= 1"),
     ({"workload": "poisson-fat"}, "workload 'poisson-fat' does not exist"),
-    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a Workload or a source of them"),
+    ({"workload": 7}, "workload is 7: it must be a name, a flow file, a mapping, a Workload or a source of them"),
     ({"workload": "gather-a1", "flows": 5}, "load and flows change Poisson arrivals: workload 'gather-a1' has none"),
     ({"workload": "gather-a1", "failures": 1}, "failures changes Poisson arrivals: workload 'gather-a1' has none"),
     ({"workload": "gather-multi"}, "workload 'gather-multi' has 24 hosts: a fat-tree of arity 4 has 16"),

@@ -1,0 +1,283 @@
+"""Writes workloads as mappings: they draw what the classes draw, are written down and read again, refuse mistakes."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import (
+    ARTEMIS_A1,
+    WORKLOADS,
+    ClusterWorkload,
+    Constant,
+    Exponential,
+    GatherWorkload,
+    Incast,
+    Mix,
+    Pareto,
+    PoissonWorkload,
+    RandomFailures,
+    Traffic,
+    Uniform,
+    WorkloadSource,
+    leaves_open,
+    load_cdf,
+    make_workload,
+    parse_variant,
+    plain_variant,
+    workload_label,
+)
+from tests.envs.episodes import SHORT, each_environment, play
+
+A1 = [{"size_kb": 350, "deadline_ms": 40, "count": 5}, {"size_kb": 250, "deadline_ms": 50, "count": 5}]
+
+EXAMPLES: list[tuple[dict[str, Any], Any]] = [
+    (
+        {"kind": "gather", "mix": A1, "burst_rate": 30.0, "bursts": 100},
+        GatherWorkload(mix=ARTEMIS_A1, burst_rate=30.0, num_bursts=100),
+    ),
+    (
+        {"kind": "scatter", "mix": [[1e5, 0.02, 3]], "load": 0.5, "seconds": 2, "destinations": 3, "senders": 7},
+        GatherWorkload(
+            pattern="scatter",
+            mix=Mix(pairs=((1e5, 0.02),), counts=(3,)),
+            load=0.5,
+            duration=2,
+            num_destinations=3,
+            num_senders=7,
+        ),
+    ),
+    (
+        {
+            "kind": "gather",
+            "mix": [{"size": 1e5, "weight": 0.25}, {"size_mb": 1, "deadline": 0.5, "weight": 0.75}],
+            "flows_per_burst": 1,
+            "load": 0.5,
+            "bursts": 9,
+        },
+        GatherWorkload(
+            mix=Mix(pairs=((1e5, math.inf), (1e6, 0.5)), weights=(0.25, 0.75)),
+            flows_per_burst=1,
+            load=0.5,
+            num_bursts=9,
+        ),
+    ),
+    (
+        {
+            "kind": "gather",
+            "size_kb": {"kind": "uniform", "low": 100, "high": 500},
+            "deadline_ms": {"kind": "uniform", "low": 30, "high": 60},
+            "flows_per_burst": 10,
+            "burst_rate": 30.0,
+            "bursts": 100,
+        },
+        WORKLOADS["gather-uniform"].config,
+    ),
+    (
+        {
+            "kind": "poisson",
+            "size": {"kind": "pareto", "shape": 1.5, "mean": 1.5e6},
+            "deadline_ms": 40,
+            "pattern": "all-to-all",
+            "hosts": 16,
+            "load": 0.6,
+            "capacity_gbps": 2,
+            "flows": 1000,
+            "failures": {"count": 3, "at": 0.5, "repair_after_ms": 250},
+        },
+        PoissonWorkload(
+            size=Pareto(shape=1.5, mean=1.5e6),
+            deadline=Constant(value=0.04),
+            pattern="all-to-all",
+            num_hosts=16,
+            load=0.6,
+            capacity=2.5e8,
+            num_flows=1000,
+            failures=RandomFailures(
+                cables=tuple((64 + cable, 80 + cable) for cable in range(16)), count=3, at=0.5, repair_after=0.25
+            ),
+        ),
+    ),
+    (
+        {
+            "kind": "clusters",
+            "hosts": 8,
+            "clusters": 2,
+            "traffic": [["w3", 0.5], {"size_kb": {"kind": "exponential", "mean": 100}, "load": 0.25}],
+            "change_every_ms": 500,
+            "incast": {"burst_rate": 9.0, "senders": 4, "size_kb": 10},
+            "flows": 50,
+        },
+        ClusterWorkload(
+            num_hosts=8,
+            num_clusters=2,
+            traffic=(Traffic(size=load_cdf("w3"), load=0.5), Traffic(size=Exponential(mean=1e5), load=0.25)),
+            change_every=0.5,
+            incast=Incast(burst_rate=9.0, senders=4, size=Constant(value=1e4)),
+            num_flows=50,
+        ),
+    ),
+    ({"base": "gather-heavy", "load": 0.5}, make_workload("gather-heavy", load=0.5)),
+    ({"name": "gather-heavy", "mix": [[1e5, 0.02, 3]]}, make_workload("gather-heavy", mix=[[1e5, 0.02, 3]])),
+    ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
+]
+
+each_example = pytest.mark.parametrize(("mapping", "config"), EXAMPLES)
+
+
+@each_example
+def test_a_mapping_is_the_workload_that_its_class_makes(mapping: dict[str, Any], config: WorkloadSource) -> None:
+    assert parse_variant(mapping) == config
+
+
+@each_example
+def test_what_is_written_down_is_read_as_the_same_workload(mapping: dict[str, Any], config: WorkloadSource) -> None:
+    plain = plain_variant(mapping)
+
+    assert parse_variant(json.loads(json.dumps(plain, allow_nan=False))) == config
+    assert plain_variant(plain) == plain
+    assert workload_label(plain) == workload_label(mapping)
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+def test_a_workload_of_the_package_without_changes_is_that_workload(name: str) -> None:
+    assert parse_variant({"name": name}) == parse_variant({"base": name}) == make_workload(name)
+
+
+@pytest.mark.parametrize("size", ["mine.csv", {"kind": "cdf-file", "path": "mine.csv"}])
+def test_a_cdf_file_lies_beside_the_mapping_and_is_written_down_as_points(size: object, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    mapping = {"kind": "poisson", "size": size, "load": 0.5, "flows": 20}
+
+    plain = plain_variant(mapping, tmp_path)
+
+    assert parse_variant(mapping, tmp_path).size.mean == 2000.0
+    assert plain["size"] == {"kind": "empirical", "points": [[1000.0, 0.0], [3000.0, 1.0]], "minimum": 0.0}
+    assert parse_variant(plain) == parse_variant(mapping, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "label"),
+    [
+        ({"name": "mine", "base": "gather-heavy", "load": 0.5}, "mine"),
+        ({"base": "gather-heavy"}, "gather-heavy"),
+        ({"name": "gather-heavy", "load": 0.5, "bursts": 3}, "gather-heavy with load, num_bursts"),
+        ({"kind": "poisson", "size": 3, "load": 0.5, "flows": 3}, "unnamed poisson"),
+    ],
+)
+def test_a_variant_shows_its_name_or_what_it_changes(mapping: dict[str, Any], label: str) -> None:
+    assert workload_label(mapping) == label
+
+
+GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({}, "it must have a kind (gather, scatter, poisson, clusters), or as its base or name a workload"),
+        ({"mix": []}, "it must have a kind"),
+        ({"name": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
+        ({"base": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
+        ({"kind": "gathr"}, "kind of the workload is 'gathr': it must be one of gather"),
+        ({"kind": "poisson", "base": "gather-a1"}, "base 'gather-a1' and kind 'poisson': give one of them"),
+        ({"name": "gather-a1", "base": "gather-a2"}, "a workload of the package has it, choose another"),
+        ({"name": "gather-a1", **GATHER}, "a workload of the package has it, choose another"),
+        ({"name": "<b>", **GATHER}, "name of the workload is '<b>': it must be a text of at most 80 letters"),
+        ({"name": 3, **GATHER}, "name of the workload is 3"),
+        ({"name": "mine", **GATHER, "brusts": 3}, "workload 'mine' has no field 'brusts'"),
+        ({**GATHER, "num_bursts": 3}, "gives bursts and num_bursts: they mean the same"),
+        ({**GATHER, 3: 3}, "has no field 3"),
+        ({**GATHER, "deadline_kb": 3}, "has no field 'deadline_kb'"),
+        ({**GATHER, "size_ms": 3}, "has no field 'size_ms'"),
+        ({**GATHER, "burst_rate": 3.0}, "workload 'unnamed gather': exactly one of burst_rate and load"),
+        ({**GATHER, "pattern": "scatter"}, "pattern is 'scatter': kind gather makes it gather"),
+        ({**GATHER, "mix": [{"size": 3}]}, "mix: an entry is {'size': 3}: it must have a size, and either a count"),
+        ({**GATHER, "mix": [{"count": 3}]}, "mix: an entry is {'count': 3}"),
+        (
+            {**GATHER, "mix": [{"size": 3, "cuont": 3}]},
+            "an entry of the mix has no field 'cuont' (did you mean 'count'",
+        ),
+        ({**GATHER, "mix": [[3, 3, 3], {"size": 3, "weight": 3}]}, "mix: some entries have count and some weight"),
+        ({**GATHER, "mix": [[3, 3, 3], [3]]}, "it must be a Mix or a sequence of triples"),
+        ({**GATHER, "failures": {"count": 3}}, "has no field 'failures'"),
+        ({"kind": "poisson", "load": 0.5, "flows": 3}, "size is missing: kind poisson needs it"),
+        ({"kind": "clusters", "flows": 3}, "traffic is missing: kind clusters needs it"),
+        ({"kind": "poisson", "size": 3, "load": 0.5}, "exactly one of num_flows and duration must be given"),
+        ({"base": "poisson-tree", "size_kb": "w3"}, "size_kb is 'w3': with a unit it must be a number"),
+        ({"base": "poisson-tree", "size_kb": {"kind": "cdf", "name": "w3"}}, "kind 'cdf' has sizes in B"),
+        ({"base": "poisson-tree", "size": "none.csv"}, "none.csv cannot be read as a size distribution"),
+        ({"base": "poisson-tree", "failures": {"cuont": 3}}, "failures: it has no field 'cuont'"),
+        ({"base": "poisson-tree", "failures": {"count": 99}}, "failures: count is 99: it must be an integer below 17"),
+        ({"base": "auto-clusters", "traffic": [{"size": 3}]}, "traffic: load is missing in {'size': 3}"),
+    ],
+)
+def test_every_key_is_honoured_or_refused(mapping: dict[Any, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_variant(mapping)
+
+    assert message in str(error.value)
+
+
+@each_environment
+def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_names(spec: EnvironmentSpec) -> None:
+    arguments = {**SHORT[spec.id], "max_decisions": 12}
+    name = arguments.pop("workload", None) or gym.make(spec.id).unwrapped.config.workload or "poisson-pareto"
+    own = {key: arguments.pop(key) for key in ("bursts", "flows") if key in arguments}
+
+    by_name = play(gym.make(spec.id, workload=name, **own, **arguments), seed=3)
+    by_mapping = play(gym.make(spec.id, workload={"name": "mine", "base": name, **own}, **arguments), seed=3)
+
+    assert len(by_name) == len(by_mapping)
+    for one, other in zip(by_name, by_mapping, strict=True):
+        np.testing.assert_equal(one.observation, other.observation)
+        assert one.reward == other.reward
+    assert gym.make(spec.id, workload={"name": "mine", "base": name}, **arguments).unwrapped.config.workload == "mine"
+
+
+def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none() -> None:
+    flows = {"size": 1e4, "load": 0.5, "flows": 30, "pattern": "all-to-all"}
+    arguments = {"hosts": 8, "link_gbps": 2.0}
+
+    taken = gym.make("flowsched/AuTOThresholds-v0", workload={"kind": "poisson", **flows}, **arguments).unwrapped
+    own = {"kind": "poisson", **flows, "hosts": 4, "capacity_gbps": 1}
+    given = gym.make("flowsched/AuTOThresholds-v0", workload=own, **arguments).unwrapped
+
+    assert (taken._source.num_hosts, taken._source.capacity) == (8, 2.5e8)
+    assert (given._source.num_hosts, given._source.capacity) == (4, 1.25e8)
+    with pytest.raises(ConfigError, match="workload 'unnamed poisson' has 9 hosts: the network has 8"):
+        gym.make("flowsched/AuTOThresholds-v0", workload={**own, "hosts": 9}, **arguments)
+
+
+def test_failures_without_cables_are_those_between_aggregation_and_core_whatever_the_arity() -> None:
+    workload = {"base": "poisson-fat-tree", "failures": {"count": 2}, "flows": 20}
+
+    env = gym.make("flowsched/MERPRoute-v0", workload=plain_variant(workload), arity=6).unwrapped
+
+    assert env._source.num_hosts == 54
+    assert env._source.failures.cables[0] == (4 * 54, 5 * 54)
+    assert leaves_open(workload, "failures")
+    assert not leaves_open({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}, "failures")
+
+
+def test_a_vector_environment_takes_a_variant() -> None:
+    workload = {"kind": "gather", "mix": A1, "burst_rate": 30.0, "bursts": 3}
+    env = gym.make("flowsched/Artemis-v0", workload=workload)
+    envs = gym.make_vec("flowsched/Artemis-v0", num_envs=1, workload=workload)
+
+    one, all_ = env.reset(seed=3)[0], envs.reset(seed=3)[0]
+
+    np.testing.assert_array_equal(all_[0], one)
+    envs.close()
+
+
+def test_distributions_in_mappings_may_be_objects() -> None:
+    sizes = Uniform(low=1.0, high=2.0)
+
+    assert parse_variant({"base": "poisson-tree", "size": sizes}).size == sizes
