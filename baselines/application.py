@@ -1,23 +1,28 @@
 """Runs a Hydra application so that a user sees one clear line where something is wrong, and a fitting exit status."""
 
+import dataclasses
 import logging
 import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from flowsched_gym.baselines.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.hydra_errors import explain
+from flowsched_gym.baselines.hydra_store import SCHEMAS, read_config, register_schemas
 from flowsched_gym.baselines.leftovers import remember_folder, remove_leftovers
 from flowsched_gym.baselines.multirun import write_failure
+from flowsched_gym.baselines.workload_files import refuse_hidden_files
 from flowsched_gym.errors import FlowSchedError
 from flowsched_gym.model.compiling import announced_by
 
@@ -25,7 +30,8 @@ __all__ = ["Job", "run_application"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
-CONFIG_PATH: Final = "pkg://flowsched_gym.configs"
+CONFIGS: Final = "flowsched_gym.configs"
+CONFIG_PATH: Final = f"pkg://{CONFIGS}"
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
@@ -53,6 +59,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         if not _run_job(command, config, job):
             state["failed"] = True
 
+    # Hydra would print its own messages, with advice that does not help here, and leave.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
     application = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=config_name)(task)
     status: int | str | None = BAD_USAGE
     try:
@@ -63,6 +71,8 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     except KeyboardInterrupt:
         print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
         status = INTERRUPTED
+    except HydraException as error:
+        print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
         status = end.code if state["begun"] else BAD_USAGE
@@ -81,6 +91,7 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
         remember_folder(folder)
     line = shlex.join([command, *runtime.overrides.task])
     try:
+        refuse_hidden_files()
         job(read_config(config), _plain(config), folder, line)
     except (FlowSchedError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
@@ -88,6 +99,12 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
             write_failure(folder, str(error))
         return False
     return True
+
+
+def _known_keys(config_name: str) -> list[str]:
+    """Lists the keys and groups of a configuration."""
+    groups = [entry.name for entry in resources.files(CONFIGS).iterdir() if entry.is_dir()]
+    return groups + [column.name for column in dataclasses.fields(SCHEMAS[""][f"{config_name}_schema"])]
 
 
 def _plain(config: DictConfig) -> dict[str, Any]:

@@ -27,9 +27,12 @@ from flowsched_gym.baselines.algorithm_schemas import (
 )
 from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, HeuristicsConfig, LoggerConfig, TrainConfig
 from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
+from flowsched_gym.baselines.workload_files import register_resolvers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
+from flowsched_gym.suggestions import similar
 from flowsched_gym.systems.spec import EnvironmentSpec
+from flowsched_gym.workload import workload_label
 
 __all__ = ["environment_arguments", "environment_schema", "read_config", "register_schemas", "schema_name"]
 
@@ -37,6 +40,7 @@ ID_PREFIX: Final = "flowsched_gym:"
 """Makes Gymnasium import the package first, in fresh processes too."""
 ID_FIELD: Final = "environment_id"
 """Field of an environment's schema that is no argument of it."""
+WORKLOAD_FIELD: Final = "workload"
 
 SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "": {
@@ -67,6 +71,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
 
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
+    register_resolvers()
     store = ConfigStore.instance()
     for group, schemas in SCHEMAS.items():
         for name, schema in schemas.items():
@@ -97,6 +102,8 @@ def environment_schema(environment: EnvironmentSpec) -> type:
         kind, default = hints[argument.name], argument.default
         if any(typing.get_origin(option) is not None for option in typing.get_args(kind)):
             kind = Any  # OmegaConf knows no choice between a list and something else; the dataclass checks it.
+        if argument.name == WORKLOAD_FIELD:
+            kind = Any  # A mapping as well as a name.
         if isinstance(kind, type) and issubclass(kind, Enum):
             offered = Enum(kind.__name__, {member.value: member.value for member in kind})  # type: ignore[misc]
             kind, default = offered, offered[kind(default).value]
@@ -125,7 +132,9 @@ def environment_arguments(env: Any) -> tuple[str, dict[str, Any]]:
     env_id = values.pop(ID_FIELD)
     values = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
     spec = next(e for s in SYSTEMS for e in s.environments if ID_PREFIX + e.id == env_id)
-    config: Any = load_target(spec.config)(**values)
+    workload = values.get(WORKLOAD_FIELD)
+    label = None if workload is None else workload_label(workload)
+    config: Any = load_target(spec.config)(**{**values, WORKLOAD_FIELD: label})
     defaults = {column.name: column.default for column in dataclasses.fields(config)}
     return env_id, {name: value for name, value in values.items() if value != defaults[name]}
 
@@ -140,10 +149,29 @@ def read_config(config: DictConfig) -> Any:
         return OmegaConf.to_object(config)
     except dataclasses.FrozenInstanceError as error:
         # A key that was forced in by a plus sign.
-        raise ConfigError(f"the configuration has a key that its schema does not know: {error}") from error
+        key = str(error).rpartition(" ")[2].strip("'")
+        hint = similar(key, _keys(config, key))
+        raise ConfigError(f"the configuration has a key that its schema does not know: {key!r}{hint}") from error
     except OmegaConfBaseException as error:
-        cause = error.__cause__
-        raise ConfigError(str(cause if isinstance(cause, ConfigError) else error).splitlines()[0]) from error
+        raise ConfigError(str(_cause(error)).splitlines()[0]) from error
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Finds the error of this package that OmegaConf has wrapped; the error itself where there is none."""
+    inner: BaseException | None = error
+    while inner is not None and not isinstance(inner, ConfigError):
+        inner = inner.__cause__ or inner.__context__
+    return inner or error
+
+
+def _keys(config: DictConfig, unknown: str) -> list[str]:
+    """Lists the keys of a configuration on all levels, but one."""
+    keys = [str(key) for key in config if key != unknown]
+    for key in keys.copy():
+        node = config._get_node(key)
+        if isinstance(node, DictConfig) and not node._is_missing() and not node._is_none():
+            keys += _keys(node, unknown)
+    return keys
 
 
 def _node(schema: type) -> DictConfig:

@@ -14,6 +14,7 @@ from flowsched_gym.baselines.application import run_application
 from flowsched_gym.baselines.comparison import Contestant, heuristics_of, play_all, write_comparison
 from flowsched_gym.baselines.hydra_schemas import HeuristicsConfig
 from flowsched_gym.baselines.hydra_store import environment_arguments
+from flowsched_gym.workload import workload_label
 
 __all__ = ["compare_and_report", "main"]
 
@@ -45,7 +46,7 @@ def compare_and_report(
         command=command,
         show_progress=config.progress_bar,
     )
-    title = f"{env_id.rpartition('/')[2]} on {config.workload['name']}"
+    title = f"{env_id.rpartition('/')[2]} on {workload_label(config.env.workload)}"
     table = write_comparison(comparison, folder, metric=config.metric, title=title)
     print(table, end="")
     print(f"Results, table and figure lie in {folder}.")

@@ -57,6 +57,7 @@ from flowsched_gym.baselines.training_envs import make_training_envs, training_s
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.metrics import merit
+from flowsched_gym.workload import workload_label
 
 __all__ = ["MODEL_FILE", "RESULT_FILE", "train"]
 
@@ -290,7 +291,7 @@ def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: P
         command=command,
         show_progress=config.progress_bar,
     )
-    title = f"{config.algorithm.name} on {config.workload['name']}"
+    title = f"{config.algorithm.name} on {workload_label(config.env.workload)}"
     table = write_comparison(comparison, folder, metric=evaluation.metric, title=title)
     LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, table)
     return comparison
@@ -315,7 +316,7 @@ def _summarise(
         "run_name": config.run_name,
         "environment": env_id,
         "kwargs": dict(kwargs),
-        "workload": config.workload["name"],
+        "workload": workload_label(config.env.workload),
         "algorithm": config.algorithm.name,
         "seed": config.seed,
         "num_timesteps": num_timesteps,

@@ -347,8 +347,8 @@ def _read_traffic(entry: Entry, folder: Path | None) -> tuple[Traffic, ...]:
     rows = _rows(value, PAIR)
     if not rows:
         raise ConfigError(
-            f"{entry.key} is {shown(value)}: it must be a sequence of Traffic or of pairs (sizes, load), or of mappings "
-            "with size and load"
+            f"{entry.key} is {shown(value)}: it must be a sequence of Traffic or of pairs (sizes, load), or of "
+            "mappings with size and load"
         )
     try:
         return tuple(

@@ -150,8 +150,8 @@ def _read(mapping: Mapping[Any, object], folder: Path | None) -> _Variant:
     if base is None and kind is None:
         if name is None:
             raise ConfigError(
-                f"workload is {shown(dict(mapping))}: it must have a kind ({', '.join(KINDS)}), or as its base or name a "
-                "workload of the package"
+                f"workload is {shown(dict(mapping))}: it must have a kind ({', '.join(KINDS)}), or as its base or "
+                "name a workload of the package"
             )
         base = find_named(name).name
     rest = {key: value for key, value in mapping.items() if key not in HEAD}
@@ -172,8 +172,8 @@ def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
         if value is not None:
             if not isinstance(value, str) or not NAME.fullmatch(value):
                 raise ConfigError(
-                    f"{key} of the workload is {shown(value)}: it must be a text of at most 80 letters, digits, spaces and "
-                    "._+,-, the first a letter or digit"
+                    f"{key} of the workload is {shown(value)}: it must be a text of at most 80 letters, digits, spaces "
+                    "and ._+,-, the first a letter or digit"
                 )
             head[key] = value
     if "kind" in head and head["kind"] not in KINDS:

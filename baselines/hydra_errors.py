@@ -1,0 +1,48 @@
+"""Rewrites what Hydra finds wrong with a command line as one line that names the key and what is allowed.
+
+Hydra's own messages advise to add an unknown key by a plus sign, which gives a key that nothing reads.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from flowsched_gym.suggestions import listed
+
+__all__ = ["explain"]
+
+UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
+ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
+
+
+def explain(error: HydraException, known: Iterable[str]) -> str:
+    """Writes a fault of the command line or of a configuration file in one line.
+
+    Args:
+        error: What Hydra raised.
+        known: Keys and groups of the configuration.
+    """
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
+        group, _, option = error.missing_cfg_file.rpartition("/")
+        return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, error.options)}"
+    cause = error.__cause__
+    unknown = UNKNOWN.search(str(error))
+    if unknown:
+        key, parent = unknown["key"], getattr(cause, "parent_node", None)
+        if isinstance(parent, DictConfig):
+            key = str(cause.key) if isinstance(cause, OmegaConfBaseException) else key
+            within = parent._get_full_key(None)
+            names = [str(name) for name in parent]
+            return f"{within or 'the configuration'} has no key {key!r}: it has {listed(key, _visible(names))}"
+        return f"the configuration has no key {key!r}: it has {listed(key, _visible(known))}"
+    reason = f": {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) and str(cause) else ""
+    return " ".join(ADVICE.sub("", str(error)).split()) + reason
+
+
+def _visible(names: Iterable[str]) -> list[str]:
+    """Leaves out Hydra's own settings."""
+    return sorted(name for name in names if name != "hydra")

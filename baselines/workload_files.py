@@ -1,0 +1,86 @@
+"""Brings the workloads of configuration files to environments: by name, or a user's own variants as mappings.
+
+A workload file of the package has a name and arguments that environments take beside it. Every other key makes it a
+variant (``flowsched_gym.workload.variants``), which an environment gets as a whole: no key is left out in silence.
+"""
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import plain_variant
+
+__all__ = ["refuse_hidden_files", "register_resolvers"]
+
+GROUP: Final = "workload"
+ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows"})
+"""Keys of a workload file that environments may take as arguments of their own."""
+CONFIGS: Final = "flowsched_gym.configs"
+FILE_SCHEMA: Final = "file"
+
+
+def register_resolvers() -> None:
+    """Registers what the files of the environments refer to; a second call changes nothing."""
+    OmegaConf.register_new_resolver("workload_source", _source, replace=True)
+    OmegaConf.register_new_resolver("workload_argument", _argument, replace=True)
+
+
+def refuse_hidden_files() -> None:
+    """Refuses a file of the user's that another one of the package hides, as Hydra looks there first.
+
+    Raises:
+        ConfigError: There is such a file among those that are chosen, and it differs.
+    """
+    for group, choice in HydraConfig.get().runtime.choices.items():
+        packaged = resources.files(CONFIGS).joinpath(f"{group}/{choice}.yaml")
+        for folder in _own_folders():
+            own = folder / group / f"{choice}.yaml"
+            if own.is_file() and packaged.is_file() and own.read_bytes() != packaged.read_bytes():
+                raise ConfigError(f"{own} would not be read: {group}={choice} is a file of the package, rename yours")
+
+
+def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
+    """Returns the name of the workload, or the mapping of a variant."""
+    content = _content(_root_)
+    if not _is_variant(content, _parent_):
+        return content.get("name")
+    chosen = HydraConfig.get().runtime.choices.get(GROUP) if HydraConfig.initialized() else None
+    file = next((path for folder in _own_folders() if (path := folder / GROUP / f"{chosen}.yaml").is_file()), None)
+    if file is None:
+        return plain_variant(content)
+    try:
+        return plain_variant({"name": chosen, **content}, file.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:
+    """Returns an argument that stands in the workload file; None where the workload is a variant, which has it."""
+    content = _content(_root_)
+    return None if _is_variant(content, _parent_) else content.get(key)
+
+
+def _content(root: DictConfig) -> dict[str, Any]:
+    """Returns the keys of the workload that have a value."""
+    content = OmegaConf.to_container(root[GROUP], resolve=True)
+    if not isinstance(content, dict):
+        raise ConfigError(f"workload is {content!r}: it must be a mapping with a name and fields")
+    return {str(key): value for key, value in content.items() if value is not None}
+
+
+def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:
+    """Tells whether the workload is more than a name and arguments that the environment has."""
+    return any(key != "name" and (key not in ENVIRONMENT_ARGUMENTS or key not in env) for key in content)
+
+
+def _own_folders() -> list[Path]:
+    """Lists the folders of configuration files that the user has named."""
+    if not HydraConfig.initialized():
+        return []
+    sources = HydraConfig.get().runtime.config_sources
+    return [Path(source.path) for source in sources if source.schema == FILE_SCHEMA]
