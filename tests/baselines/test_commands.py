@@ -88,8 +88,8 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("algorithm.gama=0.9",), "Could not override 'algorithm.gama'"),
-        (("algorithm=dqn",), "Could not find 'algorithm/dqn'"),
+        (("algorithm.gama=0.9",), "algorithm has no key 'gama': it has "),
+        (("algorithm=dqn",), "algorithm is 'dqn': it must be one of a2c, "),
         (("env.k=many",), "env.k"),
         (("algorithm.gamma=7",), "flowsched-train: algorithm.gamma is 7.0: it must be in [0, 1]"),
         (("env.k=0",), "flowsched-train: k is 0: it must be an integer >= 1"),
