@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -29,6 +29,8 @@ def explain(error: HydraException, known: Iterable[str]) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, option = error.missing_cfg_file.rpartition("/")
         return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, error.options)}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}"
     cause = error.__cause__
     unknown = UNKNOWN.search(str(error))
     if unknown:

@@ -75,7 +75,9 @@ def _content(root: DictConfig) -> dict[str, Any]:
 
 def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:
     """Tells whether the workload is more than a name and arguments that the environment has."""
-    return any(key != "name" and (key not in ENVIRONMENT_ARGUMENTS or key not in env) for key in content)
+    # Asking `key in env` would resolve the reference that is being resolved.
+    passed_on = ENVIRONMENT_ARGUMENTS.intersection(map(str, env.keys()))
+    return any(key != "name" and key not in passed_on for key in content)
 
 
 def _own_folders() -> list[Path]:

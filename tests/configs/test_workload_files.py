@@ -98,7 +98,7 @@ def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(o
         ("mine", "base: poisson-tree\nsize: no.csv\n", (), "no.csv cannot be read as a size distribution"),
         ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
         ("mine", f"base: gather-a1\n{MIX}", ("workload=mien",), "workload is 'mien': it must be one of auto-changing"),
-        ("mine", f"base: gather-a1\n{MIX}", ("workload.laod=3",), "workload has no key 'laod': it has base, mix"),
+        ("mine", f"base: gather-a1\n{MIX}", ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
         ("mine", f"base: gather-a1\n{MIX}", ("env.rewrd=3",), "env has no key 'rewrd': it has"),
         ("mine", f"base: gather-a1\n{MIX}", ("env.rewrd=3",), "(did you mean 'reward'?)"),
         ("mine", f"base: gather-a1\n{MIX}", ("worklod=mine",), "no key 'worklod': it has bound, "),
@@ -106,7 +106,7 @@ def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(o
         ("mine", f"base: gather-a1\n{MIX}", ("+epsodes=3",), "'epsodes' (did you mean 'episodes'?)"),
         ("mine", f"base: gather-a1\n{MIX}", ("+env.rewrd=3",), "'rewrd' (did you mean 'reward'?)"),
         ("mine", f"base: gather-a1\n{MIX}", ("env.k=abc",), "env.k=abc: Value 'abc'"),
-        ("mine", f"base: gather-a1\n{MIX}", ("env.k=[",), "env.k=["),
+        ("mine", f"base: gather-a1\n{MIX}", ("env.k=[",), "'env.k=[' is no override key=value: "),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it(

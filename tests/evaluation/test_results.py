@@ -76,10 +76,10 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
 def test_a_result_file_with_a_workload_that_is_none_is_refused(tmp_path):
     path = tmp_path / "edf.json"
     content = make_result().as_dict()
-    content["kwargs"]["workload"] = {"base": "gather-heavy", "brusts": 3}
+    content["kwargs"]["workload"] = {"base": "gather-heavy", "burstss": 3}
     write_json(content, path)
 
-    with pytest.raises(ConfigError, match=r"edf\.json: workload 'gather-heavy' has no field 'brusts'"):
+    with pytest.raises(ConfigError, match=r"edf\.json: workload 'gather-heavy' has no field 'burstss'"):
         read_result(path)
 
 
