@@ -41,7 +41,7 @@ from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.suggestions import listed
 
-__all__ = ["SharedLayers", "algorithm_class", "build_model"]
+__all__ = ["SharedLayers", "build_model"]
 
 ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
@@ -94,7 +94,7 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
         )
     if isinstance(algorithm, ReinforceConfig):
         settings["baseline_column"] = _column(algorithm.baseline_column, envs)
-    return algorithm_class(algorithm)(
+    return _model_class(algorithm)(
         policy_class,
         envs,
         policy_kwargs=policy_kwargs,
@@ -106,8 +106,8 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
     )
 
 
-def algorithm_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
-    """Returns the class of the model that an algorithm trains; it has ``load``."""
+def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
+    """Returns the class of the model that an algorithm trains."""
     for config, model in ALGORITHMS.items():
         if isinstance(algorithm, config):
             found: Callable[..., BaseAlgorithm] = model

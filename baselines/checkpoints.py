@@ -1,16 +1,15 @@
 """Saves a training run so that it can be taken up again exactly, and finds the newest one.
 
-A checkpoint is a folder named by the number of decisions: the model with its optimisers (``model.zip``), the states of
-the random generators and of the environments, and what the callbacks remember (``state.pkl``), and of algorithms that
-learn from a memory of all they did, that memory (``replay.pkl``). It is written under another name and renamed when it
-is whole, so that a kill at any moment leaves the one before.
+A checkpoint is a file named by the number of decisions, with nothing pickled (`flowsched_gym.integrations.archive`):
+weights, optimisers and counters of the model, the states of the random generators and of the environments, what the
+callbacks remember, and of algorithms that learn from a memory of all they did, that memory. The model itself is made
+anew from the configuration of the run. A file is written under another name and renamed when it is whole, so that a
+kill at any moment leaves the one before.
 A run taken up from it ends with the same weights, bit by bit, as one that was never interrupted.
 """
 
-import os
-import pickle
 import random
-import shutil
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,35 +17,36 @@ from typing import Any, Final
 import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import VecEnv
 
-from flowsched_gym.baselines.training_envs import EnvironmentStates, environment_states, restore_environments
+from flowsched_gym.baselines.reinforce import Reinforce
+from flowsched_gym.baselines.training_envs import environment_states, restore_environments
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 
 __all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_generators", "save_checkpoint"]
 
-MODEL: Final = "model.zip"
-STATE: Final = "state.pkl"
-REPLAY: Final = "replay.pkl"
+FORMAT: Final = "flowsched-checkpoint/1"
+SUFFIX: Final = ".zip"
 DIGITS: Final = 12
-"""Digits of the folders' names, so that their order is that of the numbers."""
+"""Digits of the files' names, so that their order is that of the numbers."""
+PLAIN: Final = (int, float, np.ndarray)
+"""Types of the attributes in which a model counts and remembers; all others are made from the configuration."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """Holds what a model file does not.
+    """What is restored later than the model.
 
     Attributes:
         num_timesteps: Decisions made.
-        generators: States of the generators of Python, NumPy and torch, and of the model's action space.
-        environments: Where the environments are.
+        generators: States of the generators of Python, NumPy and torch, and of the model's action space, by name.
         memory: What the callbacks remember, by name.
     """
 
     num_timesteps: int
-    generators: tuple[Any, Any, Any, Any]
-    environments: EnvironmentStates
+    generators: dict[str, Any]
     memory: dict[str, Any]
 
 
@@ -60,91 +60,110 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, *, memory: dict[str, Any
         keep: Checkpoints to keep, this one included.
 
     Returns:
-        Folder of the checkpoint.
+        The checkpoint.
     """
     envs = model.get_env()
     assert envs is not None
-    state = Checkpoint(
-        num_timesteps=model.num_timesteps,
-        generators=(
-            random.getstate(),
-            np.random.get_state(),  # noqa: NPY002 - Stable-Baselines3 draws there
-            torch.get_rng_state(),
-            model.action_space.np_random.bit_generator.state,
-        ),
-        environments=environment_states(envs),
-        memory=memory,
-    )
-    target = folder / f"{model.num_timesteps:0{DIGITS}d}"
-    temporary = folder / f".{target.name}.{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        model.save(temporary / MODEL)
-        if isinstance(model, OffPolicyAlgorithm):
-            model.save_replay_buffer(temporary / REPLAY)
-        (temporary / STATE).write_bytes(pickle.dumps(state))
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.rename(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    target = folder / f"{model.num_timesteps:0{DIGITS}d}{SUFFIX}"
+    content = {
+        "format": FORMAT,
+        "num_timesteps": model.num_timesteps,
+        "generators": {
+            "python": random.getstate(),
+            "numpy": np.random.get_state(legacy=False),  # noqa: NPY002 - Stable-Baselines3 draws there
+            "torch": torch.get_rng_state(),
+            "actions": model.action_space.np_random.bit_generator.state,
+        },
+        "environments": environment_states(envs),
+        "memory": memory,
+        "model": _model_state(model),
+    }
+    write_archive(target, content)
     for old in _checkpoints(folder)[:-keep]:
-        shutil.rmtree(old)
+        old.unlink()
     return target
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
-    """Returns the newest whole checkpoint of a folder, or ``None``."""
-    whole = _checkpoints(folder)
-    return whole[-1] if whole else None
+    """Returns the newest checkpoint of a folder, or ``None``."""
+    found = _checkpoints(folder)
+    return found[-1] if found else None
 
 
-def load_checkpoint(path: Path, algorithm: Any, envs: VecEnv) -> tuple[BaseAlgorithm, Checkpoint]:
-    """Loads a checkpoint and brings the environments to where they were.
+def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
+    """Brings a model and its environments to where they were.
 
     Args:
-        path: Folder of the checkpoint.
-        algorithm: Class of the model.
-        envs: Environments made as those of the run were.
+        path: The checkpoint.
+        model: A new model, made as that of the run was, with environments made as those of the run were.
 
     Returns:
-        The model and what the model file does not hold. The generators are not touched: `restore_generators` comes
-        last, right before the training goes on.
+        What is restored later. The generators are not touched: `restore_generators` comes last, right before the
+        training goes on.
 
     Raises:
-        ConfigError: The checkpoint is damaged, or the environments are not those of the run.
+        ConfigError: The checkpoint is damaged, or model or environments are not those of the run.
     """
     try:
-        state = pickle.loads((path / STATE).read_bytes())
-        model: BaseAlgorithm = algorithm.load(path / MODEL, env=envs, device="cpu", force_reset=False)
-        if isinstance(model, OffPolicyAlgorithm):
-            model.load_replay_buffer(path / REPLAY)
-    except Exception as error:  # what a damaged pickle raises is anybody's guess
+        content = read_archive(path, "checkpoint", FORMAT)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; remove it to go back to the one before") from error
+    try:
+        _restore_model(model, content["model"])
+    except Exception as error:  # what states of another network raise is anybody's guess
+        reason = first_sentence(error)
         raise ConfigError(
-            f"checkpoint {path} cannot be read: {error}; remove it to go back to the one before"
+            f"checkpoint {path} is one of another model, or written by another version: {reason}"
         ) from error
-    if not isinstance(state, Checkpoint) or state.num_timesteps != model.num_timesteps:
-        raise ConfigError(f"checkpoint {path} does not agree with itself; remove it to go back to the one before")
-    observations = model._last_obs
+    envs, observations = model.get_env(), model._last_obs
+    assert envs is not None
     assert isinstance(observations, np.ndarray)
-    restore_environments(envs, state.environments, observations)
-    return model, state
+    restore_environments(envs, content["environments"], observations)
+    return Checkpoint(
+        num_timesteps=content["num_timesteps"], generators=content["generators"], memory=content["memory"]
+    )
 
 
 def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
     """Sets the generators of Python, NumPy and torch, and of the model's action space, to where they were."""
-    python, numpy, of_torch, of_actions = state.generators
-    random.setstate(python)
-    np.random.set_state(numpy)  # noqa: NPY002 - Stable-Baselines3 shuffles minibatches by this generator
-    torch.set_rng_state(of_torch)
-    model.action_space.np_random.bit_generator.state = of_actions
+    random.setstate(state.generators["python"])
+    np.random.set_state(state.generators["numpy"])  # noqa: NPY002 - Stable-Baselines3 shuffles minibatches by this
+    torch.set_rng_state(state.generators["torch"])
+    model.action_space.np_random.bit_generator.state = state.generators["actions"]
+
+
+def _model_state(model: BaseAlgorithm) -> dict[str, Any]:
+    """Returns all of a model that training changes."""
+    modules, variables = model._get_torch_save_params()
+    state: dict[str, Any] = {
+        "parameters": model.get_parameters(),
+        "variables": {name: getattr(model, name) for name in variables},
+        "counters": {name: value for name, value in vars(model).items() if isinstance(value, PLAIN)},
+        "queues": {name: list(value) for name, value in vars(model).items() if isinstance(value, deque)},
+    }
+    assert set(state["parameters"]) == set(modules)
+    if isinstance(model, Reinforce):
+        state["baselines"] = model.baselines.averages
+    if isinstance(model, OffPolicyAlgorithm):
+        assert isinstance(model.replay_buffer, ReplayBuffer)
+        state["replay"] = {name: value for name, value in vars(model.replay_buffer).items() if isinstance(value, PLAIN)}
+    return state
+
+
+def _restore_model(model: BaseAlgorithm, state: dict[str, Any]) -> None:
+    """Sets all of a model that training changes."""
+    model.set_parameters(state["parameters"], exact_match=True, device=model.device)
+    for name, value in state["variables"].items():
+        getattr(model, name).data = value
+    vars(model).update(state["counters"])
+    for name, values in state["queues"].items():
+        setattr(model, name, deque(values, maxlen=model._stats_window_size))
+    if isinstance(model, Reinforce):
+        model.baselines.averages = state["baselines"]
+    if isinstance(model, OffPolicyAlgorithm):
+        vars(model.replay_buffer).update(state["replay"])
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """Lists the whole checkpoints of a folder, oldest first."""
-    if not folder.is_dir():
-        return []
-    names = sorted(path for path in folder.iterdir() if path.name.isdigit())
-    return [path for path in names if (path / MODEL).is_file() and (path / STATE).is_file()]
+    """Lists the checkpoints of a folder, oldest first."""
+    return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdigit())

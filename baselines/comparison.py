@@ -72,10 +72,12 @@ class Contestant:
     Attributes:
         name: Its name in tables.
         source: Name of a heuristic, or path of a model file (``.zip``).
+        trust: Whether a model is loaded that brings code.
     """
 
     name: str
     source: str
+    trust: bool = False
 
     @property
     def learned(self) -> bool:
@@ -196,7 +198,7 @@ def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> s
         return contestant.source
     env = make_environment(env_id, kwargs)
     try:
-        return batched(load_policy(contestant.source, env))
+        return batched(load_policy(contestant.source, env, trust=contestant.trust))
     finally:
         env.close()
 

@@ -28,10 +28,10 @@ def main() -> None:
 
 def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
     """Compares once."""
-    compare_and_report(config, folder, command, models=_contestants(config.model))
+    compare_and_report(config, folder, command, models=_contestants(config.model, trust=config.trust))
 
 
-def _contestants(paths: list[str]) -> tuple[Contestant, ...]:
+def _contestants(paths: list[str], *, trust: bool) -> tuple[Contestant, ...]:
     """Names models by their files, or by the folders of these where the files are called alike."""
     for path in paths:
         if not path.endswith(MODEL_SUFFIX):
@@ -41,7 +41,7 @@ def _contestants(paths: list[str]) -> tuple[Contestant, ...]:
         names = [f"{Path(path).resolve().parent.name}-{Path(path).stem}" for path in paths]
     if len(set(names)) < len(names):
         raise ConfigError(f"model is {paths}: two of them have the same name and folder name")
-    return tuple(Contestant(name=name, source=path) for name, path in zip(names, paths, strict=True))
+    return tuple(Contestant(name=name, source=path, trust=trust) for name, path in zip(names, paths, strict=True))
 
 
 if __name__ == "__main__":

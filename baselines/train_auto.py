@@ -25,7 +25,7 @@ from flowsched_gym.baselines.algorithms import build_model
 from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig
 from flowsched_gym.baselines.starting import first_action, start_at
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.integrations.sb3 import make_sb3_vec_env
+from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
@@ -186,9 +186,8 @@ def train(options: Options) -> dict[str, float]:
     envs.seed(TRAINING_SEED + options.seed)
     long_flows.learn(options.decisions)
     folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    thresholds.model.save(folder / "thresholds")
-    long_flows.save(folder / "long_flows")
+    save_model(thresholds.model, folder / "thresholds.zip")
+    save_model(long_flows, folder / "long_flows.zip")
 
     fixed = {name: first_action(name, THRESHOLDS, {"workload": options.workload}) for name in (START, "qlas")}
     choices: dict[str, Callable[[Observations], Actions]] = {

@@ -13,7 +13,6 @@ The folder of a run::
 
 import json
 import logging
-import os
 import platform
 import shutil
 import time
@@ -29,7 +28,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from flowsched_gym import __version__
 from flowsched_gym.baselines.algorithm_schemas import RolloutConfig
-from flowsched_gym.baselines.algorithms import algorithm_class, build_model
+from flowsched_gym.baselines.algorithms import build_model
 from flowsched_gym.baselines.callbacks import (
     Checkpoints,
     Comparisons,
@@ -56,6 +55,7 @@ from flowsched_gym.baselines.starting import first_action, start_at, start_with_
 from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.metrics import merit
 from flowsched_gym.workload import workload_label
 
@@ -69,7 +69,6 @@ SIDECAR_FILE: Final = "model.json"
 RESULT_FILE: Final = "result.json"
 CHECKPOINTS_FOLDER: Final = "checkpoints"
 RUN_SCHEMA: Final = "flowsched-training/1"
-MODEL_SCHEMA: Final = "flowsched-model/1"
 DECISIVE: Final = ("env", "policy", "algorithm", "seed")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
 NEVER: Final = 2**62
@@ -197,15 +196,15 @@ def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]
 def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm, Checkpoint | None]:
     """Makes the model, or loads it from the last checkpoint."""
     newest = latest_checkpoint(folder / CHECKPOINTS_FOLDER) if config.resume else None
+    model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
     if newest is None:
         if config.resume:
             LOGGER.info("no checkpoint in %s: the training begins anew", folder / CHECKPOINTS_FOLDER)
-        model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
         _start(model, config)
         # Making a model seeds the environments by the seeds of the run, which are for evaluation.
         envs.seed(training_seed(config.seed))
         return model, None
-    model, state = load_checkpoint(newest, algorithm_class(config.algorithm), envs)
+    state = load_checkpoint(newest, model)
     LOGGER.info("resuming from %s at step %s", newest, f"{state.num_timesteps:,}")
     return model, state
 
@@ -258,7 +257,7 @@ def _save_model(
 ) -> None:
     """Writes the model, and beside it what it was trained for; each whole or not at all."""
     sidecar = {
-        "schema": MODEL_SCHEMA,
+        "schema": MODEL_FORMAT,
         "environment": env_id,
         "kwargs": dict(kwargs),
         "algorithm": type(model).__name__,
@@ -271,9 +270,7 @@ def _save_model(
         "versions": {"flowsched-gym": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONED},
     }
-    temporary = folder / f".{os.getpid()}.{MODEL_FILE}"
-    model.save(temporary)
-    temporary.replace(folder / MODEL_FILE)
+    save_model(model, folder / MODEL_FILE, origin=sidecar)
     write_json(sidecar, folder / SIDECAR_FILE)
 
 

@@ -8,7 +8,7 @@ trace in the training.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -20,16 +20,15 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv,
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from flowsched_gym.baselines.hydra_schemas import Vectorization
+from flowsched_gym.envs import VectorState
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import system_of
 from flowsched_gym.seeding import SeedStreams
 
 __all__ = [
-    "EnvironmentStates",
     "Episode",
     "RepeatableEpisode",
-    "ScoredState",
     "ScoredVecEnv",
     "environment_states",
     "make_training_envs",
@@ -55,24 +54,6 @@ class Episode(NamedTuple):
 
     origin: Any
     actions: list[Any]
-
-
-class ScoredState(NamedTuple):
-    """Tells where a native vector environment is.
-
-    Attributes:
-        envs: What its ``get_state`` returned.
-        returns: What the current episodes have been paid, (num_envs,) float64.
-        lengths: Decisions of the current episodes, (num_envs,) int64.
-    """
-
-    envs: Any
-    returns: npt.NDArray[np.float64]
-    lengths: npt.NDArray[np.int64]
-
-
-EnvironmentStates = Sequence[Episode] | ScoredState
-"""Where the environments of a run are, each by its episode or all by the state of their vector."""
 
 
 class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -158,16 +139,17 @@ class ScoredVecEnv(VecEnvWrapper):
         # In double precision first, as single environments are scaled: the weights are then the same to the last bit.
         return observations, (self._reward_scale * paid).astype(np.float32), dones, infos
 
-    def get_state(self) -> ScoredState:
-        """Returns where the environments are; it can be pickled."""
+    def get_state(self) -> dict[str, Any]:
+        """Returns where the environments are, what their episodes have been paid, and decisions of these, by name."""
         envs: Any = self.venv.envs.unwrapped
-        return ScoredState(envs.get_state(), self._returns.copy(), self._lengths.copy())
+        state: VectorState = envs.get_state()
+        return {"envs": state.content(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
 
-    def set_state(self, state: ScoredState) -> None:
+    def set_state(self, state: Mapping[str, Any]) -> None:
         """Brings the environments to where they were."""
         envs: Any = self.venv.envs.unwrapped
-        envs.set_state(state.envs)
-        self._returns[:], self._lengths[:] = state.returns, state.lengths
+        envs.set_state(VectorState.of_content(state["envs"], envs.config))
+        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
 
 
 def make_training_envs(
@@ -200,14 +182,14 @@ def training_seed(seed: int) -> int:
     return FIRST_TRAINING_SEED + int(SeedStreams(seed)["training environments"].integers(2**62))
 
 
-def environment_states(envs: VecEnv) -> EnvironmentStates:
-    """Returns where training environments are; it can be pickled."""
+def environment_states(envs: VecEnv) -> dict[str, Any]:
+    """Returns where training environments are, all by the state of their vector or each by its episode."""
     if isinstance(envs, ScoredVecEnv):
-        return envs.get_state()
-    return envs.env_method("episode")
+        return {"native": envs.get_state()}
+    return {"episodes": [(origin, np.array(actions)) for origin, actions in envs.env_method("episode")]}
 
 
-def restore_environments(envs: VecEnv, states: EnvironmentStates, observations: npt.NDArray[np.floating]) -> None:
+def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: npt.NDArray[np.floating]) -> None:
     """Brings training environments to where they were.
 
     Args:
@@ -219,17 +201,16 @@ def restore_environments(envs: VecEnv, states: EnvironmentStates, observations: 
         ConfigError: The environments are stepped in another way than those of the run, or one of them arrives at
             another observation: it is not the one that the run was begun with.
     """
-    if isinstance(envs, ScoredVecEnv) is not isinstance(states, ScoredState):
-        allowed = "native" if isinstance(states, ScoredState) else "dummy or subproc"
+    if isinstance(envs, ScoredVecEnv) is not ("native" in states):
+        allowed = "native" if "native" in states else "dummy or subproc"
         raise ConfigError(
             f"environments are stepped by {_description(envs)}: the run was begun with vectorization={allowed}"
         )
-    if isinstance(states, ScoredState):
-        assert isinstance(envs, ScoredVecEnv)
-        envs.set_state(states)
+    if isinstance(envs, ScoredVecEnv):
+        envs.set_state(states["native"])
         return
-    for index, episode in enumerate(states):
-        (observation,) = envs.env_method("repeat", episode, indices=index)
+    for index, (origin, actions) in enumerate(states["episodes"]):
+        (observation,) = envs.env_method("repeat", Episode(origin, list(actions)), indices=index)
         if not np.array_equal(observation, observations[index]):
             raise ConfigError(
                 f"environment {index} does not repeat its episode: "

@@ -89,7 +89,7 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
     players = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
         if source in models:
-            policy, arguments = _load_model(source, options.environment, kwargs), kwargs
+            policy, arguments = _load_model(source, options.environment, kwargs, trust=options.trust), kwargs
         else:
             arguments = heuristic_arguments(options.environment, kwargs) if models and source in known else kwargs
             env = make_environment(options.environment, arguments)
@@ -119,7 +119,7 @@ def _labels(sources: Sequence[str]) -> list[str]:
     return labels
 
 
-def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
+def _load_model(path: str, env_id: str, kwargs: Mapping[str, object], *, trust: bool) -> Policy:
     """Loads a trained model that fits the environment."""
     # Torch reads this at its import: small networks are several times slower on more threads than one.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -128,7 +128,7 @@ def _load_model(path: str, env_id: str, kwargs: Mapping[str, object]) -> Policy:
 
     env = make_environment(env_id, kwargs)
     try:
-        return batched(load_policy(path, env))
+        return batched(load_policy(path, env, trust=trust))
     finally:
         env.close()
 
@@ -183,5 +183,5 @@ def _command(options: argparse.Namespace) -> str:
     """Puts the command line together again, to be kept with the results."""
     words = ["flowsched", "evaluate", options.environment]
     words += [word for policy in options.policy for word in ("--policy", policy)]
-    words += ["--episodes", str(options.episodes), "--seed", str(options.seed)]
+    words += ["--episodes", str(options.episodes), "--seed", str(options.seed)] + ["--trust"] * options.trust
     return shlex.join(words + [word for entry in options.kwarg for word in ("--kwarg", entry)])

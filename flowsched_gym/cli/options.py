@@ -106,6 +106,11 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the first episode ({DEFAULT_SEED})"
     )
     _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 

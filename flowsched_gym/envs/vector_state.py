@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,13 @@ from flowsched_gym.encoders import as_integers
 from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, digest
 from flowsched_gym.errors import ConfigError, shown
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 __all__ = ["VectorState", "read_numbers"]
+
+KEPT: Final = ("package_version", "environment", "flows", "own", "columns", "flow_ids", "seeds", "generators", "seals")
+"""What `VectorState.content` has as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,6 +83,36 @@ class VectorState(StateOrigin):
             seals=tuple(self.seals[number] for number in each),
         )
 
+    def content(self) -> dict[str, Any]:
+        """Returns the state as numbers, texts, bytes and arrays, to be kept where nothing may be pickled.
+
+        Raises:
+            ConfigError: The state has a history, which is there for drawing alone.
+        """
+        if self.history is not None:
+            raise ConfigError("state was taken with a render_mode: only states without one can be kept in files")
+        kept = {name: getattr(self, name) for name in KEPT}
+        return kept | {"config": _plain(self.config), "networks": dict(self.networks.blocks)}
+
+    @classmethod
+    def of_content(cls, content: Mapping[str, Any], config: "DataclassInstance") -> "VectorState":
+        """Makes a state of its content.
+
+        Args:
+            content: What `content` returned.
+            config: Arguments of the environments that the state is for.
+
+        Raises:
+            ConfigError: The state is one of environments with other arguments.
+        """
+        wanted, found = content["config"], _plain(config)
+        differing = [name for name in found if wanted.get(name) != found[name]]
+        if differing:
+            then, now = (", ".join(f"{name}={each.get(name)!r}" for name in differing) for each in (wanted, found))
+            raise ConfigError(f"state is one of an environment with {then}: this one has {now}")
+        kept = {name: content[name] for name in KEPT}
+        return cls(**kept, config=config, networks=Snapshot(content["networks"]), history=None)
+
     def _is_whole(self) -> bool:
         return self.seals == self._digests()
 
@@ -111,3 +147,14 @@ def read_numbers(numbers: object, num_envs: int) -> npt.NDArray[np.int64]:
     if given is None or given.ndim != 1 or not ((given >= 0) & (given < num_envs)).all():
         raise ConfigError(f"numbers is {shown(numbers)}: it must be integers from 0 to {num_envs - 1}")
     return given.astype(np.int64)
+
+
+def _plain(value: object) -> Any:
+    """Returns arguments as numbers, texts, lists and dictionaries."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return digest(value).hex()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

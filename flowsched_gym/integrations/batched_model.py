@@ -19,7 +19,7 @@ try:
     import torch
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
     from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-    from stable_baselines3.common.policies import ActorCriticPolicy
+    from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="ask a model for many actions") from None
@@ -34,14 +34,15 @@ def batched(model: Any) -> Policy:
     """Wraps a model so that many episodes can be played with it at once.
 
     Args:
-        model: A model of Stable-Baselines3 or sb3-contrib.
+        model: A model of Stable-Baselines3 or sb3-contrib, or its network.
 
     Returns:
         A ``BatchedModel`` where the model chooses among discrete actions by their probabilities and has no memory; the
         model itself elsewhere.
     """
-    actor = isinstance(model.policy, (ActorCriticPolicy, MaskableActorCriticPolicy))
-    remembers = isinstance(model.policy, RecurrentActorCriticPolicy)
+    policy = _network(model)
+    actor = isinstance(policy, (ActorCriticPolicy, MaskableActorCriticPolicy))
+    remembers = isinstance(policy, RecurrentActorCriticPolicy)
     space = model.action_space
     if actor and not remembers and isinstance(space, spaces.Discrete) and space.n > 1:
         return BatchedModel(model)
@@ -60,7 +61,8 @@ class BatchedModel:
     def __init__(self, model: Any) -> None:
         """Keeps the model."""
         self._model = model
-        self._with_masks = isinstance(model.policy, MaskableActorCriticPolicy)
+        self._policy = _network(model)
+        self._with_masks = isinstance(self._policy, MaskableActorCriticPolicy)
 
     def predict(
         self,
@@ -86,7 +88,7 @@ class BatchedModel:
         if not deterministic or np.ndim(observation) == 1:
             alone: npt.NDArray[np.int64] = self._model.predict(observation, deterministic=deterministic, **masks)[0]
             return alone, state
-        policy = self._model.policy
+        policy = self._policy
         policy.set_training_mode(False)
         with torch.no_grad():
             distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0], **masks).distribution
@@ -97,3 +99,8 @@ class BatchedModel:
             own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}
             actions[row] = self._model.predict(observation[row], deterministic=True, **own_mask)[0]
         return actions, state
+
+
+def _network(model: Any) -> Any:
+    """Returns the network of a model, which may be it."""
+    return model if isinstance(model, BasePolicy) else model.policy

@@ -1,9 +1,10 @@
 """Connects with Stable-Baselines3 and sb3-contrib: environments to learn on, and models as policies.
 
-`SB3VecEnv` presents a vector environment as a ``VecEnv``; `load_policy` loads a model, whatever its algorithm.
-A model file holds Python objects that are rebuilt on loading: load files of people you trust only.
+`SB3VecEnv` presents a vector environment as a ``VecEnv``; `load_policy` loads a model, whatever its algorithm, and
+`save_model` writes one without anything pickled.
 """
 
+import zipfile
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,8 @@ import numpy as np
 from gymnasium import spaces
 
 from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError
+from flowsched_gym.integrations.archive import first_sentence, is_archive
+from flowsched_gym.integrations.models import build_policy, read_model, save_model
 from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.policies import Policy
 
@@ -32,29 +35,48 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="load a model file") from None
 
-__all__ = ["SB3VecEnv", "check_spaces", "load_policy", "make_sb3_vec_env"]
+__all__ = ["SB3VecEnv", "check_spaces", "load_policy", "make_sb3_vec_env", "save_model"]
 
 
-def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Policy:
+def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trust: bool = False) -> Policy:
     """Loads a model of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC to act in an environment.
+
+    A file of `save_model` holds numbers and names. One that the model's own ``save`` wrote holds pickled objects:
+    rebuilding them runs code that the file brings.
 
     Sets torch to one thread: on networks this small a second one gains nothing, and on a busy machine the two wait for
     each other so long that an evaluation takes minutes for seconds.
 
     Args:
-        path: The model file (``.zip``) that the model's ``save`` wrote.
+        path: The model file (``.zip``) that `save_model` or the model's own ``save`` wrote.
         env: The environment that it will act in, wrapped or not.
+        trust: Whether a file of the model's own ``save`` is loaded, whatever code it brings.
 
     Returns:
-        The model, on the CPU; its ``predict`` takes ``action_masks`` if it was trained with masks.
+        The network, or the model where its own ``save`` wrote it, on the CPU; its ``predict`` takes ``action_masks``
+        if it was trained with masks.
 
     Raises:
-        ConfigError: There is no such file, or it is no model of one of these algorithms, or it is damaged.
+        ConfigError: There is no such file, or it is no model of one of these algorithms, or it is damaged, or it is to
+            be trusted first.
         SpaceMismatchError: The model was trained with other spaces.
     """
     path = Path(path)
     if not path.is_file():
         raise ConfigError(f"model is {str(path)!r}: there is no such file")
+    if is_archive(path):
+        own = read_model(path)
+        check_spaces(path, own["observation_space"], own["action_space"], env)
+        torch.set_num_threads(1)
+        return cast(Policy, build_policy(path, own))
+    if not zipfile.is_zipfile(path):
+        raise ConfigError(f"model {path} cannot be read: it is no zip file, or it is cut off")
+    if not trust:
+        raise ConfigError(
+            f"model {path} was not written by flowsched-gym: to load it, its pickled parts are rebuilt, which runs any "
+            "code that the file brings; if you trust who made it, say so by --trust "
+            "(trust=true in Hydra, trust=True in Python)"
+        )
     content = _read(path)
     check_spaces(path, content["observation_space"], content["action_space"], env)
     algorithm = _algorithm(path, content)
@@ -63,7 +85,7 @@ def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any]) -> Poli
         # A model has all that a policy needs to act, but is not made from an environment.
         return cast(Policy, algorithm.load(path, device="cpu"))
     except Exception as error:
-        reason = _first_sentence(error)
+        reason = first_sentence(error)
         raise ConfigError(f"model {path} cannot be rebuilt as {algorithm.__name__}: {reason}") from error
 
 
@@ -124,7 +146,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         content, parameters, _ = load_from_zip_file(path, device="cpu")
     except Exception as error:  # what a damaged pickle raises is anybody's guess
-        raise ConfigError(f"model {path} cannot be read: {_first_sentence(error)}") from error
+        raise ConfigError(f"model {path} cannot be read: {first_sentence(error)}") from error
     needed = ("policy_class", "observation_space", "action_space")
     if content is None or not parameters or any(content.get(name) is None for name in needed):
         raise ConfigError(f"model {path} is no model of Stable-Baselines3: it holds no policy and spaces")
@@ -132,11 +154,6 @@ def _read(path: Path) -> Mapping[str, Any]:
         if isinstance(content[name], (str, dict)):
             raise ConfigError(f"model {path}: {name} is {content[name]!r}, which cannot be rebuilt here")
     return content
-
-
-def _first_sentence(error: Exception) -> str:
-    """Returns the beginning of an error's message, without the advice that may follow it."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
 
 
 def _algorithm(path: Path, content: Mapping[str, Any]) -> type[BaseAlgorithm]:

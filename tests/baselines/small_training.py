@@ -1,7 +1,5 @@
 """Composes trainings that take a second, and compares what they end with."""
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,8 +7,11 @@ import torch
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
+from flowsched_gym.baselines.checkpoints import FORMAT, latest_checkpoint
 from flowsched_gym.baselines.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.hydra_store import read_config, register_schemas
+from flowsched_gym.integrations.archive import read_archive
+from flowsched_gym.integrations.models import read_model
 
 __all__ = ["NUMBERS", "SMALL", "compose_training", "compose_training_by_numbers", "weights_of"]
 
@@ -76,12 +77,12 @@ def _composed(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
 
 
 def weights_of(model: Path) -> dict[str, torch.Tensor]:
-    """Reads the weights and the states of the optimisers from a model file."""
-    tensors: dict[str, torch.Tensor] = {}
-    with zipfile.ZipFile(model) as archive:
-        tensors |= torch.load(io.BytesIO(archive.read("policy.pth")))
-        for file in [name for name in archive.namelist() if name.endswith("optimizer.pth")]:
-            optimiser = torch.load(io.BytesIO(archive.read(file)))
-            for row, state in optimiser["state"].items():
-                tensors |= {f"{file}.{row}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    """Reads the weights of a model file, and those and the optimisers of the last checkpoint beside it."""
+    tensors: dict[str, torch.Tensor] = dict(read_model(model)["weights"])
+    last = latest_checkpoint(model.parent / "checkpoints")
+    assert last is not None
+    for name, parameters in read_archive(last, "checkpoint", FORMAT)["model"]["parameters"].items():
+        states = parameters.get("state", {"": parameters})
+        for row, state in states.items():
+            tensors |= {f"{name}.{row}.{key}": torch.as_tensor(value) for key, value in state.items()}
     return tensors

@@ -1,5 +1,6 @@
 """Breaks checkpoints while they are written and afterwards."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from flowsched_gym.baselines.checkpoints import (
 from flowsched_gym.baselines.hydra_schemas import Vectorization
 from flowsched_gym.baselines.training_envs import make_training_envs
 from flowsched_gym.errors import ConfigError
+from tests.payload import add_payload
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 
@@ -25,9 +27,14 @@ def environments(way: Vectorization = Vectorization.native, **kwargs):
     return make_training_envs(ENV_ID, {"bursts": 3, **kwargs}, num_envs=2, seed=0, reward_scale=1.0, vectorization=way)
 
 
+def unlearned(way: Vectorization = Vectorization.native, **kwargs) -> A2C:
+    """Returns a new model."""
+    return A2C("MlpPolicy", environments(way, **kwargs), n_steps=4, seed=0, device="cpu")
+
+
 def learned(way: Vectorization = Vectorization.native) -> A2C:
     """Returns a model that has learned for a moment."""
-    return A2C("MlpPolicy", environments(way), n_steps=4, seed=0, device="cpu").learn(16)
+    return unlearned(way).learn(16)
 
 
 @pytest.fixture
@@ -44,9 +51,12 @@ def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
 def test_a_checkpoint_is_found_again_with_all_that_it_remembers(model, tmp_path) -> None:
     path = save(model, tmp_path)
 
-    loaded, state = load_checkpoint(path, A2C, environments())
+    loaded = unlearned()
+    state = load_checkpoint(path, loaded)
 
     assert latest_checkpoint(tmp_path) == path
+    for name, weights in model.policy.state_dict().items():
+        assert torch.equal(loaded.policy.state_dict()[name], weights)
     assert (loaded.num_timesteps, state.num_timesteps, state.memory) == (16, 16, {"note": 1})
 
 
@@ -55,15 +65,16 @@ def test_the_newest_of_several_is_the_latest_and_older_ones_go(model, tmp_path) 
         save(model, tmp_path, keep=2)
         model.learn(8, reset_num_timesteps=False)
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000032", "000000000040"]
-    assert latest_checkpoint(tmp_path) == tmp_path / "000000000040"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000032.zip", "000000000040.zip"]
+    assert latest_checkpoint(tmp_path) == tmp_path / "000000000040.zip"
 
 
 def test_generators_go_on_where_they_were(model, tmp_path) -> None:
     path = save(model, tmp_path)
     expected = (np.random.random(), torch.rand(1).item(), model.action_space.sample())  # noqa: NPY002 - SB3 uses it
 
-    again, state = load_checkpoint(path, A2C, environments())
+    again = unlearned()
+    state = load_checkpoint(path, again)
     restore_generators(state, again)
 
     found = (np.random.random(), torch.rand(1).item(), again.action_space.sample())  # noqa: NPY002 - the same
@@ -74,11 +85,10 @@ def test_a_kill_while_writing_leaves_the_one_before(model, tmp_path, monkeypatch
     before = save(model, tmp_path)
     model.learn(8, reset_num_timesteps=False)
 
-    def half_write(path: Path) -> None:
-        path.write_bytes(b"half")
+    def half_write(archive: zipfile.ZipFile, *arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model, "save", half_write)
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", half_write)
     with pytest.raises(KeyboardInterrupt):
         save(model, tmp_path)
 
@@ -86,22 +96,38 @@ def test_a_kill_while_writing_leaves_the_one_before(model, tmp_path, monkeypatch
     assert latest_checkpoint(tmp_path) == before
 
 
-def test_a_folder_that_a_kill_left_half_written_is_passed_over(model, tmp_path) -> None:
+def test_a_file_that_a_kill_left_half_written_is_passed_over(model, tmp_path) -> None:
     whole = save(model, tmp_path)
-    half = tmp_path / "000000009999"
-    half.mkdir()
-    (half / "model.zip").write_bytes(b"half")
+    (tmp_path / ".000000009999.zip.0123.tmp.zip").write_bytes(b"half")
 
     assert latest_checkpoint(tmp_path) == whole
 
 
-@pytest.mark.parametrize("name", ["model.zip", "state.pkl"])
-def test_a_damaged_checkpoint_is_one_clear_error(name, model, tmp_path) -> None:
+def test_a_checkpoint_that_was_cut_off_is_one_clear_error(model, tmp_path) -> None:
     path = save(model, tmp_path)
-    (path / name).write_bytes((path / name).read_bytes()[:100])
+    path.write_bytes(path.read_bytes()[:100])
 
     with pytest.raises(ConfigError, match=r"cannot be read.*remove it"):
-        load_checkpoint(path, A2C, environments())
+        load_checkpoint(path, unlearned())
+
+
+@pytest.mark.parametrize("name", ["state.pkl", "model.zip", "data"])
+def test_a_checkpoint_runs_no_code_that_was_put_into_it(name, model, tmp_path) -> None:
+    path = save(model, tmp_path)
+    add_payload(path, name, marker=tmp_path / "ran")
+
+    with pytest.raises(ConfigError, match=f"holds .*{name}"):
+        load_checkpoint(path, unlearned())
+
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_of_another_network_is_one_clear_error(model, tmp_path) -> None:
+    path = save(model, tmp_path)
+    other = A2C("MlpPolicy", environments(), n_steps=4, policy_kwargs={"net_arch": [3]}, device="cpu")
+
+    with pytest.raises(ConfigError, match="is one of another model"):
+        load_checkpoint(path, other)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +139,14 @@ def test_environments_of_another_kind_are_refused(way, message, tmp_path) -> Non
     path = save(learned(way), tmp_path)
 
     with pytest.raises(ConfigError, match=message):
-        load_checkpoint(path, A2C, environments(way, k=2))
+        load_checkpoint(path, unlearned(way, k=2))
 
 
 def test_environments_stepped_in_another_way_are_refused(model, tmp_path) -> None:
     path = save(model, tmp_path)
 
     with pytest.raises(ConfigError, match=r"stepped by DummyVecEnv: the run was begun with vectorization=native"):
-        load_checkpoint(path, A2C, environments(Vectorization.dummy))
+        load_checkpoint(path, unlearned(Vectorization.dummy))
 
 
 def test_there_is_no_latest_checkpoint_where_there_is_none(tmp_path) -> None:

@@ -61,7 +61,7 @@ def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_pat
     words = (*FEW, *PPO, "total_timesteps=4096", "evaluation.interval=100000", "checkpoints.interval=64")
     run(*TRAIN, *words, "run_name=whole", folder=tmp_path)
     run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=tmp_path, status=-signal.SIGKILL)
-    assert [path.name.isdigit() for path in (tmp_path / "runs" / "killed" / "checkpoints").iterdir()] == [True]
+    assert [path.stem.isdigit() for path in (tmp_path / "runs" / "killed" / "checkpoints").iterdir()] == [True]
 
     run(*TRAIN, *words, "run_name=killed", "resume=true", folder=tmp_path)
 

@@ -14,7 +14,7 @@ from flowsched_gym.baselines.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.reinforce import Reinforce
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import resolve_policy
-from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.integrations.sb3 import load_policy, save_model
 
 ENV_ID = "flowsched_gym:flowsched/AuTOLongFlows-v0"
 SLOTS, QUEUES, RATES, PATHS = 12, 4, 3, 3
@@ -191,7 +191,7 @@ def test_what_was_trained_acts_the_same_after_loading(algorithm, tmp_path) -> No
     before = [weight.clone() for weight in model.policy.network.score_path.parameters()]
 
     model.learn(32)
-    model.save(tmp_path / "model")
+    save_model(model, tmp_path / "model.zip")
     loaded = load_policy(tmp_path / "model.zip", env)
 
     assert not all(map(torch.equal, model.policy.network.score_path.parameters(), before))

@@ -113,7 +113,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, t
     run(tmp_path / "stopped", choice, "resume=true")
 
     assert stopped_at is not None
-    assert int(stopped_at.name) == 256
+    assert int(stopped_at.stem) == 256
     assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
     assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
 
@@ -140,7 +140,7 @@ def test_a_run_with_a_memory_that_is_stopped_and_resumed_ends_as_one_that_was_no
     train(*compose_training_by_numbers(*settings, "resume=true"), tmp_path / "stopped")
 
     assert stopped_at is not None
-    assert int(stopped_at.name) == 256
+    assert int(stopped_at.stem) == 256
     assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
     assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
 

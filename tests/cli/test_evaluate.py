@@ -5,11 +5,13 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flowsched_gym.evaluation import evaluate, make_environment, read_result
 from flowsched_gym.metrics import METRIC_NAMES
+from tests.payload import add_payload
 
 POLICY = """
 import numpy as np
@@ -183,13 +185,46 @@ def test_a_users_class_that_fails_is_one_line(flowsched, tmp_path: Path, monkeyp
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """Saves a model that was made, but not trained, for the arguments of ``ARTEMIS``."""
+    from flowsched_gym.integrations.models import save_model
+
+    save_model(untrained(), tmp_path / "model.zip")
+    return tmp_path / "model.zip"
+
+
+def untrained() -> Any:
+    """Makes such a model."""
     sb3 = pytest.importorskip("stable_baselines3")
     import torch
 
     torch.set_num_threads(1)
     env = make_environment("flowsched/Artemis-v0", {"bursts": 5, "k": 3})
-    sb3.PPO("MlpPolicy", env, device="cpu", seed=0, n_steps=8, batch_size=8).save(tmp_path / "model.zip")
-    return tmp_path / "model.zip"
+    return sb3.PPO("MlpPolicy", env, device="cpu", seed=0, n_steps=8, batch_size=8)
+
+
+def test_a_file_of_stable_baselines3_plays_the_same_where_it_is_trusted(flowsched, model: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.zip"
+    untrained().save(foreign)
+
+    refused = flowsched("evaluate", *ARTEMIS, "--policy", foreign, "--json")
+    trusted = flowsched("evaluate", *ARTEMIS, "--policy", foreign, "--trust", "--json")
+    own = flowsched("evaluate", *ARTEMIS, "--policy", model, "--json")
+
+    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "which runs any code that the file brings; if you trust who made it, say so by --trust" in refused.err
+    assert json.loads(trusted.out)["episodes"] == json.loads(own.out)["episodes"]
+    assert "--trust" in json.loads(trusted.out)["command"]
+
+
+@pytest.mark.parametrize("name", ["data", "evil.pkl"])
+def test_a_model_with_pickled_code_in_it_does_not_run_it(flowsched, model: Path, tmp_path: Path, name: str) -> None:
+    foreign, marker = tmp_path / "foreign.zip", tmp_path / "ran"
+    untrained().save(foreign)
+    for path in (model, foreign):
+        add_payload(path, name, marker=marker)
+        outcome = flowsched("evaluate", *ARTEMIS, "--policy", path)
+
+        assert (outcome.status, outcome.err.count("\n")) == (2, 1)
+        assert not marker.exists()
 
 
 def test_a_model_file_is_a_policy(flowsched, model: Path) -> None:

@@ -1,5 +1,7 @@
 """Holds the loading of models to any algorithm that we know, and to one clear error for everything else."""
 
+import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -7,13 +9,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.evaluation import evaluate, rollout
-from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.integrations.models import build_policy, read_model
+from flowsched_gym.integrations.sb3 import load_policy, save_model
+from tests.payload import add_payload
+from tests.repository import ROOT
 
+MODELS = ROOT / "benchmarks" / "models"
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 SMALL = {"bursts": 3, "k": 3, "f": 4}
 NET = {"net_arch": [4]}
@@ -42,7 +49,7 @@ def save(algorithm: Any, env: gym.Env[Any, Any], folder: Path, **kwargs: Any) ->
 def test_models_of_discrete_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
     env = artemis()
 
-    policy = load_policy(save(algorithm, env, tmp_path), env)
+    policy = load_policy(save(algorithm, env, tmp_path), env, trust=True)
 
     assert type(policy) is algorithm
     assert rollout(env, policy, seed=1).num_decisions == 30
@@ -52,7 +59,7 @@ def test_models_of_discrete_actions_load_without_being_told_which_they_are(algor
 def test_models_of_continuous_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
     env = Continuous()
 
-    policy = load_policy(save(algorithm, env, tmp_path, buffer_size=10), env)
+    policy = load_policy(save(algorithm, env, tmp_path, buffer_size=10), env, trust=True)
 
     assert type(policy) is algorithm
     assert policy.predict(np.zeros(3, dtype=np.float32), deterministic=True)[0].shape == (2,)
@@ -62,12 +69,77 @@ def test_a_loaded_model_acts_as_the_saved_one(tmp_path) -> None:
     env = artemis()
     model = PPO("MlpPolicy", env, device="cpu", seed=3)
     model.save(tmp_path / "model.zip")
+    save_model(model, tmp_path / "own.zip")
     env_kwargs = {"episodes": 2, "seed": 5, "kwargs": SMALL}
 
     before = evaluate("flowsched/Artemis-v0", model, **env_kwargs)
-    after = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "model.zip", env), **env_kwargs)
+    after = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "model.zip", env, trust=True), **env_kwargs)
+    own = evaluate("flowsched/Artemis-v0", load_policy(tmp_path / "own.zip", env), **env_kwargs)
 
     assert after.episodes == before.episodes
+    assert own.episodes == before.episodes
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO, DDPG, TD3, SAC], ids=lambda algorithm: algorithm.__name__)
+def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, tmp_path) -> None:
+    numbers = algorithm in (DDPG, TD3, SAC)
+    env = Continuous() if numbers else artemis()
+    model = algorithm("MlpPolicy", env, device="cpu", seed=3, **({"buffer_size": 10} if numbers else {}))
+    save_model(model, tmp_path / "model.zip")
+    observations = np.stack([env.observation_space.sample() for _ in range(50)])
+
+    loaded = load_policy(tmp_path / "model.zip", env)
+
+    assert np.array_equal(
+        loaded.predict(observations, deterministic=True)[0], model.predict(observations, deterministic=True)[0]
+    )
+    assert (
+        load_policy(tmp_path / "model.zip", env).predict(observations)[0].shape == model.predict(observations)[0].shape
+    )
+
+
+def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None:
+    class Odd(torch.nn.Tanh):
+        pass
+
+    model = PPO("MlpPolicy", artemis(), device="cpu", policy_kwargs={"activation_fn": Odd})
+
+    with pytest.raises(ConfigError, match=r"model is made of .*Odd: a model file may hold ActorCriticPolicy"):
+        save_model(model, tmp_path / "model.zip")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_says_why(tmp_path) -> None:
+    env = artemis()
+    path = save(PPO, env, tmp_path)
+
+    with pytest.raises(ConfigError, match=r"was not written by flowsched-gym.*which runs any code.*--trust"):
+        load_policy(path, env)
+
+
+@pytest.mark.parametrize("name", ["data", "policy.pth", "evil.pkl"])
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_kept_model_runs_no_code_that_was_put_into_it(name, trust, tmp_path) -> None:
+    path, marker = tmp_path / "ppo.zip", tmp_path / "ran"
+    shutil.copy(MODELS / "gather-heavy" / "ppo.zip", path)
+    add_payload(path, name, marker=marker)
+
+    with pytest.raises(ConfigError, match=rf"holds .*{name}.*: allowed are content\.json and arrays\.safetensors"):
+        load_policy(path, gym.make(ENV_ID, workload="gather-heavy", k=3, f=10), trust=trust)
+
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*/*.zip")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> None:
+    sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+
+    content = read_model(path)
+
+    assert content["origin"] == sidecar
+    assert content["algorithm"] == sidecar["algorithm"]
+    assert type(build_policy(path, content)).__name__ == sidecar["policy"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +155,7 @@ def test_a_model_for_other_spaces_is_refused_with_both_named(kwargs, both, tmp_p
     path = save(PPO, artemis(), tmp_path)
 
     with pytest.raises(SpaceMismatchError, match=f"{both[0]}.*{both[1]}"):
-        load_policy(path, artemis(**kwargs))
+        load_policy(path, artemis(**kwargs), trust=True)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +167,7 @@ def test_other_algorithms_are_refused_by_the_name_of_their_policy(algorithm, tmp
     model(policy, env, device="cpu", **kwargs).save(tmp_path / "model.zip")
 
     with pytest.raises(ConfigError, match="one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"):
-        load_policy(tmp_path / "model.zip", env)
+        load_policy(tmp_path / "model.zip", env, trust=True)
 
 
 def cut(path: Path) -> None:
@@ -140,7 +212,7 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
     damage(path)
 
     with pytest.raises(ConfigError) as error:
-        load_policy(path, env)
+        load_policy(path, env, trust=True)
 
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)

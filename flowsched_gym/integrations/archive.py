@@ -1,0 +1,177 @@
+"""Files of numbers, texts and arrays, for models and checkpoints: reading one runs no code, whatever it holds.
+
+An archive is a zip file, not compressed, of ``content.json`` and ``arrays.safetensors``. Arrays stand in the JSON by
+their names; what JSON does not have, such as tuples, is an object with one key that begins with ``$``. A seal, the
+digest of both, tells an archive that was altered.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.files import replace_when_written
+
+try:
+    import torch
+    from safetensors.numpy import load, save
+except ImportError as error:
+    missing = error.name or "safetensors"
+    raise MissingDependencyError(missing, extra="train", purpose="read and write model files") from None
+
+__all__ = ["first_sentence", "is_archive", "read_archive", "write_archive"]
+
+CONTENT: Final = "content.json"
+ARRAYS: Final = "arrays.safetensors"
+SEAL: Final = "seal"
+
+
+def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
+    """Writes an archive, whole or not at all; missing folders are made.
+
+    Args:
+        path: The file.
+        content: Numbers, texts, bytes, arrays and tensors, and tuples, lists and mappings of these.
+
+    Raises:
+        TypeError: Something else is among the content.
+        OSError: The file cannot be written.
+    """
+    arrays: dict[str, Any] = {}
+    tree = {name: _encoded(value, name, arrays) for name, value in content.items()}
+    data = save(arrays)
+    tree[SEAL] = _seal(tree, data)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        # The moment of writing would make equal archives differ.
+        for name, member in ((CONTENT, json.dumps(tree).encode()), (ARRAYS, data)):
+            archive.writestr(zipfile.ZipInfo(name), member)
+
+
+def is_archive(path: str | PathLike[str]) -> bool:
+    """Tells an archive from other zip files, and from what is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return CONTENT in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+
+
+def read_archive(path: str | PathLike[str], what: str, form: str) -> dict[str, Any]:
+    """Reads an archive.
+
+    Args:
+        path: The file.
+        what: What it is, for messages, such as ``model``.
+        form: What its content has as ``format``.
+
+    Raises:
+        ConfigError: It is no such archive, or damaged, or altered.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            names = sorted(member.filename for member in members)
+            if names != sorted((CONTENT, ARRAYS)):
+                raise ConfigError(
+                    f"{what} {path} holds {', '.join(names)}: allowed are {CONTENT} and {ARRAYS}, once each"
+                )
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise ConfigError(f"{what} {path} is compressed: it must be written by flowsched-gym")
+            tree, data = json.loads(archive.read(CONTENT)), archive.read(ARRAYS)
+        if not isinstance(tree, dict) or tree.get("format") != form:
+            raise ConfigError(f"{what} {path} has another format: it must be {form!r}")
+        if tree.pop(SEAL, None) != _seal(tree, data):
+            raise ConfigError(f"{what} {path} was altered: its content does not fit its seal")
+        arrays = load(data)
+        return {name: _decoded(value, arrays) for name, value in tree.items()}
+    except ConfigError:
+        raise
+    except Exception as error:  # what a damaged archive raises is anybody's guess
+        raise ConfigError(f"{what} {path} cannot be read: {first_sentence(error)}") from error
+
+
+def first_sentence(error: Exception) -> str:
+    """Returns the beginning of an error's message, without the advice that may follow it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
+
+
+def _seal(tree: Mapping[str, Any], data: bytes) -> str:
+    """Digests both members."""
+    return hashlib.blake2b(json.dumps(tree, sort_keys=True).encode() + data, digest_size=16).hexdigest()
+
+
+def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    """Returns a value as JSON has it, and puts its arrays under names of their own."""
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic)):
+        return value
+    if isinstance(value, bytes):
+        return {"$bytes": value.hex()}
+    if isinstance(value, torch.Tensor):
+        return {"$tensor": _added(value.detach().cpu().numpy(), name, arrays)}
+    if isinstance(value, np.generic):
+        return {"$scalar": _added(np.asarray(value), name, arrays)}
+    if isinstance(value, np.ndarray):
+        key = _added(value.view(np.uint8) if value.dtype.names else value, name, arrays)
+        return {"$records": [key, _layout(value.dtype)]} if value.dtype.names else {"$array": key}
+    if isinstance(value, tuple):
+        return {"$tuple": [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]}
+    if isinstance(value, list):
+        return [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
+    if isinstance(value, Mapping):
+        pairs = [(key, _encoded(each, f"{name}.{key}", arrays)) for key, each in value.items()]
+        plain = all(isinstance(key, str) and not key.startswith("$") for key, _ in pairs)
+        return dict(pairs) if plain else {"$pairs": [list(pair) for pair in pairs]}
+    raise TypeError(f"{name} is a {type(value).__name__}: an archive holds numbers, texts, arrays, and groups of these")
+
+
+def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
+    """Adds an array, in the order of C, under a name."""
+    arrays[name] = np.array(array, order="C")
+    return name
+
+
+def _layout(dtype: Any) -> dict[str, Any]:
+    """Describes records: names, types and offsets of their fields, and their size."""
+    fields = [dtype.fields[name] for name in dtype.names]
+    return {
+        "names": list(dtype.names),
+        "formats": [field[0].str for field in fields],
+        "offsets": [field[1] for field in fields],
+        "itemsize": dtype.itemsize,
+        "aligned": dtype.isalignedstruct,
+    }
+
+
+def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
+    """Returns what was encoded."""
+    if isinstance(value, list):
+        return [_decoded(each, arrays) for each in value]
+    if not isinstance(value, dict):
+        return value
+    first: tuple[str, Any] = next(iter(value.items()), ("", None))
+    tag, content = first
+    if not tag.startswith("$"):
+        return {key: _decoded(each, arrays) for key, each in value.items()}
+    if tag == "$bytes":
+        return bytes.fromhex(content)
+    if tag == "$tensor":
+        return torch.from_numpy(arrays[content].copy())
+    if tag == "$scalar":
+        return arrays[content][()]
+    if tag == "$array":
+        return arrays[content].copy()
+    if tag == "$records":
+        key, layout = content
+        return arrays[key].copy().view(np.dtype(layout))
+    if tag == "$tuple":
+        return tuple(_decoded(each, arrays) for each in content)
+    if tag == "$pairs":
+        return {_decoded(key, arrays): _decoded(each, arrays) for key, each in content}
+    raise ValueError(f"{tag} is not known")

@@ -1,0 +1,37 @@
+"""Puts code into archives that would run if anything of them were unpickled."""
+
+import base64
+import json
+import pickle
+import warnings
+import zipfile
+from pathlib import Path
+
+__all__ = ["add_payload"]
+
+
+class _Payload:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        """Keeps where."""
+        self._marker = marker
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Has unpickling make the file."""
+        return Path.touch, (self._marker,)
+
+
+def add_payload(path: Path, name: str, *, marker: Path) -> None:
+    """Adds a member to an archive, pickled as it is and as Stable-Baselines3 keeps pickled parts in its ``data``.
+
+    Args:
+        path: The archive.
+        name: Name of the member.
+        marker: File that is there after the member was unpickled.
+    """
+    pickled = pickle.dumps(_Payload(marker))
+    part = {":type:": "<class 'object'>", ":serialized:": base64.b64encode(pickled).decode()}
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "a") as archive:
+        warnings.simplefilter("ignore")  # a member of this name may be there already
+        archive.writestr(name, json.dumps({"payload": part}) if name == "data" else pickled)
