@@ -6,6 +6,7 @@ registers them all, and those of the environments.
 
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import PurePath
 from typing import Any
 
 from omegaconf import MISSING
@@ -21,6 +22,7 @@ __all__ = [
     "LoggerConfig",
     "TrainConfig",
     "Vectorization",
+    "run_folder",
 ]
 
 
@@ -108,6 +110,18 @@ class LoggerConfig:
         check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
 
 
+def run_folder(run_name: str) -> str:
+    """Returns the folder of a run below ``runs``, which is its name.
+
+    Raises:
+        ConfigError: It would lie elsewhere.
+    """
+    parts = PurePath(run_name).parts
+    if not parts or ".." in parts or PurePath(run_name).is_absolute() or not run_name.isprintable():
+        raise ConfigError(f"run_name is {run_name!r}: it must be the name of a folder inside runs/")
+    return run_name
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """Configures ``flowsched-train``.
@@ -147,6 +161,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Checks what belongs to no group."""
         check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
+        run_folder(self.run_name)
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
 
@@ -186,9 +201,11 @@ class EvaluateConfig(HeuristicsConfig):
 
     Attributes:
         model: Model files (``.zip``) to evaluate beside the heuristics, at least one.
+        trust: Whether models that Stable-Baselines3 wrote are loaded too, whatever code they bring.
     """
 
     model: list[str] = field(default_factory=list)
+    trust: bool = False
 
     def __post_init__(self) -> None:
         """Checks that there is a model."""

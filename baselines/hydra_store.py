@@ -25,7 +25,13 @@ from flowsched_gym.baselines.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, HeuristicsConfig, LoggerConfig, TrainConfig
+from flowsched_gym.baselines.hydra_schemas import (
+    EvaluateConfig,
+    HeuristicsConfig,
+    LoggerConfig,
+    TrainConfig,
+    run_folder,
+)
 from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
 from flowsched_gym.baselines.workload_files import register_resolvers
 from flowsched_gym.errors import ConfigError
@@ -72,6 +78,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
     register_resolvers()
+    OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
     store = ConfigStore.instance()
     for group, schemas in SCHEMAS.items():
         for name, schema in schemas.items():

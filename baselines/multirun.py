@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
+from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import merit
 
@@ -85,7 +84,7 @@ def read_jobs(folder: Path) -> list[JobOutcome]:
         job = overrides.parents[1]
         path = next((job / name for name in (RESULT_FILE, FAILURE_FILE) if (job / name).exists()), None)
         if path is not None:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             found.append(JobOutcome(folder=job.name, overrides=_read_overrides(overrides), content=content))
     return found
 

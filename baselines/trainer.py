@@ -11,7 +11,6 @@ The folder of a run::
     result.json         the run in a few numbers; the table of a multirun is made from these
 """
 
-import json
 import logging
 import platform
 import shutil
@@ -55,6 +54,7 @@ from flowsched_gym.baselines.starting import first_action, start_at, start_with_
 from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
+from flowsched_gym.files import read_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.metrics import merit
 from flowsched_gym.workload import workload_label
@@ -159,11 +159,7 @@ def _prepare_folder(config: TrainConfig, content: Mapping[str, Any], folder: Pat
             f"{folder} holds a run already: resume=true continues it, overwrite=true throws it away, "
             "run_name=... begins another"
         )
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    differing = _differences(before, identity)
+    differing = _differences(read_json(path), identity)
     if differing:
         raise ConfigError(f"{folder} holds another run; it differs in {', '.join(differing)}")
 

@@ -1,12 +1,12 @@
-"""Writes files whole or not at all: under a temporary name first, so that no reader ever sees half of one.
+"""Reads JSON, and writes files whole or not at all: under a temporary name first, so that no reader sees half of one.
 
 Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGTERM, SIGHUP), the file stays what it was
 and nothing else is left. An error names the file, which a full disk does not do by itself.
 """
 
+import json
 import os
 import secrets
-import shutil
 import signal
 import stat
 import threading
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 
@@ -23,7 +23,7 @@ __all__ = [
     "check_path",
     "check_target",
     "naming_file",
-    "replace_folder_when_written",
+    "read_json",
     "replace_when_written",
     "write_text",
 ]
@@ -94,25 +94,6 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
 
 
-@contextmanager
-def replace_folder_when_written(path: str | PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary folder to write to, which takes the place of a folder when all went well.
-
-    Folders above it are made.
-
-    Raises:
-        OSError: It cannot be written, or the disk is full.
-    """
-    target = Path(path)
-    temporary = _temporary_for(target)
-    with naming_file(path), _removed_at_last(temporary):
-        temporary.mkdir(parents=True)
-        yield temporary
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.rename(target)
-
-
 def write_text(text: str, path: str | PathLike[str]) -> None:
     """Writes a text file; missing folders are made.
 
@@ -122,6 +103,27 @@ def write_text(text: str, path: str | PathLike[str]) -> None:
     check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
     with replace_when_written(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def read_json(path: str | PathLike[str]) -> Any:
+    """Reads a JSON document.
+
+    Raises:
+        ConfigError: It is none, or nested too deeply, or holds what JSON does not have, such as NaN.
+        OSError: The file cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ConfigError(f"{path}: this JSON is nested too deeply") from None
+    except ValueError as error:  # among them text that is not UTF-8, and numbers of thousands of digits
+        raise ConfigError(f"{path}: this is not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuses NaN and infinities, which JSON does not have and Python reads."""
+    raise ValueError(f"{name} is no JSON")
 
 
 @contextmanager
@@ -145,16 +147,10 @@ def _temporary_for(target: Path) -> Path:
 
 @contextmanager
 def _removed_at_last(temporary: Path) -> Iterator[None]:
-    """Removes a temporary file or folder at the end, also where the process is asked to end and would just do so."""
-
-    def remove() -> None:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
+    """Removes a temporary file at the end, also where the process is asked to end and would just do so."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        remove()
+        temporary.unlink(missing_ok=True)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -166,7 +162,7 @@ def _removed_at_last(temporary: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        remove()
+        temporary.unlink(missing_ok=True)
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
 

@@ -9,16 +9,15 @@ import pytest
 
 from flowsched_gym.cli import main
 from flowsched_gym.evaluation.results import write_json
-from flowsched_gym.files import replace_folder_when_written, replace_when_written, write_text
+from flowsched_gym.files import replace_when_written, write_text
 from tests.processes import run
 
 WRITER = """
 import os, signal, sys
-from pathlib import Path
-from flowsched_gym.files import {how}
+from flowsched_gym.files import replace_when_written
 signal.signal({number:d}, signal.default_int_handler if {number:d} == signal.SIGINT else signal.SIG_DFL)
-with {how}(sys.argv[1]) as temporary:
-    (temporary if temporary.is_dir() else temporary.parent / temporary.name).joinpath(*{parts}).write_text("half")
+with replace_when_written(sys.argv[1]) as temporary:
+    temporary.write_text("half")
     print(len(os.listdir(temporary.parent)))
     os.kill(os.getpid(), {number:d})
 """
@@ -28,12 +27,9 @@ What nohup or a shell starts in the background may ignore hang-ups or interrupts
 """
 
 
-@pytest.mark.parametrize(
-    ("how", "parts"), [("replace_when_written", ()), ("replace_folder_when_written", ("part",))], ids=["file", "folder"]
-)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(how, parts, number, tmp_path: Path) -> None:
-    program = WRITER.format(how=how, parts=parts, number=number)
+def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(number: int, tmp_path: Path) -> None:
+    program = WRITER.format(number=number)
 
     assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-number).out == "1\n"
     assert list(tmp_path.iterdir()) == []
@@ -66,10 +62,10 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> No
 
 
 def test_an_error_about_the_temporary_file_names_the_file_itself(tmp_path: Path) -> None:
-    with pytest.raises(FileExistsError) as caught, replace_folder_when_written(tmp_path / "checkpoint") as temporary:
-        temporary.mkdir()
+    with pytest.raises(FileNotFoundError) as caught, replace_when_written(tmp_path / "result.json"):
+        pass
 
-    assert caught.value.filename == str(tmp_path / "checkpoint")
+    assert caught.value.filename == str(tmp_path / "result.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -87,15 +83,6 @@ def test_standard_output_on_a_full_disk_is_one_line() -> None:
         outcome = run(sys.executable, "-m", "flowsched_gym.cli", "list", stdout=full.fileno(), status=2)
 
     assert outcome.err == "flowsched: error: [Errno 28] No space left on device: 'standard output'\n"
-
-
-def test_a_new_folder_takes_the_place_of_an_old_one(tmp_path: Path) -> None:
-    for text in ("old", "new"):
-        with replace_folder_when_written(tmp_path / "runs" / "checkpoint") as temporary:
-            (temporary / "part").write_text(text)
-
-    assert [path.read_text() for path in tmp_path.rglob("part")] == ["new"]
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["checkpoint"]
 
 
 def test_a_name_as_long_as_file_systems_allow_can_be_written(tmp_path: Path) -> None:

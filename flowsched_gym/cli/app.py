@@ -108,7 +108,9 @@ def _fail(message: str, status: int) -> int:
     """Prints one line on standard error, and the traceback before it if that is asked for."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exc()
-    print(f"flowsched: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    # What a file brings into a message must not reach the terminal as an escape code.
+    print(f"flowsched: {''.join(c if c.isprintable() else repr(c)[1:-1] for c in line)}", file=sys.stderr)
     return status
 
 

@@ -12,6 +12,8 @@ __all__ = ["key_values", "parse_value", "positive_integer", "positive_number", "
 
 PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 
+SHOWN: Final = 20
+"""Characters that a message shows of a value that is too long for it."""
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -53,7 +55,10 @@ def key_values(option: str, entries: list[str]) -> dict[str, object]:
             raise ConfigError(f"{option} is {entry!r}: it must be key=value")
         if key in parsed:
             raise ConfigError(f"{option} gives {key} twice")
-        parsed[key] = parse_value(value)
+        try:
+            parsed[key] = parse_value(value)
+        except ConfigError as error:
+            raise ConfigError(f"{option} {key} is {error}") from None
     return parsed
 
 
@@ -66,6 +71,8 @@ def parse_value(text: str) -> object:
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ConfigError(f"{text[:SHOWN]!r}... is nested too deeply") from None
     except ValueError:
         pass
     if NUMBER.fullmatch(text):

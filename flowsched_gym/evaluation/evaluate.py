@@ -13,6 +13,7 @@ from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import load_target, make_policy, system_of
 
@@ -58,6 +59,7 @@ def evaluate(
     try:
         if label is None:
             label = policy if isinstance(policy, str) else type(policy).__name__
+        check_name("policy", label)
         if isinstance(policy, str):
             policy = resolve_policy(policy, player.env, seed=seed)
         results = player.play(

@@ -26,11 +26,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
-from flowsched_gym.files import check_path, write_text
+from flowsched_gym.evaluation.texts import check_name, check_printable
+from flowsched_gym.files import check_path, read_json, write_text
+from flowsched_gym.registration import system_of
 from flowsched_gym.suggestions import listed
+from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import plain_variant, workload_label
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
@@ -50,6 +53,8 @@ FIELDS: Final = {
 """Keys of a result file and the types of their values."""
 EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
 """Keys of the episodes and the types of their values."""
+DISCIPLINES: Final = "disciplines"
+"""What stands before the topology where disciplines played without an environment."""
 EXPANDED_LEVELS: Final = 3
 """Nested objects that a JSON document is laid out over lines for; what lies deeper stands on one line."""
 
@@ -67,8 +72,8 @@ class EvaluationResult:
         episodes: Episodes, in the order of their seeds; each seed once.
 
     Raises:
-        ConfigError: There is no episode, a seed occurs twice, the episodes differ in their metrics, or a workload of
-            one's own is not allowed.
+        ConfigError: A name has characters that could be more than text, there is no episode, a seed occurs twice, the
+            episodes differ in their metrics, or a workload of one's own is not allowed.
     """
 
     environment: str
@@ -79,7 +84,11 @@ class EvaluationResult:
     episodes: tuple[EpisodeResult, ...]
 
     def __post_init__(self) -> None:
-        """Checks that the episodes belong together, and writes a workload of one's own out."""
+        """Checks the names, and that the episodes belong together; writes a workload of one's own out."""
+        check_name("policy", self.policy)
+        check_name("package_version", self.package_version)
+        for value in (self.environment, self.command or "", *self.kwargs):
+            check_printable("the result", value)
         workload = self.kwargs.get("workload")
         if isinstance(workload, Mapping):
             object.__setattr__(self, "kwargs", {**self.kwargs, "workload": plain_variant(workload)})
@@ -196,10 +205,8 @@ def read_result(path: str | Path) -> EvaluationResult:
         OSError: The file cannot be read.
     """
     path = check_path("path of a result", path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: this is not JSON: {error}") from None
+    content = read_json(path)
+    check_printable(str(path), content)
     _check_keys(path, "the file", content, FIELDS)
     if content["schema"] != SCHEMA:
         raise ConfigError(f"{path}: schema is {content['schema']!r}: it must be {SCHEMA!r}")
@@ -212,7 +219,7 @@ def read_result(path: str | Path) -> EvaluationResult:
     for name in ("seed", "num_decisions"):
         for value in columns[name]:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ConfigError(f"{path}: episodes, {name} holds {value!r}: it must be an integer >= 0")
+                raise ConfigError(f"{path}: episodes, {name} holds {shown(value)}: it must be an integer >= 0")
     episodes = [
         EpisodeResult(
             seed=seed,
@@ -223,6 +230,7 @@ def read_result(path: str | Path) -> EvaluationResult:
         for row, seed in enumerate(columns["seed"])
     ]
     try:
+        _check_environment(content["environment"])
         result = EvaluationResult(
             environment=content["environment"],
             kwargs=content["kwargs"],
@@ -237,6 +245,19 @@ def read_result(path: str | Path) -> EvaluationResult:
     return result
 
 
+def _check_environment(name: str) -> None:
+    """Refuses what is no environment, nor disciplines on a topology.
+
+    Raises:
+        ConfigError: It is unknown.
+    """
+    disciplines, _, topology = name.rpartition("/")
+    if disciplines != DISCIPLINES:
+        system_of(name)
+    elif topology not in TOPOLOGIES:
+        raise ConfigError(f"environment is {shown(name)}: {DISCIPLINES}/ is followed by {listed(topology, TOPOLOGIES)}")
+
+
 def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]) -> None:
     """Refuses an object whose keys or types of values are others."""
     if not isinstance(content, dict):
@@ -248,13 +269,15 @@ def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]
         if key not in content:
             raise ConfigError(f"{path}: {where} has no {key!r}: it needs {', '.join(allowed)}")
         if isinstance(content[key], bool) or not isinstance(content[key], kind):
-            raise ConfigError(f"{path}: {where}, {key} is {content[key]!r}: it has the wrong type")
+            raise ConfigError(f"{path}: {where}, {key} is {shown(content[key])}: it has the wrong type")
 
 
 def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationResult) -> None:
     """Refuses intervals that do not belong to the episodes: a file that was edited by hand."""
     for name in ("reward", *result.metric_names):
         mean = found[name].get("mean") if isinstance(found.get(name), dict) else None
+        if mean is not None and (isinstance(mean, bool) or not isinstance(mean, (int, float))):
+            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: it must be a number or null")
         values = result.values(name)
         known = values[~np.isnan(values)]
         expected = float(known.mean()) if len(known) else None
@@ -262,7 +285,7 @@ def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationRes
         if agrees and mean is not None and expected is not None:
             agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
         if not agrees:
-            raise ConfigError(f"{path}: intervals, {name} has the mean {mean!r}: the episodes give {expected!r}")
+            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: the episodes give {expected!r}")
 
 
 def _writable(key: str, value: object) -> object:
@@ -302,6 +325,9 @@ def _null_to_nan(path: Path, where: str, value: Any) -> float:
     """Replaces null by NaN and refuses what is no number."""
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ConfigError(f"{path}: episodes, {where} holds {value!r}: it must be a number or null")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it must be a finite number or null")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it is too large") from None

@@ -1,6 +1,5 @@
 """Writes the leaderboard: tables of all settings and the speed table, generated from result files alone."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +13,11 @@ from flowsched_gym.evaluation import (
     result_name,
     write_result,
 )
-from flowsched_gym.files import write_text
+from flowsched_gym.evaluation.texts import check_printable
+from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard.comparison import comparison_table
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results, settings
-from flowsched_gym.leaderboard.table import Table
+from flowsched_gym.leaderboard.table import Table, code_span, escaped
 from flowsched_gym.registration import policy_specs, system_of
 
 __all__ = ["FIRST_SEED", "NUM_EPISODES", "leaderboard_markdown", "play_settings", "speed_table", "write_leaderboard"]
@@ -124,7 +124,7 @@ def leaderboard_markdown(folder: str | Path) -> str:
         if setting.environment != environment:
             environment = setting.environment
             parts.append(f"\n## {environment}\n")
-        parts.append(f"\n### {setting.title}\n\n{comparison_table(members).markdown()}")
+        parts.append(f"\n### {escaped(setting.title)}\n\n{comparison_table(members).markdown()}")
     parts.append(_provenance(results))
     speed = Path(folder) / SPEED_FILE
     if speed.exists():
@@ -141,7 +141,7 @@ def speed_table(content: Mapping[str, Any]) -> Table:
     for name, rate in rates.items():
         beside = f"{rate['median'] / reference:.2f}" if rate["unit"] == "steps" else ""
         numbers = (f"{rate[key]:,.0f}" for key in ("min", "median", "max"))
-        rows.append((name, f"{rate['unit']}/s", *numbers, beside))
+        rows.append((escaped(name), escaped(f"{rate['unit']}/s"), *numbers, beside))
     return Table(columns=("what", "unit", "min", "median", "max", "of CartPole's"), rows=tuple(rows))
 
 
@@ -153,26 +153,28 @@ def _play(setting: Setting, policy: str, *, episodes: int, seed: int) -> Evaluat
 
 
 def _provenance(results: Sequence[EvaluationResult]) -> str:
-    """Says with which commands and versions the results were made."""
+    """Writes with which commands and versions the results were made."""
     made = sorted({(result.command or "from Python", result.package_version) for result in results})
-    lines = "".join(f"- `{command}`, flowsched-gym {version}\n" for command, version in made)
+    lines = "".join(f"- {code_span(command)}, flowsched-gym {version}\n" for command, version in made)
     return f"\nMade by:\n\n{lines}"
 
 
 def _speed_section(path: Path) -> str:
     """Writes the speed table and what stands with it."""
+    content = read_json(path)
+    check_printable(str(path), content)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         table, memory, machine = speed_table(content), content["memory"], content["machine"]
         growth = f"{memory['growth_mb']:+.1f} MB over {memory['decisions']:,} decisions"
-    except (json.JSONDecodeError, KeyError, TypeError, StopIteration) as error:
+        where = f"{machine['system']} on {machine['architecture']}"
+        versions = [f"{name} {value}" for name, value in machine.items() if name not in ("system", "architecture")]
+        return (
+            "\n## Speed\n\n"
+            f"One core, {escaped(', '.join((where, *versions)))}; {int(content['repetitions'])} interleaved "
+            "repetitions of each.\n\n"
+            f"{table.markdown()}\n"
+            f"Resident memory from the first tenth to the end: {growth}.\n\n"
+            f"Made by:\n\n- {code_span(content['command'])}, flowsched-gym {escaped(content['package_version'])}\n"
+        )
+    except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: this is not what benchmarks/speed/run.py writes: {error!r}") from None
-    versions = ", ".join(f"{name} {value}" for name, value in machine.items() if name not in ("system", "architecture"))
-    return (
-        "\n## Speed\n\n"
-        f"One core, {machine['system']} on {machine['architecture']}, {versions}; {content['repetitions']} interleaved "
-        "repetitions of each.\n\n"
-        f"{table.markdown()}\n"
-        f"Resident memory from the first tenth to the end: {growth}.\n\n"
-        f"Made by:\n\n- `{content['command']}`, flowsched-gym {content['package_version']}\n"
-    )

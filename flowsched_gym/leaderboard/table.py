@@ -1,12 +1,17 @@
 """Lays rows of text out as a Markdown table or as plain columns."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import Interval
 
-__all__ = ["Table", "format_interval"]
+__all__ = ["Table", "code_span", "escaped", "format_interval"]
+
+MARKUP: Final = re.compile(r"[\\`*<>&|~@]|\[(?![-+\d., ]*\])|\](?=[(\[:])|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.")
+"""What Markdown reads as more than itself; intervals in brackets and underscores in names it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +65,19 @@ def format_interval(interval: Interval | None, *, scale: float = 1.0, digits: in
     # Adding zero after rounding turns -0.0 into 0.0.
     mean, *ends = (f"{round(number * scale, digits) + 0.0:{'+' if signed else ''}.{digits}f}" for number in numbers)
     return f"{mean} [{', '.join(ends)}]" if ends else mean
+
+
+def escaped(text: str) -> str:
+    """Returns a text that Markdown shows as it is."""
+    return MARKUP.sub(r"\\\g<0>", text)
+
+
+def code_span(text: str) -> str:
+    """Returns a text as code in Markdown, between as many backticks as it takes."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    room = " " if longest else ""
+    return f"{fence}{room}{text}{room}{fence}"
 
 
 def _markdown_line(cells: Sequence[str]) -> str:

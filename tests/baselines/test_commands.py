@@ -91,11 +91,22 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
         (("algorithm.gama=0.9",), "algorithm has no key 'gama': it has "),
         (("algorithm=dqn",), "algorithm is 'dqn': it must be one of a2c, "),
         (("env.k=many",), "env.k"),
+        (("run_name=../../..",), "run_name is '../../..': it must be the name of a folder inside runs/"),
+        (("run_name=/tmp/elsewhere",), "run_name is '/tmp/elsewhere': it must be the name of a folder inside runs/"),
         (("algorithm.gamma=7",), "flowsched-train: algorithm.gamma is 7.0: it must be in [0, 1]"),
         (("env.k=0",), "flowsched-train: k is 0: it must be an integer >= 1"),
         (("workload.load=0.5", "workload.burst_rate=3"), "burst_rate and load are both given"),
     ],
-    ids=["unknown key", "unknown algorithm", "wrong type", "out of range", "not allowed", "two of a pair"],
+    ids=[
+        "unknown key",
+        "unknown algorithm",
+        "wrong type",
+        "run elsewhere",
+        "absolute",
+        "out of range",
+        "not allowed",
+        "two of a pair",
+    ],
 )
 def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, capsys) -> None:
     status = call("flowsched-train", train_main, *words)

@@ -175,3 +175,72 @@ def test_episodes_with_other_metrics_do_not_belong_together():
 def test_an_unknown_metric_is_named():
     with pytest.raises(ConfigError, match="metric is 'speed'"):
         make_result().values("speed")
+
+
+HOSTILE = [
+    "\x1b[31mred",
+    "a\nb",
+    "\u202eright to left",
+    "<script>alert(1)</script>",
+    "[edf](http://example.org)",
+    "`code`",
+    "a | b",
+    "http://example.org",
+    "www.example.org",
+    "x" * 201,
+    "",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("key", ["policy", "package_version"])
+def test_a_name_that_would_be_more_than_text_is_refused(tmp_path, key, name):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {key: name}))
+
+    with pytest.raises(ConfigError) as caught:
+        read_result(path)
+
+    assert str(path) in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("key", ["command", "kwargs"])
+def test_control_characters_are_refused_wherever_they_stand(tmp_path, key):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+    content = json.loads(path.read_text())
+    content[key] = "flowsched \x1b]0;title\x07" if key == "command" else {"workload": ["\x1b[2J"]}
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(ConfigError, match=r"edf\.json has the text .*: it must have no control characters"):
+        read_result(path)
+
+
+@pytest.mark.parametrize("name", ["flowsched/Artemix-v0", "disciplines/nowhere", "", "CartPole-v1"])
+def test_an_unknown_environment_is_refused(tmp_path, name):
+    path = tmp_path / "edf.json"
+    write_result(make_result(), path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"environment": name}))
+
+    with pytest.raises(ConfigError, match=r"edf\.json: environment is "):
+        read_result(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"schema": NaN}', "NaN is no JSON"),
+        ("1" * 5_000, "this is not JSON"),
+        ('{"schema": 1e999}', "schema is inf: it has the wrong type"),
+    ],
+)
+def test_json_that_python_alone_reads_or_cannot_read_is_one_clear_error(tmp_path, text, message):
+    path = tmp_path / "edf.json"
+    path.write_text(text)
+
+    with pytest.raises(ConfigError, match=message):
+        read_result(path)

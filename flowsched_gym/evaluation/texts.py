@@ -1,0 +1,54 @@
+"""Refuses texts of result files that would be more than text where they are shown: in Markdown, HTML or a terminal."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from flowsched_gym.errors import ConfigError, shown
+
+__all__ = ["check_name", "check_printable"]
+
+NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
+"""Letters, digits, and marks that no format gives a meaning."""
+LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
+"""What makes a link of a plain text."""
+
+
+def check_name(name: str, value: str) -> None:
+    """Refuses a name that Markdown or HTML would read as more than a text.
+
+    Args:
+        name: What is named, for the message.
+        value: The name.
+
+    Raises:
+        ConfigError: It has other characters, or is a link.
+    """
+    if not NAME.fullmatch(value) or not value.isprintable():
+        raise ConfigError(
+            f"{name} is {shown(value)}: it must have 1 to 200 letters, digits, spaces and . , : / + = % ( ) _ -"
+        )
+    if LINK.search(value):
+        raise ConfigError(f"{name} is {shown(value)}: it must not be a link")
+
+
+def check_printable(where: str, content: object) -> None:
+    """Refuses control characters, such as escape codes of a terminal, in all texts of a JSON document.
+
+    Args:
+        where: Where the content stands, for the message.
+        content: The document, or a part of it.
+
+    Raises:
+        ConfigError: A text has one.
+    """
+    if isinstance(content, str):
+        if not content.isprintable():
+            raise ConfigError(f"{where} has the text {shown(content)}: it must have no control characters")
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            check_printable(where, key)
+            check_printable(where, value)
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            check_printable(where, value)
