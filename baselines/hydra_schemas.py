@@ -111,15 +111,17 @@ class LoggerConfig:
 
 
 def run_folder(run_name: str) -> str:
-    """Returns the folder of a run below ``runs``, which is its name.
+    """Returns the folder of a run below ``runs``: its name, and for names that lead elsewhere one that is never kept.
 
-    Raises:
-        ConfigError: It would lie elsewhere.
+    Hydra makes the folder before it checks the configuration, which then refuses such a name.
     """
-    parts = PurePath(run_name).parts
-    if not parts or ".." in parts or PurePath(run_name).is_absolute() or not run_name.isprintable():
-        raise ConfigError(f"run_name is {run_name!r}: it must be the name of a folder inside runs/")
-    return run_name
+    return run_name if _lies_inside(run_name) else "refused"
+
+
+def _lies_inside(run_name: str) -> bool:
+    """Tells whether a path stays inside the folder that it begins in."""
+    path = PurePath(run_name)
+    return bool(path.parts) and ".." not in path.parts and not path.is_absolute() and run_name.isprintable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Checks what belongs to no group."""
         check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
-        run_folder(self.run_name)
+        if not _lies_inside(self.run_name):
+            raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
 

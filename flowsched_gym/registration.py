@@ -1,18 +1,20 @@
 """Registers the environments of all systems with Gymnasium, and finds what belongs to them by name."""
 
 import importlib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, UnknownArgumentError
 from flowsched_gym.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
 __all__ = [
     "SYSTEMS",
+    "check_arguments",
     "heuristic_arguments",
     "load_target",
     "make_policy",
@@ -51,6 +53,21 @@ def system_of(env_id: str) -> tuple[SystemSpec, EnvironmentSpec]:
     if wanted not in found:
         raise ConfigError(f"environment is {env_id!r}: it must be one of {listed(wanted, found)}")
     return found[wanted]
+
+
+def check_arguments(env_id: str, kwargs: Iterable[str]) -> dict[str, inspect.Parameter]:
+    """Returns the parameters of an environment by name, and refuses arguments that are none of them.
+
+    Raises:
+        ConfigError: There is no such environment.
+        UnknownArgumentError: It has no such argument.
+    """
+    spec = system_of(env_id)[1]
+    parameters = dict(inspect.signature(load_target(spec.entry_point)).parameters)
+    for name in kwargs:
+        if name not in parameters:
+            raise UnknownArgumentError(f"{spec.id} has no argument {name!r}: it has {listed(name, parameters)}")
+    return parameters
 
 
 def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:

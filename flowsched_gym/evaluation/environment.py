@@ -1,6 +1,5 @@
 """Makes the environments that policies are evaluated in: single ones, and vectors that play many episodes at once."""
 
-import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any, cast
@@ -12,9 +11,9 @@ from numba.core.dispatcher import Dispatcher
 
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.envs import FlowSchedVectorEnv
-from flowsched_gym.errors import ConfigError, UnknownArgumentError
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules.compile import compiles
-from flowsched_gym.registration import load_target, system_of
+from flowsched_gym.registration import check_arguments, load_target, system_of
 from flowsched_gym.suggestions import listed
 
 __all__ = ["has_machine_code", "has_vector", "make_environment", "make_vector"]
@@ -31,12 +30,8 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
         ConfigError: The id or an argument is unknown, or a value is not allowed.
     """
     spec = system_of(env_id)[1]
-    target = load_target(spec.entry_point)
-    allowed = [name for name in inspect.signature(target).parameters if name != "self"]
-    for name in kwargs:
-        if name not in allowed:
-            raise UnknownArgumentError(f"{spec.id} has no argument {name!r}: it has {listed(name, allowed)}")
-    mode, modes = kwargs.get("render_mode"), target.metadata["render_modes"]
+    check_arguments(env_id, kwargs)
+    mode, modes = kwargs.get("render_mode"), load_target(spec.entry_point).metadata["render_modes"]
     if mode is not None and mode not in modes:
         raise ConfigError(f"render_mode is {mode!r}: it must be None or one of {listed(mode, modes)}")
     return gymnasium.make(spec.id, **kwargs)

@@ -31,7 +31,7 @@ from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import check_path, read_json, write_text
-from flowsched_gym.registration import system_of
+from flowsched_gym.registration import check_arguments
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import plain_variant, workload_label
@@ -230,7 +230,7 @@ def read_result(path: str | Path) -> EvaluationResult:
         for row, seed in enumerate(columns["seed"])
     ]
     try:
-        _check_environment(content["environment"])
+        _check_environment(content["environment"], content["kwargs"])
         result = EvaluationResult(
             environment=content["environment"],
             kwargs=content["kwargs"],
@@ -245,15 +245,15 @@ def read_result(path: str | Path) -> EvaluationResult:
     return result
 
 
-def _check_environment(name: str) -> None:
-    """Refuses what is no environment, nor disciplines on a topology.
+def _check_environment(name: str, kwargs: Mapping[str, Any]) -> None:
+    """Refuses what is no environment with its arguments, nor disciplines on a topology.
 
     Raises:
-        ConfigError: It is unknown.
+        ConfigError: It is unknown, or has no such argument.
     """
     disciplines, _, topology = name.rpartition("/")
     if disciplines != DISCIPLINES:
-        system_of(name)
+        check_arguments(name, kwargs)
     elif topology not in TOPOLOGIES:
         raise ConfigError(f"environment is {shown(name)}: {DISCIPLINES}/ is followed by {listed(topology, TOPOLOGIES)}")
 

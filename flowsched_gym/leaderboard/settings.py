@@ -5,22 +5,24 @@ paid and may do besides (`VIEW_ARGUMENTS`) is the agent's own business: a policy
 meets, or misses, the same deadlines.
 """
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import EvaluationResult, read_result
-from flowsched_gym.registration import SYSTEMS, load_target, system_of
-from flowsched_gym.suggestions import listed
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
+from flowsched_gym.registration import SYSTEMS, check_arguments
 from flowsched_gym.workload import workload_label
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
 
 VIEW_ARGUMENTS: Final = ("observation", "reward", "defer", "render_mode")
 """Arguments of environments that change neither the flows nor the network."""
+
+
+COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "p99_fct")
+"""Metrics that a comparison needs; of the bound the first one alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,16 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigError(f"results is {str(folder)!r}: there is no such folder")
-    return [read_result(path) for path in sorted(folder.glob("*.json"))]
+    results = []
+    for path in sorted(folder.glob("*.json")):
+        result = read_result(path)
+        for name in COMPARED[: 1 if result.policy == BOUND_POLICY else None]:
+            if name not in result.metric_names:
+                raise ConfigError(
+                    f"{path}: episodes, metrics has no {name!r}: a comparison needs {', '.join(COMPARED)}"
+                )
+        results.append(result)
+    return results
 
 
 def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, list[EvaluationResult]]]:
@@ -96,12 +107,8 @@ def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, li
 
 def _complete(env_id: str, kwargs: Mapping[str, object]) -> dict[str, object]:
     """Fills in the defaults of an environment's arguments and leaves out the agent's own business."""
-    parameters = inspect.signature(load_target(system_of(env_id)[1].entry_point)).parameters
-    for name in kwargs:
-        if name not in parameters:
-            raise ConfigError(f"{env_id} has no argument {name!r}: it has {listed(name, parameters)}")
     return {
         name: kwargs.get(name, parameter.default)
-        for name, parameter in parameters.items()
+        for name, parameter in check_arguments(env_id, kwargs).items()
         if name not in VIEW_ARGUMENTS
     }

@@ -112,8 +112,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
 
 def test_arguments_that_are_lists_are_kept(tmp_path):
     path = tmp_path / "edf.json"
-    write_result(make_result(kwargs={"thresholds": (1e5, 1e6)}), path)
-    assert read_result(path).kwargs == {"thresholds": [1e5, 1e6]}
+    write_result(make_result(kwargs={"workload": (1e5, 1e6)}), path)
+    assert read_result(path).kwargs == {"workload": [1e5, 1e6]}
 
 
 def test_a_name_says_environment_arguments_and_policy():
