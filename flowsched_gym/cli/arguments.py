@@ -72,7 +72,7 @@ def parse_value(text: str) -> object:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ConfigError(f"{text[:SHOWN]!r}... is nested too deeply") from None
+        raise ConfigError(f"{text[:SHOWN]!r}...: it is nested too deeply") from None
     except ValueError:
         pass
     if NUMBER.fullmatch(text):

@@ -79,3 +79,8 @@ def test_a_seed_may_be_zero_but_not_negative() -> None:
     assert seed("0") == 0
     with pytest.raises(argparse.ArgumentTypeError, match="it must be an integer >= 0"):
         seed("-1")
+
+
+def test_json_that_is_nested_too_deeply_names_the_argument() -> None:
+    with pytest.raises(ConfigError, match=r"--kwarg workload is '\[\[\[.*'\.\.\.: it is nested too deeply"):
+        key_values("--kwarg", [f"workload={'[' * 100_000}"])
