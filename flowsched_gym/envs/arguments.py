@@ -57,7 +57,7 @@ MOST_NUMBERS: Final = 2**28
 """Numbers in the observations of one step: 1 GB."""
 RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
     {
-        "link_gbps": (1e-6, 1e6),  # 1 kbit/s to 1 Pbit/s
+        "link_gbps": (1e-9, 1e6),  # 1 bit/s to 1 Pbit/s
         "link_delay_us": (0.0, 1e9),  # up to 17 minutes
         "load": (1e-6, 1e6),
         "burst_rate": (1e-6, 1e9),

@@ -38,7 +38,7 @@ LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
         (ARTEMIS, {"bursts": 10**7}, "num_bursts 10000000 of 10 senders would draw 1e.08 flows: at most 10000000"),
         (ARTEMIS, {"seconds": 1e8}, "duration 1e.08 s with 10 bursts per s of 10 senders would draw 1e.10 flows"),
         (ARTEMIS, {"destinations": 10**7}, "destinations is 10000000: it must be an integer below 4097"),
-        (ARTEMIS, {"link_gbps": 1e300}, r"link_gbps is 1e\+300: it must be from 1e-06 to 1e\+06"),
+        (ARTEMIS, {"link_gbps": 1e300}, r"link_gbps is 1e\+300: it must be from 1e-09 to 1e\+06"),
         (ORDER, {"link_delay_us": 1e300}, r"link_delay_us is 1e\+300: it must be from 0 to 1e\+09"),
         (ORDER, {"load": 1e-300}, r"load is 1e-300: it must be from 1e-06 to 1e\+06"),
     ],
