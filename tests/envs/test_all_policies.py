@@ -10,11 +10,15 @@ from flowsched_gym.registration import make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
+LONG_PERIODS: dict[str, dict[str, Any]] = {"flowsched/AuTOLongFlows-v0": {"period_ms": 20.0}}
+"""Where episodes have decisions at a rhythm: the largest flows of measured traffic take 20 s on the tests' links."""
+
 EACH_TABLE = [
-    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, short.values()))}")
     for spec in ENVIRONMENTS
     for chosen in [*({"workload": name} for name in spec.workloads), *spec.settings]
-    for arguments in [{name: value for name, value in chosen.items() if name != "flows"}]
+    for short in [{name: value for name, value in chosen.items() if name != "flows"}]
+    for arguments in [short | LONG_PERIODS.get(spec.id, {})]
 ]
 """Every workload, and every setting of the leaderboard; both with the short episodes of the tests."""
 
