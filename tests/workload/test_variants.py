@@ -193,7 +193,7 @@ GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
         ({"name": 3, **GATHER}, "name of the workload is 3"),
         ({"name": "mine", **GATHER, "burstss": 3}, "workload 'mine' has no field 'burstss'"),
         ({**GATHER, "num_bursts": 3}, "gives bursts and num_bursts: they mean the same"),
-        ({**GATHER, 3: 3}, "has no field 3"),
+        (dict(GATHER) | {3: 3}, "has no field 3"),
         ({**GATHER, "deadline_kb": 3}, "has no field 'deadline_kb'"),
         ({**GATHER, "size_ms": 3}, "has no field 'size_ms'"),
         ({**GATHER, "burst_rate": 3.0}, "workload 'unnamed gather': exactly one of burst_rate and load"),
