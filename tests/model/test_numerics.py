@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.model.rules import numerics
+from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.logarithms import natural_log, sum_of_logs
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -115,3 +117,15 @@ def test_functions_keep_the_shape_of_what_they_get() -> None:
     assert numerics.exp(0.0).shape == ()
     assert numerics.log([[1.0, 2.0]]).shape == (1, 2)
     assert numerics.power([1.0, 2.0, 3.0], [[2.0], [3.0]]).shape == (2, 3)
+
+
+def test_compiled_code_takes_the_same_logarithms_to_the_last_bit() -> None:
+    value = np.concatenate([log_uniform(-1020, 1023), uniform(0.5, 2.0), [5e-324, 1.0, 1.7e308]])
+    expected = numerics.log(value)
+
+    with np.errstate(all="raise", under="ignore"):
+        plain = [natural_log.py_func(number) for number in value.tolist()]  # type: ignore[attr-defined]
+    compiled = rule(sum_of_logs.py_func)  # type: ignore[attr-defined]
+
+    assert plain == expected.tolist()
+    assert [compiled(value[index : index + 1]) for index in range(len(value))] == expected.tolist()

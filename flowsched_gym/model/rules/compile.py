@@ -28,11 +28,12 @@ from numba.extending import register_jitable
 
 from flowsched_gym.model.compiling import watch_compilations
 
-__all__ = ["allocating_rule", "compiled_for", "compiles", "inlined_rule", "rule", "source_files"]
+__all__ = ["allocating_rule", "compiled_for", "compiles", "inlined_part", "inlined_rule", "rule", "source_files"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
 RULES: Final = __name__.removesuffix("compile")
 """How the names of the modules with public rules begin."""
 PACKAGE: Final = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ PATIENT: Final = frozenset(
         "filling",
         "limits",
         "liveness",
+        "logarithms",
         "long_flows",
         "memr",
         "observation",
@@ -128,10 +130,14 @@ def inlined_rule(function: Function) -> Function:
     rules are called by compiled code alone, and stay plain functions in Python: to make all of them ready to be called
     with all these arrays from there takes as long as to compile them.
     """
-    options = {"_nrt": False, "forceinline": True}
     if function.__module__.startswith(RULES) and not function.__name__.startswith("_"):
-        return _compile(function, **options)
-    register_jitable(**OPTIONS, **options)(function)
+        return _compile(function, **INLINED)
+    return inlined_part(function)
+
+
+def inlined_part(function: Function) -> Function:
+    """Lets compiled code call a function, which it compiles into its own body, and leaves it a plain one in Python."""
+    register_jitable(**OPTIONS, **INLINED)(function)
     return function
 
 

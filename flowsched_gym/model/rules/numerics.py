@@ -10,16 +10,28 @@ return float64 of its shape.
 """
 
 from math import factorial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["exp", "expm1", "log", "log1p", "normal_cdf", "normal_quantile", "power"]
+__all__ = [
+    "ROOT_HALF",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log_of_parts",
+    "normal_cdf",
+    "normal_quantile",
+    "polynomial",
+    "power",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Pair = tuple[FloatArray, FloatArray]
 Real = FloatArray | float
+Number = TypeVar("Number", FloatArray, float)
 
 INVERSE_LOG_2: Final = float.fromhex("0x1.71547652b82fep+0")
 LOG_2_HIGH: Final = float.fromhex("0x1.62e42fefa3800p-1")
@@ -66,7 +78,7 @@ def expm1(exponent: npt.ArrayLike) -> FloatArray:
     """Computes ``exp(x) - 1``, near 0 without cancellation."""
     x = np.asarray(exponent, dtype=np.float64)
     near = np.clip(x, -HALF_LOG_2, HALF_LOG_2)
-    return np.where(near == x, near + near * near * _polynomial(near, EXP_TERMS), exp(x) - 1.0)[()]
+    return np.where(near == x, near + near * near * polynomial(near, EXP_TERMS), exp(x) - 1.0)[()]
 
 
 def log(value: npt.ArrayLike) -> FloatArray:
@@ -74,12 +86,7 @@ def log(value: npt.ArrayLike) -> FloatArray:
     x = np.asarray(value, dtype=np.float64)
     regular = (x > 0.0) & (x < np.inf)
     excess, exponent = _reduced(np.where(regular, x, 1.0))
-    ratio = excess / (2.0 + excess)
-    square = ratio * ratio
-    half = 0.5 * excess * excess
-    rest = ratio * (half + square * _polynomial(square, LOG_TERMS))
-    result = exponent * LOG_2_HIGH - ((half - (rest + exponent * LOG_2_LOW)) - excess)
-    return np.where(regular, result, _log_of_irregular(x))[()]
+    return np.where(regular, log_of_parts(excess, exponent), _log_of_irregular(x))[()]
 
 
 def log1p(value: npt.ArrayLike) -> FloatArray:
@@ -118,7 +125,7 @@ def normal_quantile(probability: npt.ArrayLike) -> FloatArray:
     below = np.minimum(p, 1.0 - p)
     inside = np.where(below > 0.0, below, 0.5)
     start = np.sqrt(-2.0 * log(inside))
-    numerator, denominator = (_polynomial(start, terms) for terms in QUANTILE_START)
+    numerator, denominator = (polynomial(start, terms) for terms in QUANTILE_START)
     distance = start - numerator / denominator
     for _ in range(QUANTILE_STEPS):
         error = (inside - _lower_tail(distance)) / _normal_density(distance)
@@ -127,11 +134,20 @@ def normal_quantile(probability: npt.ArrayLike) -> FloatArray:
     return np.where(p < 0.5, -distance, distance)[()]
 
 
-def _polynomial(x: FloatArray, terms: tuple[float, ...]) -> FloatArray:
+def log_of_parts(excess: Number, exponent: Number) -> Number:
+    """Computes the logarithm of ``(1 + excess) * 2**exponent``; arithmetic alone, for arrays and for compiled code."""
+    ratio = excess / (2.0 + excess)
+    square = ratio * ratio
+    half = 0.5 * excess * excess
+    rest = ratio * (half + square * polynomial(square, LOG_TERMS))
+    return exponent * LOG_2_HIGH - ((half - (rest + exponent * LOG_2_LOW)) - excess)
+
+
+def polynomial(x: Number, terms: tuple[float, ...]) -> Number:
     """Evaluates a polynomial whose coefficients begin with the constant one."""
-    result = np.full_like(x, terms[-1])
-    for term in reversed(terms[:-1]):
-        result = result * x + term
+    result = 0.0 * x + terms[-1]
+    for order in range(len(terms) - 2, -1, -1):
+        result = result * x + terms[order]
     return result
 
 
@@ -182,7 +198,7 @@ def _log_pair(x: FloatArray) -> Pair:
     cube_low = cube_low + (square_low * ratio + square * ratio_low)
     third, third_low = _product(cube, TWO_THIRDS)
     third_low = third_low + (cube_low * TWO_THIRDS + cube * TWO_THIRDS_LOW)
-    rest = cube * square * _polynomial(square, LOG_TERMS[1:])
+    rest = cube * square * polynomial(square, LOG_TERMS[1:])
     near, near_low = _sum(2.0 * ratio, third)
     high, high_low = _sum(exponent * LOG_2_HIGH, near)
     low = high_low + (near_low + (2.0 * ratio_low + (third_low + (rest + exponent * LOG_2_LOW))))
@@ -198,7 +214,7 @@ def _exp_of_pair(x: FloatArray, missing: Real) -> FloatArray:
     near = high + low
     near_low = (high - near) + low
     total, total_low = _sum(1.0, near)
-    fraction = total + (total_low + (near_low + near * near * _polynomial(near, EXP_TERMS)))
+    fraction = total + (total_low + (near_low + near * near * polynomial(near, EXP_TERMS)))
     with np.errstate(over="ignore"):
         return np.where(np.isnan(x), x, np.ldexp(fraction, exponent.astype(np.int32)))
 

@@ -1,7 +1,6 @@
 """Sums up by clusters of hosts what AuTO's agent of thresholds sees: flows that have finished, have come and are live.
 
-Numbers that may grow without limit are squashed; sizes and completion times are left as they are, as the logarithms of
-compiled code differ from NumPy's in their last bits.
+Numbers that may grow without limit are squashed; sizes and completion times are shown on logarithmic scales.
 """
 
 import math
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.logarithms import natural_log
 from flowsched_gym.model.rules.observation import squash
 from flowsched_gym.model.rules.selection import select
 from flowsched_gym.model.rules.sums import pairwise_sum
@@ -190,19 +190,19 @@ def summarise_live(
 
 @rule
 def show_places(
-    logarithms: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: SeenArray
+    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: SeenArray
 ) -> None:
     """Shows where values stand on logarithmic scales, from 0 to 1, cut to that.
 
     Args:
-        logarithms: Logarithms of the values of each cluster, (num_clusters, count).
-        low: Where the scale of each begins, (count,).
+        values: The values of each cluster, > 0, (num_clusters, count).
+        low: Logarithm at which the scale of each begins, (count,).
         span: How long it is, (count,).
         column: Where each is shown for the first cluster, (count,).
         stride: Places from one cluster's to the next one's.
         shown: Receives the places.
     """
-    for cluster in range(logarithms.shape[0]):
-        for number in range(logarithms.shape[1]):
-            height = (logarithms[cluster, number] - low[number]) / span[number]
+    for cluster in range(values.shape[0]):
+        for number in range(values.shape[1]):
+            height = (natural_log(values[cluster, number]) - low[number]) / span[number]
             shown[cluster * stride + column[number]] = min(max(height, 0.0), 1.0)

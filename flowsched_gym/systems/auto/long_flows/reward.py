@@ -1,13 +1,12 @@
 """Pays for what long flows have been through since the last action."""
 
-import math
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules import numerics
+from flowsched_gym.model.rules.logarithms import sum_of_logs
 from flowsched_gym.model.rules.long_flows import progress_of_long
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
 from flowsched_gym.systems.auto.long_flows.seen import long_live
@@ -48,8 +47,8 @@ def pay(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> d
         np.empty(len(long) + 2 * len(finished)),
         progress,
     )
-    logarithms = numerics.log(progress[: len(long) + count])
-    sent, delivered = math.fsum(logarithms[: len(long)]), math.fsum(logarithms[len(long) :])
+    sent = sum_of_logs(progress[: len(long)])
+    delivered = sum_of_logs(progress[len(long) : len(long) + count])
     terms = {
         str(LongFlowsReward.PROGRESS): sent + delivered - float(memory[PROGRESS]),
         str(LongFlowsReward.SLOWDOWN): -(slowdown / count) if count else 0.0,

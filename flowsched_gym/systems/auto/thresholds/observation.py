@@ -202,5 +202,5 @@ class _Summary:
             self._stride,
             shown,
         )
-        show_places(numerics.log(heights), self._low, self._span, self._height_at, self._stride, shown)
+        show_places(heights, self._low, self._span, self._height_at, self._stride, shown)
         return shown

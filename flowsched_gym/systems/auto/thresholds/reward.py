@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.finished_flows import mean_fares
+from flowsched_gym.model.rules.logarithms import natural_log
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
 
 __all__ = ["MEMORY_SIZE", "pay"]
@@ -34,8 +34,8 @@ def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str, float]:
         if memory[LAST_FCT] > 0:
             ratio = float(memory[LAST_FCT]) / mean_fct
         memory[LAST_FCT] = mean_fct
-        memory[LAST_LOG_SLOWDOWN] = -float(numerics.log(mean_slowdown))
-        memory[LAST_LOG_FCT] = -float(numerics.log(mean_fct / mean_ideal))
+        memory[LAST_LOG_SLOWDOWN] = -natural_log(mean_slowdown)
+        memory[LAST_LOG_FCT] = -natural_log(mean_fct / mean_ideal)
     return {
         str(ThresholdsReward.LOG_FCT): float(memory[LAST_LOG_FCT]),
         str(ThresholdsReward.LOG_SLOWDOWN): float(memory[LAST_LOG_SLOWDOWN]),

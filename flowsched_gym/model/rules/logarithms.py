@@ -1,0 +1,34 @@
+"""Logarithms in compiled code: the arithmetic of ``numerics.log``, to the same bits."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules import numerics
+from flowsched_gym.model.rules.compile import inlined_part, rule
+
+__all__ = ["natural_log", "sum_of_logs"]
+
+_log_of_parts = inlined_part(numerics.log_of_parts)
+inlined_part(numerics.polynomial)
+
+
+@rule
+def natural_log(value: float) -> float:
+    """Computes the natural logarithm of a number > 0, < inf."""
+    fraction, exponent = math.frexp(value)
+    if fraction < numerics.ROOT_HALF:
+        fraction *= 2.0
+        exponent -= 1
+    logarithm: float = _log_of_parts(fraction - 1.0, float(exponent))
+    return logarithm
+
+
+@rule
+def sum_of_logs(values: npt.NDArray[np.float64]) -> float:
+    """Adds up the natural logarithms of numbers > 0, < inf."""
+    total = 0.0
+    for index in range(len(values)):
+        total += natural_log(values[index])
+    return total
