@@ -119,8 +119,8 @@ What a flow-level model does not show, and why:
   the difference between the settings that stay. Beyond that it has to guess sizes.
 - **A wrong distribution costs some percent, a wrong load nothing**, with sharing inside a queue.
 - **The thresholds that the paper prints** (64 and 87 packets, some 100 KB) lie far below the sizes of long flows.
-  The optimum is flat: the lowest threshold for web search may be 35 KB or 200 KB for the same mean, but small flows
-  take 10 % longer with the former.
+  The optimum is flat: the lowest threshold for web search may be 50 KB or 200 KB for the same mean, but the 99th
+  percentile of small flows is 11 % longer with the former.
 - **The 99th percentile is that of large flows**, which QLAS delays: on web search and on the clusters PS is below it.
 - **Long flows are spread more evenly by counting them than by a hash**, which the paper's agent has to learn. How many
   there are depends on where long begins. To raise their priority besides (least-attained) costs the other flows more

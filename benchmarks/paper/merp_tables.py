@@ -104,7 +104,7 @@ another matter: there the network is still filling up when the run ends, under b
 DIFFERENCES: Final = """
 What a flow-level model does not show, and why:
 
-- **The 99th percentile of the slowdown rises at high load, and the 99.9th falls by little.** MERP lowers the largest
+- **The 99th percentile of the slowdown rises at high load, and the 99.9th hardly changes.** MERP lowers the largest
   slowdown, which is its objective, and pays by delaying many others a little. The paper's pFabric drops packets of
   flows that wait and sends them again; a fluid does not.
 - **The largest slowdown grows with the number of flows**, so 20 here and 10 in the paper are of different runs.

@@ -43,7 +43,7 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.observation import NEVER
 from flowsched_gym.model.rules.progress import advance, next_event_time
-from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing import share_links, sort_by_priority
 from flowsched_gym.model.rules.tokens import take_out
 from flowsched_gym.model.state import Network
 
@@ -300,6 +300,8 @@ def _share(t: View, n: int) -> None:
     control(net.now, n, altered, num_altered, state, controls, network, t.own)
     data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
     if remembers(t, n, t.memory):
+        # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
+        sort_by_priority(live, count, controls.priority)
         share_from_memory(t, n, altered, num_altered, data_capacity, t.memory)
     else:
         net.served = share_links(

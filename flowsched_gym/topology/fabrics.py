@@ -102,7 +102,9 @@ def multi_plane(
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
     check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
-    check_count("multi-plane", "num_planes", num_planes, least=1, most=min(MOST_PLANES, MOST_PATHS // num_hosts**2))
+    check_count(
+        "multi-plane", "num_planes", num_planes, least=1, most=min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
+    )
 
     def paths(source: int, destination: int) -> list[list[int]]:
         first_links = range(0, 2 * num_hosts * num_planes, 2 * num_hosts)
@@ -153,7 +155,7 @@ def leaf_spine(
         check_count("leaf-spine", name, value, least=1, most=MOST_FABRIC_HOSTS)
     hosts = num_leaves * hosts_per_leaf
     check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
-    check_count("leaf-spine", "num_spines", num_spines, least=1, most=MOST_PATHS // hosts**2)
+    check_count("leaf-spine", "num_spines", num_spines, least=1, most=MOST_PATHS // (hosts * hosts))
     up, down = 2 * hosts, 2 * hosts + num_leaves * num_spines
 
     def paths(source: int, destination: int) -> list[list[int]]:

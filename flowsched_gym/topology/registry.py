@@ -39,7 +39,7 @@ SMALLEST_ARITY: Final = 4
 MOST_HOSTS: Final = {
     "big-switch": MOST_SWITCH_HOSTS,
     "leaf-spine": MOST_FABRIC_HOSTS,
-    "fat-tree": MOST_ARITY**3 // 4,
+    "fat-tree": MOST_ARITY * MOST_ARITY * MOST_ARITY // 4,
     "multi-plane": MOST_FABRIC_HOSTS,
 }
 """Hosts of each topology at most; ``one-link`` has room for any number, and ``tree9`` says itself how many it has."""

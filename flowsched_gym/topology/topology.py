@@ -19,9 +19,9 @@ LATEST_TIME: Final = 1e307
 """Times in s must end below, so that sums and products of them stay below the largest float64, 1.8e308."""
 LONGEST_DELAY: Final = 1e300
 """Longest propagation delay of a link in s, so that the delays of paths stay below ``LATEST_TIME``."""
-LEAST_PART: Final = 1e-12
-"""Part of its arrival time that a flow must send for at least: 100 times the rounding that ``rules.progress`` allows
-event times (``TIME_TOLERANCE``), so that rounding moves a completion time by a hundredth at most."""
+LEAST_PART: Final = 2e-14
+"""Part of its arrival time that a flow must send for at least: twice the rounding that ``rules.progress`` allows
+event times (``TIME_TOLERANCE``), so that rounding moves a completion time by half at most."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

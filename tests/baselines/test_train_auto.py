@@ -47,7 +47,7 @@ def test_the_agent_beside_is_asked_once_per_period_and_paid_for_the_flows_since(
     play_to_the_end(small_env(choose, lambda *transition: told.append(transition)))
 
     # It is asked before the next long flow is steered, so that some periods have more flows.
-    assert 3 <= len(asked) <= FLOWS // 50
+    assert 2 <= len(asked) <= FLOWS // 50
     assert len(told) == len(asked)
     assert [ended for *_, ended in told] == [False] * (len(told) - 1) + [True]
     for number, (before, action, _, after, ended) in enumerate(told):

@@ -285,8 +285,8 @@ def test_before_the_first_reset_there_is_no_state_to_take_and_all_must_be_set(sp
     [
         (2, None, "state has 2 environments: numbers must be as many"),
         (2, [0, 0], "state has 2 environments: numbers must be as many, each once"),
-        (2, [0, 3], r"numbers is \[0, 3\]: there are the environments 0 to 2"),
-        (2, [-1, 0], r"numbers is \[-1, 0\]: there are the environments 0 to 2"),
+        (2, [0, 3], r"numbers is \[0, 3\]: it must be integers from 0 to 2"),
+        (2, [-1, 0], r"numbers is \[-1, 0\]: it must be integers from 0 to 2"),
         (4, [0, 1, 2], "state has 4 environments: numbers must be as many"),
     ],
 )

@@ -28,7 +28,7 @@ def artemis(**kwargs: Any) -> gym.Env[Any, Any]:
 def new(algorithm: Any, env: gym.Env[Any, Any], **kwargs: Any) -> Any:
     """Makes an untrained model with clear preferences."""
     torch.set_num_threads(1)
-    model = algorithm("MlpPolicy", env, device="cpu", seed=0, policy_kwargs={"net_arch": [16]}, **kwargs)
+    model = algorithm("MlpPolicy", env, device="cpu", seed=1, policy_kwargs={"net_arch": [16]}, **kwargs)
     with torch.no_grad():
         model.policy.action_net.weight.mul_(100.0)
     return model

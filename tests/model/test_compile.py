@@ -245,7 +245,7 @@ def test_a_full_disk_stops_no_rule(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(IndexDataCacheFile, "save", refuse)
+    monkeypatch.setattr(IndexDataCacheFile, "_save_data", refuse)
 
     @rule
     def double(values: np.ndarray) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.filling import fill_class, is_still_blocked
 
-__all__ = ["share_links"]
+__all__ = ["share_links", "sort_by_priority"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def share_links(
             return num_served
         for place in range(num_served):
             rate[served[place]] = 0.0
-    _sort_by_priority(live, count, priority)
+    sort_by_priority(live, count, priority)
     one_class = priority[live[0]] == priority[live[count - 1]]
     if not one_class:
         for link in range(num_links):
@@ -163,7 +163,7 @@ def _serve_in_order(
 
 
 @inlined_rule
-def _sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
+def sort_by_priority(live: IntArray, count: int, priority: IntArray) -> None:
     """Sorts the live flows by (priority, row); quick where they are nearly in order."""
     row_before, before = live[0], priority[live[0]]
     for place in range(1, count):

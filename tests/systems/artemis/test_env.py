@@ -283,7 +283,7 @@ def test_tcp_is_slower_than_the_fluid_on_the_same_flows() -> None:
 
 
 def test_more_tokens_and_slots_than_any_computer_could_list_cost_nothing() -> None:
-    env = gym.make(ID, workload="gather-a1", bursts=2, k=2**40, f=10**5)
+    env = gym.make(ID, workload="gather-a1", bursts=2, k=2**40, f=10**4)
     _, info = env.reset(seed=0)
 
     assert info["action_mask"].sum() == 10

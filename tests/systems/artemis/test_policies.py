@@ -110,14 +110,15 @@ def test_edf_orders_by_absolute_deadline_and_not_by_the_time_allowed() -> None:
 
 
 def test_on_the_contended_workload_feasible_first_meets_more_deadlines_than_edf_and_edf_than_nothing() -> None:
-    ratios = {}
-    for name in ("edf", "fifo", "feasible-first"):
+    ratios = dict.fromkeys(("edf", "fifo", "feasible-first"), 0.0)
+    for name in ratios:
         env = make(k=3, f=10, bursts=60)
         policy = make_policy(name, env)
-        play(env, lambda _, observation, __, policy=policy: int(policy.predict(observation)[0]), seed=3)  # type: ignore[misc]
-        ratios[name] = env.records().deadline_met.mean()
+        for seed in range(4):
+            play(env, lambda _, observation, __, policy=policy: int(policy.predict(observation)[0]), seed=seed)  # type: ignore[misc]
+            ratios[name] += env.records().deadline_met.mean() / 4
 
-    # The reading notes of the thesis's workload: 48, 52 and 63 %; one seed of 600 flows is good to a few points.
+    # The reading notes of the thesis's workload: 48, 52 and 63 %; 2,400 flows are good to several points.
     assert 0.3 < ratios["edf"] < 0.7
     assert ratios["feasible-first"] > ratios["edf"] + 0.05
 

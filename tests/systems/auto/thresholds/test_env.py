@@ -145,7 +145,8 @@ def test_the_papers_observation_lists_the_last_finished_flows_the_last_one_first
 
 
 def test_the_summary_describes_each_cluster() -> None:
-    env = started(two_flows(), topology="one-link", clusters=2)
+    flows = make_flows([0.2, 0.5], [1000.0, 3000.0], source=[0, 1], destination=[2, 3])
+    env = started(flows, topology="one-link", clusters=2)
     observation = env.step(np.array([-1.0, -1.0]))[0]
     shown = dict(zip(env.layout.column_names, observation.tolist(), strict=True))
 
@@ -153,8 +154,8 @@ def test_the_summary_describes_each_cluster() -> None:
         zeros = dict.fromkeys((column.name for column in env.layout.slot), 0.0)
         return {f"{name}[{number}]": value for name, value in (zeros | values).items()}
 
-    # After 2.5 s the flow of host 0 has finished; that of host 1, which is in the same cluster, has sent 1 KB of 3 KB.
-    place = math.log(2.0 / 1e-5) / math.log(1e6)
+    # After 1.9 s the flow of host 0 has finished; that of host 1, in the same cluster, has sent 0.7 KB of 3 KB.
+    place = math.log(1.7 / 1e-5) / math.log(1e6)
     assert shown == pytest.approx(
         {
             "finished": 1 / 501,
@@ -164,9 +165,9 @@ def test_the_summary_describes_each_cluster() -> None:
                 small_fct_50=place,
                 small_fct_90=place,
                 mean_fct=place,
-                load=3.2 / 4.2,  # 4 KB in 2.5 s over half of the link
+                load=80 / 99,  # 4 KB in 1.9 s over half of the link
                 live_0=1 / 11,
-                left=2e3 / (2e3 + 1e8),
+                left=2.3e3 / (2.3e3 + 1e8),
             ),
             **cluster(1),
         }
