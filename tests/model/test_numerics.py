@@ -11,7 +11,7 @@ import pytest
 
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.logarithms import natural_log, sum_of_logs
+from flowsched_gym.model.rules.compiled_numerics import natural_log, sum_of_logs, take_exponentials
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -129,3 +129,13 @@ def test_compiled_code_takes_the_same_logarithms_to_the_last_bit() -> None:
 
     assert plain == expected.tolist()
     assert [compiled(value[index : index + 1]) for index in range(len(value))] == expected.tolist()
+
+
+def test_compiled_code_takes_the_same_exponentials_to_the_last_bit() -> None:
+    exponent = np.concatenate([uniform(-700, 700), uniform(-1, 1)]).reshape(1, -1)
+    plain, compiled = exponent.copy(), exponent.copy()
+
+    take_exponentials.py_func(plain)  # type: ignore[attr-defined]
+    rule(take_exponentials.py_func)(compiled)  # type: ignore[attr-defined]
+
+    assert plain.tolist() == compiled.tolist() == numerics.exp(exponent).tolist()

@@ -46,6 +46,7 @@ PATIENT: Final = frozenset(
     for name in (
         "candidates",
         "competing",
+        "compiled_numerics",
         "completions",
         "congestion",
         "contenders",
@@ -55,7 +56,6 @@ PATIENT: Final = frozenset(
         "filling",
         "limits",
         "liveness",
-        "logarithms",
         "long_flows",
         "memr",
         "observation",

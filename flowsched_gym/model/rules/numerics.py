@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "INVERSE_LOG_2",
     "ROOT_HALF",
     "exp",
+    "exp_of_parts",
     "expm1",
     "log",
     "log1p",
@@ -71,7 +73,7 @@ QUANTILE_STEPS: Final = 2
 def exp(exponent: npt.ArrayLike) -> FloatArray:
     """Computes the exponential function."""
     x = np.asarray(exponent, dtype=np.float64)
-    return _exp_of_pair(x, 0.0)[()]
+    return _exp_of_pair(x, np.zeros_like(x))[()]
 
 
 def expm1(exponent: npt.ArrayLike) -> FloatArray:
@@ -134,8 +136,18 @@ def normal_quantile(probability: npt.ArrayLike) -> FloatArray:
     return np.where(p < 0.5, -distance, distance)[()]
 
 
+def exp_of_parts(x: Number, missing: Number, exponent: Number) -> Number:
+    """Computes ``exp(x + missing) / 2**exponent`` for the nearest exponent; for arrays and for compiled code."""
+    high, low = x - exponent * LOG_2_HIGH, missing - exponent * LOG_2_LOW
+    near = high + low
+    near_low = (high - near) + low
+    total = 1.0 + near
+    total_low = near - (total - 1.0)
+    return total + (total_low + (near_low + near * near * polynomial(near, EXP_TERMS)))
+
+
 def log_of_parts(excess: Number, exponent: Number) -> Number:
-    """Computes the logarithm of ``(1 + excess) * 2**exponent``; arithmetic alone, for arrays and for compiled code."""
+    """Computes the logarithm of ``(1 + excess) * 2**exponent``; for arrays and for compiled code."""
     ratio = excess / (2.0 + excess)
     square = ratio * ratio
     half = 0.5 * excess * excess
@@ -206,15 +218,11 @@ def _log_pair(x: FloatArray) -> Pair:
     return total, (high - total) + low
 
 
-def _exp_of_pair(x: FloatArray, missing: Real) -> FloatArray:
+def _exp_of_pair(x: FloatArray, missing: FloatArray) -> FloatArray:
     """Computes the exponential of a number and what it misses."""
     within = np.where(np.isnan(x), 0.0, np.clip(x, LEAST_EXPONENT, MOST_EXPONENT))
     exponent = np.rint(within * INVERSE_LOG_2)
-    high, low = within - exponent * LOG_2_HIGH, missing - exponent * LOG_2_LOW
-    near = high + low
-    near_low = (high - near) + low
-    total, total_low = _sum(1.0, near)
-    fraction = total + (total_low + (near_low + near * near * polynomial(near, EXP_TERMS)))
+    fraction = exp_of_parts(within, missing, exponent)
     with np.errstate(over="ignore"):
         return np.where(np.isnan(x), x, np.ldexp(fraction, exponent.astype(np.int32)))
 

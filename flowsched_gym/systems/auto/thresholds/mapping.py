@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules import numerics
+from flowsched_gym.model.rules.compiled_numerics import take_exponentials
 from flowsched_gym.model.rules.limits import spread_limits
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
@@ -51,7 +52,8 @@ def thresholds_of_action(action: FloatArray) -> FloatArray:
     logarithm = np.empty(action.shape)
     spread_limits(action, BOTTOM, TOP, STEP, logarithm)
     # Whole bytes, so that no last bit of a logarithm decides.
-    return np.rint(numerics.exp(logarithm))
+    take_exponentials(logarithm)
+    return np.rint(logarithm)
 
 
 def action_of_thresholds(thresholds: FloatArray) -> FloatArray:

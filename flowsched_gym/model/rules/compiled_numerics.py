@@ -1,4 +1,4 @@
-"""Logarithms in compiled code: the arithmetic of ``numerics.log``, to the same bits."""
+"""Exponentials and logarithms in compiled code: the arithmetic of ``numerics``, bit for bit."""
 
 import math
 
@@ -8,8 +8,9 @@ import numpy.typing as npt
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.compile import inlined_part, rule
 
-__all__ = ["natural_log", "sum_of_logs"]
+__all__ = ["natural_log", "sum_of_logs", "take_exponentials"]
 
+_exp_of_parts = inlined_part(numerics.exp_of_parts)
 _log_of_parts = inlined_part(numerics.log_of_parts)
 inlined_part(numerics.polynomial)
 
@@ -32,3 +33,13 @@ def sum_of_logs(values: npt.NDArray[np.float64]) -> float:
     for index in range(len(values)):
         total += natural_log(values[index])
     return total
+
+
+@rule
+def take_exponentials(values: npt.NDArray[np.float64]) -> None:
+    """Replaces numbers from -700 to 700 by their exponentials, (rows, columns)."""
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            x = values[row, column]
+            exponent = np.rint(x * numerics.INVERSE_LOG_2)
+            values[row, column] = math.ldexp(_exp_of_parts(x, 0.0, exponent), int(exponent))
