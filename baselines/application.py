@@ -87,7 +87,8 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     register_schemas()
     runtime = HydraConfig.get()
     folder = Path(runtime.runtime.output_dir)
-    if runtime.mode is not RunMode.MULTIRUN:
+    # A folder with a run in it is an earlier run's, or that of another process.
+    if runtime.mode is not RunMode.MULTIRUN and not (folder / "run.json").exists():
         remember_folder(folder)
     line = shlex.join([command, *runtime.overrides.task])
     try:

@@ -108,10 +108,13 @@ def _fail(message: str, status: int) -> int:
     """Prints one line on standard error, and the traceback before it if that is asked for."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exc()
-    line = " ".join(message.split())
-    # What a file brings into a message must not reach the terminal as an escape code.
-    print(f"flowsched: {''.join(c if c.isprintable() else repr(c)[1:-1] for c in line)}", file=sys.stderr)
+    print(f"flowsched: {_one_line(message)}", file=sys.stderr)
     return status
+
+
+def _one_line(message: str) -> str:
+    """Writes a message so that nothing that a file brings into it reaches the terminal as an escape code."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
 
 
 def _show_warning(
@@ -123,4 +126,4 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Prints a warning as one line on standard error."""
-    print(f"flowsched: warning: {message}", file=sys.stderr)
+    print(f"flowsched: warning: {_one_line(str(message))}", file=sys.stderr)

@@ -102,17 +102,22 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
 
 
 def _labels(sources: Sequence[str]) -> list[str]:
-    """Names policies as they were given, models by their files, or by folder and file where files are called alike.
+    """Names policies as they were given, models by their files, or by folders and file where files are called alike.
 
     Raises:
         ConfigError: Two policies would have the same name.
     """
-    paths = {source: Path(source) for source in sources if source.endswith(MODEL_SUFFIX)}
+    paths = {source: Path(source).resolve() for source in sources if source.endswith(MODEL_SUFFIX)}
+    for source in sources:
+        if list(map(paths.get, sources)).count(paths.get(source, source)) > 1:
+            raise ConfigError(f"--policy gives {source!r} twice: each policy must have a name of its own")
     labels = [paths[source].stem if source in paths else source for source in sources]
-    labels = [
-        f"{paths[source].resolve().parent.name}-{label}" if source in paths and labels.count(label) > 1 else label
-        for label, source in zip(labels, sources, strict=True)
-    ]
+    folders = {source: list(path.parents) for source, path in paths.items()}
+    while any(labels.count(label) > 1 and folders.get(source) for label, source in zip(labels, sources, strict=True)):
+        labels = [
+            f"{folders[source].pop(0).name}-{label}" if labels.count(label) > 1 and folders.get(source) else label
+            for label, source in zip(labels, sources, strict=True)
+        ]
     for label in labels:
         if labels.count(label) > 1:
             raise ConfigError(f"--policy gives {label!r} twice: each policy must have a name of its own")

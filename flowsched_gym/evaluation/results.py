@@ -208,6 +208,8 @@ def read_result(path: str | Path) -> EvaluationResult:
     content = read_json(path)
     check_printable(str(path), content)
     _check_keys(path, "the file", content, FIELDS)
+    if _names_a_file(content["kwargs"]):
+        raise ConfigError(f"{path}: kwargs names a file: a result holds the sizes themselves, not where they lie")
     if content["schema"] != SCHEMA:
         raise ConfigError(f"{path}: schema is {content['schema']!r}: it must be {SCHEMA!r}")
     columns = content["episodes"]
@@ -331,3 +333,20 @@ def _null_to_nan(path: Path, where: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it is too large") from None
+
+
+def _names_a_file(kwargs: object) -> bool:
+    """Tells whether a workload of one's own would be read from further files: result files may come from anybody."""
+    workload = kwargs.get("workload") if isinstance(kwargs, Mapping) else None
+    stack: list[object] = [workload] if isinstance(workload, Mapping) else []
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            if value.get("kind") == "cdf-file":
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+        elif isinstance(value, str) and value.endswith(".csv"):
+            return True
+    return False

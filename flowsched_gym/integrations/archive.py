@@ -132,7 +132,9 @@ def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
 
 
 def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
-    """Adds an array, in the order of C, under a name."""
+    """Adds an array, in the order of C, under a name, or a longer one where that is taken."""
+    while name in arrays:
+        name += "'"
     arrays[name] = np.array(array, order="C")
     return name
 

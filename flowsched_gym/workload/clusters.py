@@ -4,6 +4,7 @@ Follows AuTO, sections 6.1.1 to 6.1.3: four clusters with a size distribution an
 fixed time, never the same twice in a row; bursts from many hosts to one (incast) beside them.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -179,7 +180,7 @@ class ClusterWorkload:
     @property
     def offered_load(self) -> float:
         """Bytes per s offered to the links of a host over their capacity, the mean over hosts and time."""
-        return sum(traffic.load for traffic in self.traffic) / len(self.traffic) + self._incast_load
+        return math.fsum(traffic.load for traffic in self.traffic) / len(self.traffic) + self._incast_load
 
     @property
     def hosts_per_cluster(self) -> int:

@@ -240,7 +240,19 @@ def _is_number(value: object) -> bool:
 
 def _number(entry: Entry) -> object:
     """Converts a number to B, s or B/s; leaves everything else to be refused by the class of the field."""
-    return entry.value * entry.factor if _is_number(entry.value) and entry.factor != 1 else entry.value  # type: ignore[operator]
+    return _times(entry.value, entry.factor) if _is_number(entry.value) and entry.factor != 1 else entry.value
+
+
+def _times(value: object, factor: float) -> float:
+    """Multiplies a number.
+
+    Raises:
+        ConfigError: It is too large for a float64.
+    """
+    try:
+        return float(value) * factor  # type: ignore[arg-type]
+    except OverflowError:
+        raise ConfigError(f"{shown(value)} is too large: numbers must be below 1.8e308") from None
 
 
 def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
@@ -250,7 +262,7 @@ def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
         return value
     try:
         if _is_number(value):
-            return Constant(value=float(value) * factor)  # type: ignore[arg-type]
+            return Constant(value=_times(value, factor))
         if isinstance(value, str) and factor == 1:
             return read_cdf(_path(value, folder)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
         if isinstance(value, Mapping):
@@ -287,11 +299,11 @@ def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | 
         raise ConfigError(f"kind {kind!r} does not take {shown(dict(value))}: {error}") from None
 
 
-def _scaled(value: object, factor: float) -> object:
-    """Multiplies a number, or each of a sequence."""
-    if isinstance(value, (list, tuple)):
-        return [_scaled(each, factor) for each in value]
-    return value * factor if _is_number(value) else value  # type: ignore[operator]
+def _scaled(value: object, factor: float, depth: int = 2) -> object:
+    """Multiplies a number, or each of a sequence, or of one of pairs; what is deeper is left to be refused."""
+    if isinstance(value, (list, tuple)) and depth:
+        return [_scaled(each, factor, depth - 1) for each in value]
+    return _times(value, factor) if _is_number(value) else value
 
 
 def _path(path: str, folder: Path | None) -> str:

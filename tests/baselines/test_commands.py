@@ -136,6 +136,16 @@ def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
     assert sorted(path.name for path in (here / "runs").iterdir()) == ["first", "other"]
 
 
+def test_a_refused_command_leaves_the_folder_of_a_run_that_was_begun_before(here) -> None:
+    begun = here / "runs" / "first"
+    begun.mkdir(parents=True)
+    (begun / "run.json").write_text("{}", encoding="utf-8")
+
+    assert call("flowsched-train", train_main, "env.k=0", "run_name=first") == 2
+
+    assert (begun / "run.json").exists()
+
+
 def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
     small = ("workload.bursts=3", "episodes=2", "seed=5", "progress_bar=false", "hydra.run.dir=out")
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from flowsched_gym.cli.evaluate_command import _labels
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, make_environment, read_result
 from flowsched_gym.metrics import METRIC_NAMES
 from tests.payload import add_payload
@@ -311,3 +313,9 @@ def test_bad_input_is_one_line(flowsched, arguments: list[str], message: str) ->
     assert outcome.out == ""
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_models_are_named_by_as_many_folders_as_tell_them_apart() -> None:
+    assert _labels(["runs/a/best/model.zip", "runs/b/best/model.zip", "edf"]) == ["a-best-model", "b-best-model", "edf"]
+    with pytest.raises(ConfigError, match="twice"):
+        _labels(["runs/a/model.zip", "runs/a/model.zip"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from flowsched_gym.cli.app import _show_warning
 from flowsched_gym.cli.replay_command import measure
 from flowsched_gym.metrics import METRIC_NAMES
 from flowsched_gym.workload import read_flows
@@ -252,3 +253,9 @@ def test_the_help_tells_spans_from_times(flowsched) -> None:
     text = " ".join(flowsched("replay", "--help").out.split())
 
     assert "deadline_s the time allowed after it, and due_s, in place of deadline_s, an absolute time" in text
+
+
+def test_a_warning_brings_no_escape_code_of_a_file_name_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_warning("flows \x1b[31m.csv", UserWarning, "file.py", 1)
+
+    assert capsys.readouterr().err == "flowsched: warning: flows \\x1b[31m.csv\n"

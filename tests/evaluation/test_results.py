@@ -244,3 +244,15 @@ def test_json_that_python_alone_reads_or_cannot_read_is_one_clear_error(tmp_path
 
     with pytest.raises(ConfigError, match=message):
         read_result(path)
+
+
+@pytest.mark.parametrize("size", [{"kind": "cdf-file", "path": "/etc/hostname"}, "/etc/passwd.csv"], ids=str)
+def test_a_result_file_that_names_further_files_is_refused_before_they_are_opened(tmp_path, size) -> None:
+    path = tmp_path / "result.json"
+    write_result(make_result(), path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["kwargs"]["workload"] = {"kind": "gather", "size": size}
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+    with pytest.raises(ConfigError, match="kwargs names a file"):
+        read_result(path)

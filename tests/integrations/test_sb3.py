@@ -15,6 +15,7 @@ from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model
 from flowsched_gym.integrations.sb3 import load_policy, save_model
 from tests.payload import add_payload
@@ -221,3 +222,13 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
         load_policy(tmp_path / "absent.zip", artemis())
+
+
+def test_arrays_whose_names_would_be_alike_are_kept_apart(tmp_path: Path) -> None:
+    content = {"format": "archive", "a.b": np.zeros(2), "a": {"b": np.ones(2)}}
+
+    write_archive(tmp_path / "content.zip", content)
+    found = read_archive(tmp_path / "content.zip", "content", "archive")
+
+    assert found["a.b"].tolist() == [0.0, 0.0]
+    assert found["a"]["b"].tolist() == [1.0, 1.0]

@@ -281,3 +281,18 @@ def test_distributions_in_mappings_may_be_objects() -> None:
     sizes = Uniform(low=1.0, high=2.0)
 
     assert parse_variant({"base": "poisson-tree", "size": sizes}).size == sizes
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        10**400,
+        {"kind": "constant", "value": 10**400},
+        {"kind": "discrete", "values": [[[[1.0]]]], "probabilities": [1.0]},
+    ],
+    ids=["number", "field", "nested"],
+)
+@pytest.mark.parametrize("key", ["size", "size_kb"])
+def test_numbers_beyond_float64_and_deep_lists_are_one_clear_error(key: str, size: object) -> None:
+    with pytest.raises(ConfigError):
+        parse_variant({"kind": "poisson", "load": 0.5, "flows": 3, key: size})

@@ -2,7 +2,8 @@
 
 The functions of NumPy and of the C library differ in their last bits from processor to processor and from build to
 build. These are made of ``+ - * /``, comparisons and exact scaling by powers of two alone, which IEEE 754 fixes to the
-last bit. ``exp``, ``log`` and ``power`` are within 1 unit in the last place (ulp) of the true value.
+last bit. ``exp``, ``log`` and ``power`` are within 1 unit in the last place (ulp) of the true value, ``log1p``
+within 2 and ``expm1`` within 3.
 
 Where one float64 is not enough, a value is a pair: a float64 and the much smaller float64 that it misses (Dekker, 1971;
 Knuth, The Art of Computer Programming, volume 2, section 4.2.2). All functions take what NumPy makes an array of, and

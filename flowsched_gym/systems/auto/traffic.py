@@ -1,6 +1,7 @@
 """Tells what clusters of hosts send, as far as thresholds by theory need it: a size distribution and a load each."""
 
 import functools
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -74,4 +75,4 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
     points = np.unique(np.maximum([*values, *smallest, *np.nextafter(smallest, 0.0)], np.nextafter(min(smallest), 0.0)))
     probability = np.sum([weight * size.cdf(points) for weight, size in zip(weights, known, strict=True)], axis=0)
     mixture = tuple(zip(points.tolist(), (probability / probability[-1]).tolist(), strict=True))
-    return Traffic(size=Empirical(points=mixture), load=sum(part.load for part in parts) / len(parts))
+    return Traffic(size=Empirical(points=mixture), load=math.fsum(part.load for part in parts) / len(parts))

@@ -1,6 +1,7 @@
 """MERP's routing environment: a flow that arrives in a fat-tree takes one of its paths."""
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -246,7 +247,7 @@ class MERPRouteEnv(MaskedEnv[int]):
     def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
         """Pays for flows that finish."""
         terms = self._payments.pay(finished, self._simulation.completion_time)
-        return sum(terms.values()), terms
+        return math.fsum(terms.values()), terms
 
     def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
         """Adds how often a path was chosen that was not there."""
