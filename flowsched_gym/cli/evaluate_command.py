@@ -108,8 +108,8 @@ def _labels(sources: Sequence[str]) -> list[str]:
         ConfigError: Two policies would have the same name.
     """
     paths = {source: Path(source).resolve() for source in sources if source.endswith(MODEL_SUFFIX)}
-    for source in sources:
-        if list(map(paths.get, sources)).count(paths.get(source, source)) > 1:
+    for source, path in paths.items():
+        if sum(paths.get(other) == path for other in sources) > 1:
             raise ConfigError(f"--policy gives {source!r} twice: each policy must have a name of its own")
     labels = [paths[source].stem if source in paths else source for source in sources]
     folders = {source: list(path.parents) for source, path in paths.items()}
