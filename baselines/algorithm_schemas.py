@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmConfig:
-    """Holds what all algorithms have.
+    """Settings that all algorithms have.
 
     Attributes:
         name: Name in file names and tables.
@@ -59,7 +59,7 @@ class AlgorithmConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutConfig(AlgorithmConfig):
-    """Holds what algorithms have that learn from what they have just done.
+    """Settings of algorithms that learn from their last rollout.
 
     Attributes:
         n_steps: Steps of each environment between two updates.
@@ -93,7 +93,7 @@ class RolloutConfig(AlgorithmConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ActorCriticConfig(RolloutConfig):
-    """Holds what those of them have that learn a critic too.
+    """Settings of on-policy algorithms that learn a critic too.
 
     Attributes:
         gae_lambda: Decay of generalised advantage estimation; 1 gives n-step returns.
@@ -195,7 +195,7 @@ class ReinforceConfig(RolloutConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class OffPolicyConfig(AlgorithmConfig):
-    """Holds what algorithms have that learn from a memory of all they did.
+    """Settings of algorithms that learn from a replay buffer.
 
     Attributes:
         buffer_size: Decisions remembered; the oldest are forgotten first.

@@ -36,7 +36,7 @@ BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
-"""Is called with the configuration as its frozen object and as plain values, the output folder, the command line."""
+"""Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
 
 
 def run_application(command: str, config_name: str, job: Job) -> None:

@@ -17,7 +17,7 @@ from flowsched_gym.cli.output import print_json, standard_output_kept_clean, wit
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment, resolve_policy
-from flowsched_gym.files import check_target, replace_when_written
+from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
@@ -180,8 +180,7 @@ def _write(path: str, results: Sequence[EvaluationResult]) -> None:
                 # An empty cell stands for what is not defined, or has too few episodes.
                 cells = ["" if number != number else repr(number) for number in numbers]
                 writer.writerow([result.policy, name, unit_of(name), *cells])
-    with replace_when_written(path) as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
+    write_text(text.getvalue(), path)
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -1,7 +1,6 @@
 """Draws a workload into a flow file: ``flowsched workload``."""
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +8,7 @@ from typing import Any, Final
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError, MissingDependencyError
-from flowsched_gym.files import check_target
+from flowsched_gym.files import check_target, read_json
 from flowsched_gym.units import BYTES_PER_MEGABYTE
 from flowsched_gym.workload import draw_flows, make_workload, parse_variant, write_flows
 from flowsched_gym.workload.named import NamedConfig
@@ -48,11 +47,7 @@ def _find(name: str, fields: Mapping[str, object]) -> NamedConfig:
     if not name.endswith((JSON_SUFFIX, *YAML_SUFFIXES)):
         return make_workload(name, **fields)
     path = Path(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{name}: this is not text in UTF-8: {error}") from None
-    content = _parse_json(name, text) if name.endswith(JSON_SUFFIX) else _parse_yaml(name, text)
+    content = read_json(path) if name.endswith(JSON_SUFFIX) else _read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError(f"{name}: it must be a mapping with a base or a kind, and fields of the workload")
     try:
@@ -61,15 +56,7 @@ def _find(name: str, fields: Mapping[str, object]) -> NamedConfig:
         raise ConfigError(f"{name}: {error}") from None
 
 
-def _parse_json(name: str, text: str) -> object:
-    """Reads JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name}: this is not JSON: {error}") from None
-
-
-def _parse_yaml(name: str, text: str) -> Any:
+def _read_yaml(path: Path) -> Any:
     """Reads YAML as the training commands do."""
     try:
         from omegaconf import OmegaConf  # noqa: PLC0415 - optional
@@ -78,6 +65,6 @@ def _parse_yaml(name: str, text: str) -> Any:
     except ImportError:
         raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
     try:
-        return OmegaConf.to_container(OmegaConf.create(text), resolve=True)
-    except (YAMLError, OmegaConfBaseException, RecursionError) as error:
-        raise ConfigError(f"{name}: this is not YAML: {error}") from None
+        return OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")), resolve=True)
+    except (YAMLError, OmegaConfBaseException, RecursionError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: this is not YAML: {error}") from None
