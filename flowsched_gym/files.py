@@ -33,6 +33,9 @@ LONGEST_NAME: Final = 32
 ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that ask a process to end; Windows has fewer."""
 
+_being_written: set[Path] = set()
+"""Temporary files of this process."""
+
 
 def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
     """Makes a path, and refuses what no file can be called.
@@ -148,23 +151,27 @@ def _temporary_for(target: Path) -> Path:
 @contextmanager
 def _removed_at_last(temporary: Path) -> Iterator[None]:
     """Removes a temporary file at the end, also where the process is asked to end and would just do so."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        temporary.unlink(missing_ok=True)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    # Python lets the main thread alone handle signals. A handler that is there already knows what it does.
+    # Python lets the main thread alone handle signals. A handler that is there already is ours, or knows what it does.
     here = threading.current_thread() is threading.main_thread()
     handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
+    _being_written.add(temporary)
     for number in handled:
-        signal.signal(number, end)
+        signal.signal(number, _end)
     try:
         yield
     finally:
         temporary.unlink(missing_ok=True)
+        _being_written.discard(temporary)
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Removes all temporary files, and lets the process end as it would have."""
+    for temporary in tuple(_being_written):
+        temporary.unlink(missing_ok=True)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _is_device_or_pipe(path: str | PathLike[str]) -> bool:

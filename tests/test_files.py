@@ -35,6 +35,15 @@ def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(number: i
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_process_that_is_asked_to_end_while_it_writes_two_files_leaves_neither(tmp_path: Path) -> None:
+    program = WRITER.format(number=signal.SIGTERM).replace(
+        "as temporary:", "as first, replace_when_written(sys.argv[1] + '.other') as temporary:\n    first.touch()"
+    )
+
+    assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-signal.SIGTERM).out == "2\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_happens_to_signals_afterwards_is_as_before(tmp_path: Path) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
 

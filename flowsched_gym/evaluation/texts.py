@@ -1,6 +1,7 @@
 """Refuses texts of result files that would be more than text where they are shown: in Markdown, HTML or a terminal."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +11,8 @@ __all__ = ["check_name", "check_printable"]
 
 NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
 """Letters, digits, and marks that no format gives a meaning."""
+CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
 LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
 """What makes a link of a plain text."""
 
@@ -43,7 +46,7 @@ def check_printable(where: str, content: object) -> None:
         ConfigError: A text has one.
     """
     if isinstance(content, str):
-        if not content.isprintable():
+        if any(unicodedata.category(letter) in CONTROLS for letter in content):
             raise ConfigError(f"{where} has the text {shown(content)}: it must have no control characters")
     elif isinstance(content, Mapping):
         for key, value in content.items():

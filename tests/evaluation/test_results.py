@@ -256,3 +256,9 @@ def test_a_result_file_that_names_further_files_is_refused_before_they_are_opene
 
     with pytest.raises(ConfigError, match="kwargs names a file"):
         read_result(path)
+
+
+def test_a_path_with_a_space_that_does_not_break_lines_is_no_control_character() -> None:
+    assert make_result(command="flowsched evaluate a\u00a0b.csv").command == "flowsched evaluate a\u00a0b.csv"
+    with pytest.raises(ConfigError, match="no control characters"):
+        make_result(command="flowsched evaluate a\u202eb.csv")
