@@ -17,6 +17,7 @@ from flowsched_gym.cli.output import print_json, standard_output_kept_clean, wit
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment, resolve_policy
+from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import unit_of
@@ -83,11 +84,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[_Player]:
-    """Makes all policies, and loads the models."""
+    """Makes all policies, and loads the models; what a result could not hold is refused before any is played."""
     models = [source for source in options.policy if source.endswith(MODEL_SUFFIX)]
     known = policy_specs(options.environment)
+    check_printable("the command", _command(options))
     players = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
+        check_name("--policy", label)
         if source in models:
             policy, arguments = _load_model(source, options.environment, kwargs, trust=options.trust), kwargs
         else:

@@ -15,6 +15,7 @@ A result file is one JSON object::
 Numbers are written with all their digits, so that a file read back gives the same result bit by bit.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -38,6 +39,8 @@ from flowsched_gym.workload import plain_variant, workload_label
 
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
 
+DIGEST_SIZE: Final = 4
+"""Bytes by which file names tell workloads of one's own apart."""
 SCHEMA: Final = "flowsched-result/1"
 
 FIELDS: Final = {
@@ -305,8 +308,11 @@ def _writable(key: str, value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Names a workload of one's own; other arguments stand for themselves."""
-    return workload_label(value) if isinstance(value, Mapping) else value
+    """Names a workload of one's own, and tells it from others of that name; other arguments stand for themselves."""
+    if not isinstance(value, Mapping):
+        return value
+    content = json.dumps(plain_variant(value), sort_keys=True).encode()
+    return f"{workload_label(value)}-{hashlib.blake2b(content, digest_size=DIGEST_SIZE).hexdigest()}"
 
 
 def _nan_to_null(value: float) -> float | None:

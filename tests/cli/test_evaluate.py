@@ -319,3 +319,12 @@ def test_models_are_named_by_as_many_folders_as_tell_them_apart() -> None:
     assert _labels(["runs/a/best/model.zip", "runs/b/best/model.zip", "edf"]) == ["a-best-model", "b-best-model", "edf"]
     with pytest.raises(ConfigError, match="twice"):
         _labels(["runs/a/model.zip", "runs/a/model.zip"])
+
+
+def test_a_name_that_no_result_can_hold_is_refused_before_anything_is_played(flowsched, monkeypatch) -> None:
+    monkeypatch.setattr("flowsched_gym.cli.evaluate_command.evaluate", None)
+
+    outcome = flowsched("evaluate", "flowsched/Artemis-v0", "--policy", "edf", "--policy", "model#1.zip")
+
+    assert outcome.status == 2
+    assert "--policy is 'model#1'" in outcome.err

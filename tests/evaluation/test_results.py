@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 
@@ -63,10 +64,11 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
     }
     kwargs = {"workload": workload, "k": 2}
     result = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=kwargs)
-    write_result(result, tmp_path / result_name(result.environment, result.kwargs, result.policy))
+    path = tmp_path / result_name(result.environment, result.kwargs, result.policy)
+    write_result(result, path)
     (tmp_path / "mine.csv").unlink()
 
-    read = read_result(tmp_path / "artemis-v0_k-2_workload-my-sizes_sjf.json")
+    read = read_result(path)
     again = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=read.kwargs)
 
     assert read.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [300000.0, 1.0]]
@@ -262,3 +264,13 @@ def test_a_path_with_a_space_that_does_not_break_lines_is_no_control_character()
     assert make_result(command="flowsched evaluate a\u00a0b.csv").command == "flowsched evaluate a\u00a0b.csv"
     with pytest.raises(ConfigError, match="no control characters"):
         make_result(command="flowsched evaluate a\u202eb.csv")
+
+
+def test_workloads_of_ones_own_with_one_name_have_results_of_their_own():
+    names = {
+        result_name("flowsched/Artemis-v0", {"workload": {"base": "gather-heavy", "load": load}}, "edf")
+        for load in (0.5, 0.6)
+    }
+
+    assert len(names) == 2
+    assert all(re.fullmatch(r"artemis-v0_workload-gather-heavy-with-load-[0-9a-f]{8}_edf.json", name) for name in names)
