@@ -66,11 +66,11 @@ def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:
 
 
 def _content(root: DictConfig) -> dict[str, Any]:
-    """Returns the keys of the workload that have a value."""
+    """Returns the keys of the workload; an environment's argument that is null keeps what the workload has."""
     content = OmegaConf.to_container(root[GROUP], resolve=True)
     if not isinstance(content, dict):
         raise ConfigError(f"workload is {content!r}: it must be a mapping with a name and fields")
-    return {str(key): value for key, value in content.items() if value is not None}
+    return {str(key): value for key, value in content.items() if value is not None or key not in ENVIRONMENT_ARGUMENTS}
 
 
 def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:

@@ -4,6 +4,7 @@ Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGT
 and nothing else is left. An error names the file, which a full disk does not do by itself.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -92,8 +93,10 @@ def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
             yield target
         return
     temporary = _temporary_for(target)
-    with naming_file(path), _removed_at_last(temporary):
+    with naming_file(path, temporary), _removed_at_last(temporary):
         yield temporary
+        with temporary.open("r+b") as written:
+            os.fsync(written.fileno())  # a computer that loses power between both may keep the name and not the content
         temporary.replace(target)
 
 
@@ -130,8 +133,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 @contextmanager
-def naming_file(path: str | PathLike[str]) -> Iterator[None]:
+def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
     """Has errors of the operating system name a file; they name a temporary file, or none where the disk is full.
+
+    Args:
+        path: The file that is meant; errors about any other stay what they are.
+        temporary: The file that is written in its place.
 
     Raises:
         OSError: The operating system refused.
@@ -139,8 +146,10 @@ def naming_file(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.filename is not None and (temporary is None or Path(error.filename) != temporary):
+            raise
         reason = error.strerror or str(error) or type(error).__name__
-        raise type(error)(error.errno, reason, os.fspath(path)) from error
+        raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error
 
 
 def _temporary_for(target: Path) -> Path:

@@ -78,6 +78,23 @@ def test_an_error_about_the_temporary_file_names_the_file_itself(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_about_another_file_names_that_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, replace_when_written(tmp_path / "result.json") as temporary:
+        temporary.write_text((tmp_path / "missing.csv").read_text())
+
+    assert caught.value.filename == str(tmp_path / "missing.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_without_a_number_gets_one(tmp_path: Path) -> None:
+    def fail() -> None:
+        with replace_when_written(tmp_path / "result.json"):
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match=r"\[Errno 5\] the disk is gone: '.*result\.json'"):
+        fail()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_device_is_one_line_with_its_name_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["workload", "gather-a1", "--flows", "10", "--seed", "0", "--out", "/dev/full"])

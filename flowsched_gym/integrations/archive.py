@@ -30,6 +30,8 @@ __all__ = ["first_sentence", "is_archive", "read_archive", "write_archive"]
 CONTENT: Final = "content.json"
 ARRAYS: Final = "arrays.safetensors"
 SEAL: Final = "seal"
+NUMBERS: Final = "biuf"
+"""Kinds of NumPy types that an archive holds: truth values, integers and floats."""
 
 
 def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
@@ -118,30 +120,45 @@ def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     if isinstance(value, np.generic):
         return {"$scalar": _added(np.asarray(value), name, arrays)}
     if isinstance(value, np.ndarray):
-        key = _added(value.view(np.uint8) if value.dtype.names else value, name, arrays)
-        return {"$records": [key, _layout(value.dtype)]} if value.dtype.names else {"$array": key}
+        if not value.dtype.names:
+            return {"$array": _added(value, name, arrays)}
+        key = _added(np.frombuffer(value.tobytes(), np.uint8), name, arrays)
+        return {"$records": [key, list(value.shape), _layout(value.dtype, name)]}
     if isinstance(value, tuple):
         return {"$tuple": [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]}
     if isinstance(value, list):
         return [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
     if isinstance(value, Mapping):
-        pairs = [(key, _encoded(each, f"{name}.{key}", arrays)) for key, each in value.items()]
-        plain = all(isinstance(key, str) and not key.startswith("$") for key, _ in pairs)
-        return dict(pairs) if plain else {"$pairs": [list(pair) for pair in pairs]}
+        values = {key: _encoded(each, f"{name}.{key}", arrays) for key, each in value.items()}
+        if all(isinstance(key, str) and not key.startswith("$") for key in values):
+            return values
+        return {"$pairs": [[_encoded(key, f"{name}.key", arrays), each] for key, each in values.items()]}
     raise TypeError(f"{name} is a {type(value).__name__}: an archive holds numbers, texts, arrays, and groups of these")
 
 
 def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
-    """Adds an array, in the order of C, under a name, or a longer one where that is taken."""
+    """Adds an array, in the order of C, under a name, or a longer one where that is taken.
+
+    Raises:
+        TypeError: It does not hold numbers.
+    """
+    if array.dtype.kind not in NUMBERS or array.dtype.itemsize > 8:
+        raise TypeError(f"{name} is an array of {array.dtype}: an archive holds arrays of numbers and truth values")
     while name in arrays:
         name += "'"
     arrays[name] = np.array(array, order="C")
     return name
 
 
-def _layout(dtype: Any) -> dict[str, Any]:
-    """Describes records: names, types and offsets of their fields, and their size."""
-    fields = [dtype.fields[name] for name in dtype.names]
+def _layout(dtype: Any, name: str) -> dict[str, Any]:
+    """Describes records: names, types and offsets of their fields, and their size.
+
+    Raises:
+        TypeError: A field does not hold numbers.
+    """
+    fields = [dtype.fields[field] for field in dtype.names]
+    if any(field[0].kind not in NUMBERS for field in fields):
+        raise TypeError(f"{name} is an array of {dtype}: an archive holds records of numbers and truth values")
     return {
         "names": list(dtype.names),
         "formats": [field[0].str for field in fields],
@@ -170,8 +187,8 @@ def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
     if tag == "$array":
         return arrays[content].copy()
     if tag == "$records":
-        key, layout = content
-        return arrays[key].copy().view(np.dtype(layout))
+        key, shape, layout = content
+        return arrays[key].copy().view(np.dtype(layout)).reshape(shape)
     if tag == "$tuple":
         return tuple(_decoded(each, arrays) for each in content)
     if tag == "$pairs":

@@ -131,7 +131,7 @@ class RandomFailures:
         assert self.mean_time_down is not None
         assert self.until is not None
         means = (self.mean_time_up, self.mean_time_down)
-        block = 1 + int(self.until / sum(means))
+        block = 1 + int(self.until / (self.mean_time_up + self.mean_time_down))
         spans = np.empty((0, PAIR))
         times = np.zeros(1)
         while times[-1] < self.until:

@@ -249,7 +249,8 @@ def make_workload(name: str, **overrides: object) -> NamedConfig:
     """
     config = find_named(name).config
     size = getattr(config, "size", None)
-    return changed(config, read_changes(f"workload {name!r}", type(config), overrides, size=size))
+    changes = read_changes(f"workload {name!r}", type(config), overrides, size=size)
+    return changed(config, {field: value for field, value in changes.items() if value is not None})
 
 
 def find_named(name: object) -> NamedWorkload:
@@ -268,7 +269,7 @@ def find_named(name: object) -> NamedWorkload:
 def read_changes(
     where: str, kind: type, changes: Mapping[Any, object], *, size: object = None, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Reads fields of a workload from plain values; those whose value is None are left out.
+    """Reads fields of a workload from plain values.
 
     Args:
         where: What the workload is, for messages.
@@ -322,7 +323,7 @@ def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> d
     """Names the fields that give way to those that are given."""
     replaced: dict[str, None] = {}
     for pair in ALTERNATIVES:
-        given = [key for key in pair if key in changes]
+        given = [key for key in pair if changes.get(key) is not None]
         if len(given) == 1 and all(key in known for key in pair):
             replaced |= {key: None for key in pair if key not in given}
     mix = changes.get("mix")

@@ -131,7 +131,7 @@ class Entry(NamedTuple):
 
 
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
-    """Finds the field that each key of a mapping means; keys whose value is None are left out.
+    """Finds the field that each key of a mapping means.
 
     Args:
         where: What has the fields, for messages.
@@ -147,8 +147,6 @@ def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]
         field, factor = _field_of(key, names)
         if field is None:
             raise ConfigError(f"{where} has no field {shown(key)}{similar(key, names)}: it has {', '.join(names)}")
-        if value is None:
-            continue
         if field in entries:
             raise ConfigError(f"{where} gives {entries[field].key} and {key}: they mean the same, give one")
         entries[field] = Entry(str(key), value, factor)
@@ -156,7 +154,7 @@ def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]
 
 
 def read_value(field: str, entry: Entry, folder: Path | None) -> object:
-    """Makes the value of a field of a workload; the field's class checks what is no more than a number or a word.
+    """Makes the value of a field of a workload; the field's class checks None, and what is but a number or a word.
 
     Args:
         field: Name of the field.
@@ -167,7 +165,7 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
         ConfigError: The value describes no distribution, mix, traffic, incast or failures.
     """
     reader = READERS.get(field)
-    return _number(entry) if reader is None else reader(entry, folder)
+    return _number(entry) if reader is None or entry.value is None else reader(entry, folder)
 
 
 def parse_distribution(name: str, value: object) -> Distribution:
@@ -289,7 +287,7 @@ def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | 
     arguments = {
         str(key): entry if factor == 1 or key in WITHOUT_UNIT else _scaled(entry, factor)
         for key, entry in value.items()
-        if key != "kind" and entry is not None
+        if key != "kind"
     }
     if kind == "cdf-file" and isinstance(arguments.get("path"), str):
         arguments["path"] = _path(str(arguments["path"]), folder)
@@ -343,7 +341,8 @@ def _mix_row(row: object) -> tuple[Any, str, object]:
     if not isinstance(row, Mapping):
         assert isinstance(row, Sequence)
         return (row[0], row[1]), "count", row[2]
-    entries = read_entries("an entry of the mix", row, ("size", "deadline", "count", "weight"))
+    read = read_entries("an entry of the mix", row, ("size", "deadline", "count", "weight"))
+    entries = {name: entry for name, entry in read.items() if entry.value is not None}
     shares = [name for name in ("count", "weight") if name in entries]
     if "size" not in entries or len(shares) != 1:
         raise ConfigError(f"an entry is {shown(dict(row))}: it must have a size, and either a count or a weight")

@@ -89,10 +89,27 @@ def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(o
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
 
 
+def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environments(own: Path) -> None:
+    (own / "whole.yaml").write_text("base: poisson-fat-tree-failures\nfailures: null\nload: null\nflows: 5\n")
+
+    assert heuristics(*QUIET, "env=merp_route", "workload=whole", "policies=[ecmp]") == 0
+
+    [result] = played()
+    assert result.kwargs["workload"]["failures"] is None
+    assert "load" not in result.kwargs["workload"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words", "message"),
     [
         ("mine", f"name: mine\nkind: gather\n{MIX}", (), "mine.yaml: workload 'mine': exactly one of burst_rate"),
+        (
+            "mine",
+            "base: gather-a1\nmxi: null\n",
+            (),
+            "mine.yaml: workload 'mine' has no field 'mxi' (did you mean 'mix'?)",
+        ),
+        ("mine", "base: gather-a1\ncapacity: null\n", (), "capacity is None: it must be a finite number > 0"),
         ("mine", "kind: gather\nmxi: 3\n", (), "mine.yaml: workload 'mine' has no field 'mxi' (did you mean 'mix'?)"),
         ("mine", "name: gather-hevy\nmix: 3\n", (), "'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
         ("mine", "base: poisson-tree\nsize: no.csv\n", (), "no.csv cannot be read as a size distribution"),

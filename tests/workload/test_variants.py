@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +283,19 @@ def test_distributions_in_mappings_may_be_objects() -> None:
     sizes = Uniform(low=1.0, high=2.0)
 
     assert parse_variant({"base": "poisson-tree", "size": sizes}).size == sizes
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_none_takes_a_field_away_or_is_refused_by_its_name(name: str) -> None:
+    for field in fields(WORKLOADS[name].config):
+        variant = {"base": name, field.name: None}
+        try:
+            config = parse_variant(variant)
+        except ConfigError as error:
+            assert re.search(rf"\b{field.name}\b", str(error).partition("': ")[2])  # noqa: PT017 - some are allowed
+            continue
+        assert getattr(config, field.name) is None
+        assert parse_variant(json.loads(json.dumps(plain_variant(variant)))) == config
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,7 @@ class ArtemisEnv(MaskedEnv[int]):
         info["destination"] = -1 if asking is None else asking.host
         info["empty_slot_choices"] = self._empty_slot_choices
         if self._over:
-            info["unpaid_rewards"] = float(sum(self._rewards.owed))
+            info["unpaid_rewards"] = math.fsum(self._rewards.owed)
         return info
 
     def _render_frame(self) -> npt.NDArray[np.uint8]:

@@ -1,5 +1,6 @@
 """Pays one for each flow that finishes by its deadline (Artemis, section 3.3)."""
 
+import math
 from collections import deque
 
 from flowsched_gym.systems.artemis.config import Reward
@@ -30,6 +31,6 @@ class RewardQueue:
             return 0.0
         if self._lagged:
             return self.owed.popleft()
-        total = float(sum(self.owed))
+        total = math.fsum(self.owed)
         self.owed.clear()
         return total
