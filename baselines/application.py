@@ -20,9 +20,8 @@ from tqdm import tqdm
 
 from flowsched_gym.baselines.hydra_errors import explain
 from flowsched_gym.baselines.hydra_store import SCHEMAS, read_config, register_schemas
-from flowsched_gym.baselines.leftovers import remember_folder, remove_leftovers
-from flowsched_gym.baselines.multirun import write_failure
-from flowsched_gym.baselines.workload_files import refuse_hidden_files
+from flowsched_gym.baselines.leftovers import has_failures, remember_folder, remove_leftovers, write_failure
+from flowsched_gym.baselines.workload_files import own_folders, refuse_hidden_files
 from flowsched_gym.errors import FlowSchedError
 from flowsched_gym.model.compiling import announced_by
 
@@ -67,7 +66,7 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         # A progress bar that is there stays below what is told of the compiler.
         with announced_by(partial(tqdm.write, file=sys.stderr)):
             application()
-        status = BAD_USAGE if state["failed"] else 0
+        status = BAD_USAGE if state["failed"] or has_failures() else 0
     except KeyboardInterrupt:
         print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
         status = INTERRUPTED
@@ -90,8 +89,11 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     # A folder with a run in it is an earlier run's, or that of another process.
     if runtime.mode is not RunMode.MULTIRUN and not (folder / "run.json").exists():
         remember_folder(folder)
-    line = shlex.join([command, *runtime.overrides.task])
+    own = [word for path in own_folders() for word in ("--config-dir", str(path))]
+    line = shlex.join([command, *own, *runtime.overrides.task])
     try:
+        if runtime.mode is RunMode.MULTIRUN:
+            write_failure(folder, None)
         refuse_hidden_files()
         job(read_config(config), _plain(config), folder, line)
     except (FlowSchedError, OSError) as error:

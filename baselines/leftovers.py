@@ -10,10 +10,14 @@ from typing import Any, Final
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-__all__ = ["MultirunsBegun", "remember_folder", "remove_leftovers"]
+from flowsched_gym.evaluation import write_json
+
+__all__ = ["MultirunsBegun", "has_failures", "remember_folder", "remove_leftovers", "write_failure"]
+
+FAILURE_FILE: Final = "failure.json"
 
 BOOKKEEPING: Final = frozenset(
-    {"multirun.yaml", "run.json", "failure.json", "train.log", "evaluate.log", "heuristics.log"}
+    {"multirun.yaml", "run.json", FAILURE_FILE, "train.log", "evaluate.log", "heuristics.log"}
 )
 """Files that tell what was asked for, and nothing of what came of it; those of Hydra's own folders are others."""
 HYDRA_FOLDER: Final = ".hydra"
@@ -35,6 +39,19 @@ class MultirunsBegun(Callback):
 def remember_folder(folder: Path) -> None:
     """Has the folder of a run removed if the run comes to nothing."""
     _begun.append(folder.resolve())
+
+
+def write_failure(folder: Path, message: str | None) -> None:
+    """Leaves in a job's folder why it failed; None removes what an earlier try has left."""
+    if message is None:
+        (folder / FAILURE_FILE).unlink(missing_ok=True)
+    else:
+        write_json({"error": message}, folder / FAILURE_FILE)
+
+
+def has_failures() -> bool:
+    """Tells whether a job below the folders that were begun has failed, in whatever process it ran."""
+    return any(True for folder in _begun for _ in folder.rglob(FAILURE_FILE))
 
 
 def remove_leftovers(*, ended: bool) -> None:

@@ -11,17 +11,16 @@ from typing import Any, Final
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.evaluation import write_json
+from flowsched_gym.baselines.leftovers import FAILURE_FILE
 from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import merit
 
-__all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs", "write_failure"]
+__all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
 RESULT_FILE: Final = "result.json"
-FAILURE_FILE: Final = "failure.json"
 OVERRIDES_FILE: Final = ".hydra/overrides.yaml"
 TABLE_NAME: Final = "table"
 COLUMNS: Final = (
@@ -70,11 +69,6 @@ class TableOfJobs(Callback):
         write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
         print(table.text(), end="")
         print(f"{folder / TABLE_NAME}.md and .csv hold this table.")
-
-
-def write_failure(folder: Path, message: str) -> None:
-    """Leaves in a job's folder why it failed."""
-    write_json({"error": message}, folder / FAILURE_FILE)
 
 
 def read_jobs(folder: Path) -> list[JobOutcome]:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.workload import plain_variant
 
-__all__ = ["refuse_hidden_files", "register_resolvers"]
+__all__ = ["own_folders", "refuse_hidden_files", "register_resolvers"]
 
 GROUP: Final = "workload"
 ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows"})
@@ -38,7 +38,7 @@ def refuse_hidden_files() -> None:
     """
     for group, choice in HydraConfig.get().runtime.choices.items():
         packaged = resources.files(CONFIGS).joinpath(f"{group}/{choice}.yaml")
-        for folder in _own_folders():
+        for folder in own_folders():
             own = folder / group / f"{choice}.yaml"
             if own.is_file() and packaged.is_file() and own.read_bytes() != packaged.read_bytes():
                 raise ConfigError(f"{own} would not be read: {group}={choice} is a file of the package, rename yours")
@@ -50,7 +50,7 @@ def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
     if not _is_variant(content, _parent_):
         return content.get("name")
     chosen = HydraConfig.get().runtime.choices.get(GROUP) if HydraConfig.initialized() else None
-    file = next((path for folder in _own_folders() if (path := folder / GROUP / f"{chosen}.yaml").is_file()), None)
+    file = next((path for folder in own_folders() if (path := folder / GROUP / f"{chosen}.yaml").is_file()), None)
     if file is None:
         return plain_variant(content)
     try:
@@ -80,7 +80,7 @@ def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:
     return any(key != "name" and key not in passed_on for key in content)
 
 
-def _own_folders() -> list[Path]:
+def own_folders() -> list[Path]:
     """Lists the folders of configuration files that the user has named."""
     if not HydraConfig.initialized():
         return []

@@ -104,9 +104,11 @@ def test_a_full_device_is_one_line_with_its_name_on_the_command_line(capsys: pyt
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_standard_output_on_a_full_disk_is_one_line() -> None:
+@pytest.mark.parametrize("word", ["list", "--version"])
+def test_standard_output_on_a_full_disk_is_one_line(word: str) -> None:
     with open("/dev/full", "w") as full:
-        outcome = run(sys.executable, "-m", "flowsched_gym.cli", "list", stdout=full.fileno(), status=2)
+        program = (sys.executable, "-m", "flowsched_gym.cli", word)
+        outcome = run(*program, stdout=full.fileno(), status=2, PYTHONUNBUFFERED="")
 
     assert outcome.err == "flowsched: error: [Errno 28] No space left on device: 'standard output'\n"
 

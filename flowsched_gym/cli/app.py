@@ -13,7 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import INTERRUPTED
@@ -38,10 +38,18 @@ INVALID_CHOICE: Final = re.compile("invalid choice: '(.*?)'")
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with the arguments."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
+        """Refuses what it does not know here, where the options are known that may have been meant."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            meant = similar(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return known, unknown
+
     def error(self, message: str) -> NoReturn:
         """Prints the message, a command that was probably meant, and where help is found, and leaves."""
-        wrong = INVALID_CHOICE.search(message)
-        message += similar(wrong[1], COMMANDS) if wrong and " COMMAND:" in message else ""
+        if (wrong := INVALID_CHOICE.search(message)) and " COMMAND:" in message:
+            message += similar(wrong[1], COMMANDS)
         self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -62,13 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", FlowSchedWarning)
             warnings.showwarning = _show_warning
-            options = _parser().parse_args(arguments)
-            # The commands import most of the package, which takes longer than help or a wrong argument should.
-            run: Callable[[argparse.Namespace], None] = importlib.import_module(options.module).run
-            run(options)
+            status = _run(arguments)
             sys.stdout.flush()
-    except SystemExit as exit_request:
-        return exit_request.code if isinstance(exit_request.code, int) else SUCCESS
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
@@ -86,6 +89,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a user's own policy may raise anything
         hint = f"{TRACEBACK_VARIABLE}=1 shows where"
         return _fail(f"error: unforeseen {type(error).__name__}: {error} ({hint})", UNFORESEEN)
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Reads the arguments and runs the command, and returns the exit status with which argparse or it wants to end."""
+    try:
+        options = _parser().parse_args(arguments)
+        # The commands import most of the package, which takes longer than help or a wrong argument should.
+        run: Callable[[argparse.Namespace], None] = importlib.import_module(options.module).run
+        run(options)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else SUCCESS
     return SUCCESS
 
 

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError
+from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError, shown
 from flowsched_gym.integrations.archive import first_sentence, is_archive
 from flowsched_gym.integrations.models import build_policy, read_model, save_model
 from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
@@ -152,7 +152,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"model {path} is no model of Stable-Baselines3: it holds no policy and spaces")
     for name in needed:
         if isinstance(content[name], (str, dict)):
-            raise ConfigError(f"model {path}: {name} is {content[name]!r}, which cannot be rebuilt here")
+            raise ConfigError(f"model {path}: {name} is {shown(content[name])}, which cannot be rebuilt here")
     return content
 
 
@@ -177,5 +177,5 @@ def _algorithm(path: Path, content: Mapping[str, Any]) -> type[BaseAlgorithm]:
             # DDPG is TD3 without noise on the target's action and without delay.
             return DDPG if content.get("policy_delay") == 1 and content.get("target_noise_clip") == 0 else TD3
     raise ConfigError(
-        f"model {path} has the policy {policy!r}: it must be one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"
+        f"model {path} has the policy {shown(policy)}: it must be one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"
     )

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
 
@@ -38,7 +38,7 @@ class Mix:
         pairs = as_tuple("pairs", self.pairs)
         for pair in pairs:
             if len(as_tuple("each of pairs", pair)) != PAIR:
-                raise ConfigError(f"pairs has the entry {pair!r}: it must be a pair (size, deadline)")
+                raise ConfigError(f"pairs has the entry {shown(pair)}: it must be a pair (size, deadline)")
         object.__setattr__(self, "pairs", tuple((size, span) for size, span in pairs))
         for size, span in self.pairs:
             check_number("size of a pair", size, above=0)
@@ -54,7 +54,7 @@ class Mix:
             check_number(name, share, at_least=0)
         if len(shares) != len(self.pairs) or not any(shares):
             raise ConfigError(
-                f"{name} is {shares!r}: it must have one entry for each of the {len(self.pairs)} pairs, not all 0"
+                f"{name} is {shown(shares)}: it must have one entry for each of the {len(self.pairs)} pairs, not all 0"
             )
 
     @property

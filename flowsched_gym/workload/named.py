@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.suggestions import similar
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
@@ -261,7 +261,7 @@ def find_named(name: object) -> NamedWorkload:
     """
     if not isinstance(name, str) or name not in WORKLOADS:
         raise ConfigError(
-            f"workload {name!r} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
+            f"workload {shown(name)} does not exist{similar(name, WORKLOADS)}: there are {', '.join(WORKLOADS)}"
         )
     return WORKLOADS[name]
 

@@ -58,7 +58,7 @@ LIST = (sys.executable, "-m", "flowsched_gym.cli", "list")
     [
         ([], "flowsched: error: the following arguments are required: COMMAND (see flowsched --help)"),
         (["dance"], "flowsched: error: argument COMMAND: invalid choice: 'dance'"),
-        (["list", "--jason"], "flowsched: error: unrecognized arguments: --jason"),
+        (["list", "--jason"], "flowsched list: error: unrecognized arguments: --jason (did you mean '--json'?)"),
         (
             ["workload", "gather-a1", "--out", "x.csv"],
             "flowsched workload: error: the following arguments are required",

@@ -67,7 +67,10 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
     sizes = [part.size for part in parts]
     known = [size for size in sizes if isinstance(size, Empirical)]
     if len(known) < len(sizes):
-        raise ConfigError(f"traffic mixes {sizes!r}: thresholds by theory are known of mixed measured sizes alone")
+        raise ConfigError(
+            f"traffic mixes sizes of {', '.join(sorted({type(size).__name__ for size in sizes}))}: thresholds by "
+            f"theory are known of mixed {Empirical.__name__} ones alone"
+        )
     weights = np.array([part.load / part.size.mean for part in parts])
     # A distribution jumps at its smallest size, so the size just below it belongs to the points.
     smallest = [max(size.minimum, size.points[0][0]) for size in known]
