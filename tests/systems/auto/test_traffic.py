@@ -74,7 +74,7 @@ def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
 
     assert offered_traffic(source, 2) == parts
     with pytest.raises(
-        ConfigError, match="traffic mixes sizes of Empirical, Uniform: .* known of mixed Empirical ones alone"
+        ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"
     ):
         offered_traffic(source, 1)
 
