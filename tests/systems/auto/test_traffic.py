@@ -73,9 +73,7 @@ def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
     source = ClusterWorkload(traffic=parts, num_hosts=4, num_clusters=2, num_flows=10)
 
     assert offered_traffic(source, 2) == parts
-    with pytest.raises(
-        ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"
-    ):
+    with pytest.raises(ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"):
         offered_traffic(source, 1)
 
 
