@@ -169,7 +169,7 @@ def test_results_of_no_known_setting_come_last_together():
 
 def test_workloads_of_ones_own_are_titled_by_their_names():
     workload = {"name": "mine", "base": "gather-heavy", "load": 0.5}
-    same = {"name": "mine", "base": "gather-heavy", "load": 0.5, "mix": None}
+    same = {"load": 0.5, "base": "gather-heavy", "name": "mine"}
     other = {"name": "mine", "base": "gather-heavy", "load": 0.7}
     results = [make_result("edf", [0.5], kwargs={"workload": each}) for each in (workload, same, other)]
 
