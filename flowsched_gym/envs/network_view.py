@@ -274,7 +274,7 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
         capacity=simulation.network.capacity,
         discipline=simulation.discipline,
         moves=simulation.move,
-        sending=links.live[: links.count],
+        sending=links.active[: links.num_active],
         deliveries=simulation.delivered,
         told=told,
     )

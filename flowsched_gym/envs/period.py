@@ -1,6 +1,7 @@
 """Holds what environments share whose agent acts once per period, and not at single events."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any, ClassVar, Final, Generic
 
 import numpy as np
@@ -102,8 +103,6 @@ class PeriodEnv(FlowSchedEnv[Action]):
         ConfigError: There is no such render mode.
     """
 
-    _MOVING = (*FlowSchedEnv._MOVING, "_memory", "_told", "_begun_at")
-
     def __init__(
         self,
         control: PeriodControl[Action],
@@ -186,15 +185,16 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._control.begin(view_simulation(simulation, self._kept, told=0, begun_at=0.0), self._memory)
         return simulation
 
-    def _act(self, action: Action) -> None:
+    def _act(self, action: Action) -> Action:
         """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
-        if self._num_decisions:
+        if self._decisions:
             self._told, self._begun_at = len(simulation.delivered), simulation.now
         if simulation.awaits_decision:
             self._control.act(self.view(), self._memory, chosen)
             simulation.go_on()
+        return copy(chosen)
 
     def _run(self) -> None:
         """Runs the episode to the next period in which there is something to decide, or to its end."""

@@ -1,17 +1,15 @@
 """Running environments as they stood, to be taken up there again, many times and in other processes.
 
-The parts of a simulation refer to each other, so they are pickled together. What an episode reads and never changes,
-its flows first of all, is left out: it is the greater part, and an environment with the same arguments has it, or draws
-it again. A state carries a digest of its content, so that one that was altered, on a disk or in a script, is refused.
+The processes of a simulation cannot be copied or pickled, but an episode is a function of its flows and the decisions:
+a state is these, and is restored by playing them again. It carries a digest of its content, so that one that was
+altered, on a disk or in a script, is refused.
 """
 
 import hashlib
-import io
-import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from flowsched_gym.workload import Workload
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["DIGEST_SIZE", "EnvState", "StateOrigin", "digest", "fingerprint", "freeze", "thaw"]
+__all__ = ["DIGEST_SIZE", "EnvState", "StateOrigin", "digest", "fingerprint"]
 
 DIGEST_SIZE: Final = 16
 """Bytes of a digest."""
@@ -90,17 +88,28 @@ class EnvState(StateOrigin):
     Attributes:
         episode_seed: Seed of the flows of the episode.
         flows: Digest of these flows and their hosts.
-        moving: All that changes in an episode, pickled.
-        seal: `digest` of these three.
+        decisions: Actions that have been taken.
+        generator: Generator that gives the next episodes their seeds, and its own seed, pickled.
+        seal: A digest of these four. Default: that of what is given.
     """
 
     episode_seed: int
     flows: bytes
-    moving: bytes
-    seal: bytes
+    decisions: tuple[object, ...]
+    generator: bytes
+    seal: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Seals the state."""
+        if self.seal == b"":
+            object.__setattr__(self, "seal", self._digest())
 
     def _is_whole(self) -> bool:
-        return self.seal == digest(self.episode_seed, self.flows, self.moving)
+        return self.seal == self._digest()
+
+    def _digest(self) -> bytes:
+        """Digests the content."""
+        return digest(self.episode_seed, self.flows, self.decisions, self.generator)
 
 
 def digest(*parts: object) -> bytes:
@@ -130,58 +139,9 @@ def _feed(update: Callable[[bytes], None], part: object) -> None:
         update(f"{part!r} ".encode())
 
 
-def freeze(parts: Mapping[str, object], fixed: Sequence[object]) -> bytes:
-    """Pickles parts of an environment.
-
-    Args:
-        parts: The parts by name.
-        fixed: Objects that are left out, wherever they occur in the parts.
-    """
-    file = io.BytesIO()
-    _Freezer(file, fixed).dump(parts)
-    return file.getvalue()
-
-
-def thaw(frozen: bytes, fixed: Sequence[object]) -> dict[str, Any]:
-    """Makes new parts of what ``freeze`` returned.
-
-    Args:
-        frozen: The parts.
-        fixed: The objects that were left out, or their equals, in the same order.
-    """
-    parts: dict[str, Any] = _Thawer(io.BytesIO(frozen), fixed).load()
-    return parts
-
-
 def fingerprint(workload: Workload, num_hosts: int) -> bytes:
     """Digests the flows of an episode, its link changes and the number of hosts that the flows run between."""
     digest = hashlib.blake2b(str(num_hosts).encode(), digest_size=16)
     for array in workload.arrays:
         digest.update(array.data)
     return digest.digest()
-
-
-class _Freezer(pickle.Pickler):
-    """Writes the place of an object that is left out."""
-
-    def __init__(self, file: io.BytesIO, fixed: Sequence[object]) -> None:
-        """Numbers the objects that are left out."""
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._place_of = {id(each): place for place, each in enumerate(fixed)}
-
-    def persistent_id(self, obj: object) -> int | None:
-        """Returns the place of an object that is left out, ``None`` for any other."""
-        return self._place_of.get(id(obj))
-
-
-class _Thawer(pickle.Unpickler):
-    """Puts objects that were left out in their places."""
-
-    def __init__(self, file: io.BytesIO, fixed: Sequence[object]) -> None:
-        """Keeps the objects."""
-        super().__init__(file)
-        self._fixed = fixed
-
-    def persistent_load(self, pid: int) -> object:
-        """Returns the object that was left out."""
-        return self._fixed[pid]

@@ -1,4 +1,6 @@
-"""Finds out which flows compete, so that an agent can be asked who goes first."""
+"""Flows that compete, so that an agent can be asked who goes first."""
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,31 +14,33 @@ __all__ = ["Contest"]
 
 
 class Contest:
-    """Remembers on which links flows have begun or ended in this instant.
+    """The links on which flows have begun to send, or have sent their last byte, since the last question.
 
     Args:
         state: The flows.
         controls: Their controls.
         network: Links and paths.
+        on_touch: Called when there is another such flow.
     """
 
-    def __init__(self, state: FlowState, controls: Controls, network: Network) -> None:
+    def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:
         """Starts with no link."""
+        self._on_touch = on_touch
         self._state = state
         self._controls = controls
         self._network = network
         self._touched = np.zeros(len(network.capacity), dtype=np.int64)
         self._competing = np.zeros(len(state.size), dtype=np.int64)
 
-    def touch(self, rows: list[int]) -> None:
-        """Notes flows that have begun to send, or have sent their last byte."""
-        for row in rows:
-            touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
+    def touch(self, row: int) -> None:
+        """Notes a flow that has begun to send, or has sent its last byte."""
+        touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
+        self._on_touch()
 
-    def question(self, live: npt.NDArray[np.int64], count: int) -> OrderQuestion | None:
+    def question(self, active: npt.NDArray[np.int64], count: int) -> OrderQuestion | None:
         """Returns who competes with those noted since the last question, if any."""
         num_competing = find_competing(
-            live,
+            active,
             count,
             self._state.arrival_time,
             self._controls.path,

@@ -1,20 +1,28 @@
-"""Models a receiving host of Artemis: the requests that wait for a token, and the tokens (section 3.4.1)."""
+"""A receiving host of Artemis: the requests that wait for a token, and the tokens (section 3.4.1)."""
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from simpy import Event
 
+from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
+from flowsched_gym.simulation.environment import NetworkEnvironment
 
 __all__ = ["Destination"]
 
 
 class Destination:
-    """Queues token requests and counts tokens.
+    """A resource with so many tokens, whose requests an agent grants.
 
     Args:
+        env: Environment of the simulation.
         host: Number of the host.
         num_tokens: Flows that may be active at once (k).
         num_requests: Requests that will ever arrive.
+        token_time: Time in s from a grant until each flow can send, by row.
+        on_change: Called when a request arrives, or a token is free again.
 
     Attributes:
         host: Number of the host.
@@ -29,10 +37,21 @@ class Destination:
         held: True while the scheduler waits for the next event.
     """
 
-    __slots__ = ("active", "expected", "head", "held", "host", "num_active", "requests", "tail", "tokens")
-
-    def __init__(self, host: int, num_tokens: int, num_requests: int) -> None:
+    def __init__(
+        self,
+        env: NetworkEnvironment,
+        host: int,
+        num_tokens: int,
+        num_requests: int,
+        token_time: list[float],
+        *,
+        on_change: Callable[[], None],
+    ) -> None:
         """Starts with all tokens free and nobody waiting."""
+        self._env = env
+        self._token_time = token_time
+        self._on_change = on_change
+        self._granted: dict[int, Event] = {}
         self.host = host
         self.tokens = num_tokens
         self.expected = num_requests
@@ -59,22 +78,27 @@ class Destination:
         """Whether something will happen here if nothing is granted."""
         return self.num_active > 0 or self.expected > 0
 
-    def enqueue(self, row: int) -> None:
-        """Takes in the request of a flow."""
+    def request(self, row: int) -> Event:
+        """Queues the request of a flow; the event happens when it has its token and can send."""
         if self.tail == len(self.requests):
             self._move_to_front()
         self.requests[self.tail] = row
         self.tail += 1
         self.expected -= 1
         self.held = False
+        self._on_change()
+        event = self._granted[row] = self._env.event()
+        return event
 
     def grant(self, slot: int) -> int:
-        """Gives a token to the request in a slot; returns its row."""
+        """Sends a token to the request in a slot; returns its row."""
         row = take_request(self.requests, self.head, slot)
         self.head += 1
         self.tokens -= 1
         self.active[self.num_active] = row
         self.num_active += 1
+        env = self._env
+        env.at(env.now + self._token_time[row], EventKind.START, row, self._granted.pop(row))
         return row
 
     def postpone(self, slot: int) -> int:
@@ -86,11 +110,12 @@ class Destination:
         self.tail += 1
         return row
 
-    def take_back(self, row: int) -> None:
-        """Takes back the token of a flow that has arrived completely."""
+    def release(self, row: int) -> None:
+        """Takes back the token of a flow that has been delivered."""
         self.num_active = take_out(self.active, 0, self.num_active, row)
         self.tokens += 1
         self.held = False
+        self._on_change()
 
     def _move_to_front(self) -> None:
         """Makes room behind the queue."""

@@ -1,74 +1,47 @@
-"""Lets links fail and come up again at their times."""
+"""Links that fail and come up again at their times."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
-from simpy import Event
+from simpy.events import ProcessGenerator
 
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.simulation.clock import Clock
-from flowsched_gym.simulation.link_sharing import LinkSharing
+from flowsched_gym.simulation.environment import NetworkEnvironment
+from flowsched_gym.simulation.links import SharedLinks
 from flowsched_gym.simulation.paths import Paths
-from flowsched_gym.simulation.senders import Senders
 from flowsched_gym.workload import LinkChanges
 
-__all__ = ["LinkFailures"]
+__all__ = ["change_links"]
 
 
-class LinkFailures:
-    """Changes links, and gives the flows whose paths fail others; those that have none wait, and lose nothing.
+def change_links(
+    env: NetworkEnvironment,
+    changes: LinkChanges,
+    capacity: npt.NDArray[np.float64],
+    links: SharedLinks,
+    paths: Paths,
+    connecting: Iterable[int],
+    note: Callable[[EventKind, int], None],
+) -> ProcessGenerator:
+    """Changes links, and gives flows whose paths have failed others; those that have none wait, and lose nothing.
 
     Args:
+        env: Environment of the simulation.
         changes: When links fail and come up.
         capacity: Capacities in B/s of links that are up, (num_links,).
-        clock: Clock of the simulation.
-        links: Link sharing.
-        senders: Senders; flows that may send but have not begun yet are looked at too.
+        links: The links.
         paths: Who chooses paths.
-        on_changed: Receives the numbers of the links that change at one instant.
+        connecting: Rows of the flows that have arrived but do not send yet, as of the time of each change.
+        note: Writes an event (kind, link) to the log.
     """
-
-    def __init__(
-        self,
-        changes: LinkChanges,
-        capacity: npt.NDArray[np.float64],
-        clock: Clock,
-        links: LinkSharing,
-        senders: Senders,
-        paths: Paths,
-        *,
-        on_changed: Callable[[list[int]], None],
-    ) -> None:
-        """Schedules the first change; each change schedules the next."""
-        self._times: list[float] = changes.time.tolist()
-        self._links_of: list[int] = changes.link.tolist()
-        self._up: list[bool] = changes.up.tolist()
-        self._capacity: list[float] = capacity.tolist()
-        self._clock = clock
-        self._links = links
-        self._senders = senders
-        self._paths = paths
-        self._on_changed = on_changed
-        self._next = 0
-        self._schedule()
-
-    def _schedule(self) -> None:
-        """Puts the next change on the clock."""
-        if self._next < len(self._times):
-            self._clock.at(self._times[self._next], EventKind.LINK_CHANGE, self._change)
-
-    def _change(self, _: Event) -> None:
-        """Changes the links that change now, and finds flows on dead paths others, in the order of rows."""
-        now, first = self._clock._now, self._next
-        links, paths = self._links, self._paths
-        links.settle()
-        while self._next < len(self._times) and self._times[self._next] == now:
-            link = self._links_of[self._next]
-            links.set_capacity(link, self._capacity[link] if self._up[self._next] else 0.0)
-            self._next += 1
-        self._on_changed(self._links_of[first : self._next])
-        self._schedule()
-        for row in sorted((*links.live[: links.count].tolist(), *self._senders.waiting())):
+    rows = zip(changes.time.tolist(), changes.link.tolist(), changes.up.tolist(), strict=True)
+    for time, now_changing in groupby(rows, key=lambda row: row[0]):
+        yield env.at(time, EventKind.LINK_CHANGE)
+        for _, link, up in now_changing:
+            links.set_capacity(link, float(capacity[link]) if up else 0.0)
+            note(EventKind.LINK_CHANGE, link)
+        for row in sorted((*links.active[: links.num_active].tolist(), *connecting)):
             if not paths.is_live(row):
-                paths.choose(now, row, links.live, links.count)
+                paths.choose(env.now, row, links.active, links.num_active)

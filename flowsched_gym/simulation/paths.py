@@ -1,16 +1,20 @@
-"""Models the choice of paths while links fail and come up again."""
+"""The paths of flows: chosen by a rule or an agent, and anew when links fail."""
 
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from simpy import Event
 
+from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.questions import PathQuestion
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
 from flowsched_gym.model.rules.routing import choose_path, review_paths
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.routing import Routing, RoutingKind
+from flowsched_gym.simulation.environment import NetworkEnvironment
 
 __all__ = ["Paths"]
 
@@ -18,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Paths:
-    """Chooses the path of each flow: when it arrives, when its path fails, and as the routing likes.
+    """A resource from which each flow takes a path when it arrives, when its path fails, and as the routing likes.
 
     A flow whose paths have all failed keeps its path, sends nothing, and is looked at again at every change of a link.
 
@@ -28,7 +32,9 @@ class Paths:
         state: The flows.
         controls: Their controls; paths are written here.
         network: Links and paths; a link that has failed has capacity 0.
+        env: Environment of the simulation.
         on_moved: Receives the row of a flow whose path has changed.
+        on_request: Called when a flow waits for an agent to choose its path.
 
     Attributes:
         routes: Between which paths each flow may choose.
@@ -41,10 +47,15 @@ class Paths:
         state: FlowState,
         controls: Controls,
         network: Network,
+        env: NetworkEnvironment,
         *,
         on_moved: Callable[[int], None],
+        on_request: Callable[[], None],
     ) -> None:
-        """Keeps what the rules read."""
+        """Starts with no flow that waits."""
+        self._env = env
+        self._on_request = on_request
+        self._waiting: dict[int, Event] = {}
         self.routes = routes
         self._kind = int(routing.kind)
         self._reviews = routing.kind is RoutingKind.CONGA
@@ -63,18 +74,48 @@ class Paths:
         """Counts the paths of a flow that carry data."""
         return int(count_live_paths(self.routes.first[row], self.routes.last[row], *self._network))
 
-    def choose(self, now: float, row: int, live: IntArray, count: int) -> None:
-        """Chooses the path of a flow, at ``now`` in s, beside the live flows."""
-        path = choose_path(self._kind, now, row, live, count, self._state, self._controls, self._network, self.routes)
-        self.set(row, path)
+    def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
+        """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
+        path = choose_path(self._kind, now, row, active, count, self._state, self._controls, self._network, self.routes)
+        self._set(row, path)
 
-    def set(self, row: int, path: int) -> None:
+    def request(self, row: int) -> Event:
+        """Lets a flow wait for an agent; the event happens when it has chosen a path."""
+        self._on_request()
+        event = self._waiting[row] = self._env.event()
+        return event
+
+    def question(self) -> PathQuestion | None:
+        """Returns whose path an agent is to choose next, if any."""
+        for row in self._waiting:
+            return PathQuestion(row, int(self.routes.first[row]), int(self.routes.last[row]))
+        return None
+
+    def grant(self, row: int, choice: int) -> None:
+        """Sends a flow that waits along one of its paths; raises what ``take`` does."""
+        self.take(row, choice)
+        self._waiting.pop(row).succeed()
+
+    def take(self, row: int, choice: int) -> None:
+        """Sends a flow along one of its paths.
+
+        Raises:
+            SimulationError: There is no such path, or one of its links has failed; the flow keeps the one it has.
+        """
+        first, last = int(self.routes.first[row]), int(self.routes.last[row])
+        if not 0 <= choice < last - first:
+            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+        if not path_is_live(first + choice, *self._network):
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+        self._set(row, first + choice)
+
+    def _set(self, row: int, path: int) -> None:
         """Sends a flow along a path."""
         if self._controls.path[row] != path:
             self._controls.path[row] = path
             self._on_moved(row)
 
-    def review(self, now: float, live: IntArray, count: int) -> None:
+    def review(self, now: float, active: IntArray, count: int) -> None:
         """Lets flows that have been quiet choose anew, before links are shared."""
         if not self._reviews:
             return
@@ -82,7 +123,7 @@ class Paths:
             self._kind,
             now,
             self._flowlet_gap,
-            live,
+            active,
             count,
             self._state,
             self._controls,
@@ -93,7 +134,7 @@ class Paths:
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)
 
-    def note_quiet(self, now: float, live: IntArray, count: int) -> None:
+    def note_quiet(self, now: float, active: IntArray, count: int) -> None:
         """Notes who has no rate, after links have been shared."""
         if self._reviews:
-            note_quiet(now, live, count, self._state.rate, self.routes.quiet_since)
+            note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)

@@ -1,44 +1,49 @@
-"""Divides time into the periods after which an agent is asked."""
+"""The periods after which an agent is asked."""
 
+import math
 from collections.abc import Callable
 
 from simpy import Event
+from simpy.events import ProcessGenerator
 
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Period, PeriodQuestion
-from flowsched_gym.simulation.clock import Clock
+from flowsched_gym.simulation.environment import LAST_ROW, NetworkEnvironment
 
 __all__ = ["Periods"]
 
 
 class Periods:
-    """Tells when periods begin: the first at time 0, the next ones after so many seconds or finished flows.
+    """Periods that begin at time 0 and then after so many seconds or delivered flows.
 
     Args:
         period: When a period ends.
-        clock: Clock of the simulation.
-        on_due: Called at each beginning of a period.
+        env: Environment of the simulation.
+        on_begin: Called at each beginning of a period.
 
     Attributes:
         begun: Periods that have begun.
     """
 
-    def __init__(self, period: Period, clock: Clock, *, on_due: Callable[[], None]) -> None:
-        """Schedules the first period."""
+    def __init__(self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None]) -> None:
+        """Starts the process that begins the periods."""
         self.begun = 0
-        self._period = period
-        self._clock = clock
-        self._on_due = on_due
-        self._counted = 0
         self._due = False
-        clock.at(0.0, EventKind.EXPIRY, self._begin)
+        self._period = period
+        self._env = env
+        self._on_begin = on_begin
+        self._num_delivered = 0
+        self._goal = math.inf
+        self._enough = env.event()
+        env.process(self._begin())
 
-    def count(self, num_delivered: int) -> None:
-        """Learns how many flows have been delivered in all."""
-        flows = self._period.flows
-        if flows is not None and num_delivered - self._counted >= flows:
-            self._counted = num_delivered
-            self._note_begin()
+    def count(self) -> None:
+        """Counts a flow that has been delivered."""
+        self._num_delivered += 1
+        if self._num_delivered >= self._goal:
+            self._goal = math.inf
+            # A period ends when all flows of this instant have been counted.
+            self._env.at(self._env.now, EventKind.TOKEN_RETURN, LAST_ROW, self._enough)
 
     def question(self) -> PeriodQuestion | None:
         """Returns what is to be asked, if a period has begun since the last question."""
@@ -47,14 +52,20 @@ class Periods:
         self._due = False
         return PeriodQuestion(self.begun - 1)
 
-    def _begin(self, _: Event) -> None:
-        """Begins a period by the clock, and schedules the next."""
-        self._note_begin()
-        if self._period.seconds is not None:
-            self._clock.at(self.begun * self._period.seconds, EventKind.EXPIRY, self._begin)
+    def _begin(self) -> ProcessGenerator:
+        """Begins one period after the other."""
+        yield self._env.at(0.0, EventKind.EXPIRY)
+        while True:
+            self.begun += 1
+            self._due = True
+            self._on_begin()
+            yield self._end()
 
-    def _note_begin(self) -> None:
-        """Counts a period, and asks."""
-        self.begun += 1
-        self._due = True
-        self._on_due()
+    def _end(self) -> Event:
+        """Returns the event at which the period that has just begun ends."""
+        if self._period.seconds is not None:
+            return self._env.at(self.begun * self._period.seconds, EventKind.EXPIRY)
+        assert self._period.flows is not None
+        self._goal = self._num_delivered + self._period.flows
+        self._enough = self._env.event()
+        return self._enough

@@ -25,6 +25,7 @@ __all__ = [
     "each_environment",
     "fingerprint",
     "make",
+    "pairwise",
     "play",
 ]
 
@@ -120,6 +121,18 @@ def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:
             choices[field.name] = tuple(str(member) for member in hint)
     for values in itertools.product(*choices.values()):
         yield dict(zip(choices, values, strict=True))
+
+
+def pairwise(spec: EnvironmentSpec) -> list[dict[str, Any]]:
+    """Returns few combinations in which each two values of different arguments meet."""
+    left = list(combinations(spec))
+    pairs = {pair for each in left for pair in itertools.combinations(each.items(), 2)}
+    chosen = []
+    while pairs:
+        best = max(left, key=lambda each: len(pairs.intersection(itertools.combinations(each.items(), 2))))
+        pairs.difference_update(itertools.combinations(best.items(), 2))
+        chosen.append(best)
+    return chosen
 
 
 def fingerprint(env_id: str, seed: int, **arguments: Any) -> str:

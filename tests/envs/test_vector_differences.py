@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import PathQuestion
-from flowsched_gym.simulation import Simulation, contest, destination, link_sharing, senders, simulation
-from flowsched_gym.simulation.clock import Clock, RowSchedule
-from flowsched_gym.simulation.decisions import Decisions
+from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, destination, links, network, senders
+from flowsched_gym.simulation.environment import LAST_ROW
+from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
@@ -61,36 +61,30 @@ def oldest(rule: Callable[..., int]) -> Callable[..., int]:
 def swapped(first: EventKind, second: EventKind) -> Callable[..., Any]:
     """Lets two kinds of events of one instant happen in the other order."""
     kinds = {first: second, second: first}
-
-    def alter(at: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self, time, kind, callback: at(self, time, kinds.get(kind, kind), callback)
-
-    return alter
+    return lambda at: lambda self, time, kind, *others: at(self, time, kinds.get(kind, kind), *others)
 
 
-def fire_youngest_first(_: Any) -> Callable[..., None]:
-    """Hands over the flows that are due at one instant in the other order."""
-
-    def altered(self: Any, event: Any) -> None:
-        self._callback(sorted(self._due.pop(self._clock._now), reverse=True))
-
-    return altered
+def youngest_first(at: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets events of one kind happen in the other order of rows."""
+    return lambda self, time, kind, row=0, *others: at(self, time, kind, LAST_ROW - row, *others)
 
 
-def arrive_youngest_first(schedule: Callable[..., None]) -> Callable[..., None]:
+def arrive_youngest_first(arrivals: Callable[..., Any]) -> Callable[..., Any]:
     """Lets the flows of one instant arrive in the other order."""
 
-    def altered(self: Simulation, times: npt.NDArray[np.float64]) -> None:
-        schedule(self, times)
-        self._arrival_rows = np.lexsort((-np.arange(len(times)), times)).tolist()
+    def altered(self: Simulation, times: npt.NDArray[np.float64]) -> Any:
+        start = self._flow
+        self._flow = lambda row: start(len(times) - 1 - row)  # type: ignore[method-assign]
+        return arrivals(self, times[::-1])
 
     return altered
 
 
-def ask_last_host_first(_: Any) -> Callable[..., None]:
+def ask_last_host_first(find: Callable[..., None]) -> Callable[..., None]:
     """Asks the destinations in the other order."""
 
-    def altered(self: Simulation) -> None:
+    def altered(self: Simulation, *event: Any) -> None:
+        find(self, *event)
         asking = [each for each in self.destinations.values() if each.asks]
         self.asking = asking[-1] if asking else None
 
@@ -110,37 +104,26 @@ def sort_youngest_first(sort: Callable[..., None]) -> Callable[..., None]:
     return altered
 
 
-def take_first_path(take: Callable[..., int]) -> Callable[..., int]:
+def take_first_path(take: Callable[..., None]) -> Callable[..., None]:
     """Sends flows along the first live path, whatever is chosen."""
 
-    def altered(self: Simulation, choice: int) -> int:
-        question, paths = self.question, self._paths
-        assert paths is not None
-        assert isinstance(question, PathQuestion)
-        row, first, last = question
-        before = int(self.controls.path[row])
-        for path in range(first, last):
-            paths.set(row, path)
-            if paths.is_live(row):
-                choice = path - first
-                break
-        paths.set(row, before)
-        return take(self, choice)
+    def altered(self: Paths, row: int, choice: int) -> None:
+        for path in range(choice + 1):
+            try:
+                return take(self, row, path)
+            except SimulationError:
+                continue
 
     return altered
 
 
-def ask_youngest_first(_: Any) -> Callable[..., None]:
+def ask_youngest_first(request: Callable[..., Any]) -> Callable[..., Any]:
     """Asks for the paths of the flows of one instant in the other order."""
 
-    def altered(self: Simulation, row: int) -> None:
-        assert self._paths is not None
-        if self._paths.num_live(row) > 1:
-            self._unrouted.insert(0, row)
-            self._request_decision()
-        else:
-            self._paths.choose(self.clock._now, row, self.links.live, self.links.count)
-            self.senders.begin([row])
+    def altered(self: Paths, row: int) -> Any:
+        event = request(self, row)
+        self._waiting = {row: event} | self._waiting
+        return event
 
     return altered
 
@@ -160,42 +143,48 @@ def ask_of_fewer(find: Callable[..., int]) -> Callable[..., int]:
     return altered
 
 
-def count_one_late(count: Callable[..., None]) -> Callable[..., None]:
+def end_late(end: Callable[..., Any]) -> Callable[..., Any]:
     """Lets a period of flows last one flow longer."""
-    return lambda self, num_delivered: count(self, num_delivered - 1)
+
+    def altered(self: Periods) -> Any:
+        event = end(self)
+        self._goal += 1
+        return event
+
+    return altered
 
 
 EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "rates": (link_sharing, "share_links", faster),
-    "time of the next event": (link_sharing, "next_event_time", later),
-    "token return after arrival": (Clock, "at", swapped(EventKind.TOKEN_RETURN, EventKind.ARRIVAL)),
-    "completion after arrival": (Clock, "at", swapped(EventKind.COMPLETION, EventKind.ARRIVAL)),
-    "last bytes of one instant": (RowSchedule, "_fire", fire_youngest_first),
-    "arrivals of one instant": (Simulation, "_schedule_arrivals", arrive_youngest_first),
+    "rates": (links, "share_links", faster),
+    "time of the next event": (links, "next_event_time", later),
+    "token return after arrival": (NetworkEnvironment, "at", swapped(EventKind.TOKEN_RETURN, EventKind.ARRIVAL)),
+    "completion after arrival": (NetworkEnvironment, "at", swapped(EventKind.COMPLETION, EventKind.ARRIVAL)),
+    "last bytes of one instant": (NetworkEnvironment, "at", youngest_first),
+    "arrivals of one instant": (Simulation, "_arrivals", arrive_youngest_first),
     "arrivals of one instant, compiled": (BatchSimulation, "sort_requests", sort_youngest_first),
 }
 PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
     "flowsched/Artemis-v0": {
         "window of a sender": (senders, "next_window", wider),
-        "latest time of a flow": (simulation, "latest_completion", strict),
+        "latest time of a flow": (network, "latest_completion", strict),
         "request of a slot": (destination, "take_request", oldest),
-        "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-        "hosts of one instant": (Simulation, "_find_asking", ask_last_host_first),
+        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+        "hosts of one instant": (Simulation, "_find_question", ask_last_host_first),
     },
     "flowsched/MERPOrder-v0": {
-        "flow that is chosen": (Decisions, "serve_first", put_oldest_first),
+        "flow that is chosen": (Simulation, "serve_first", put_oldest_first),
         "flows that compete": (contest, "find_competing", ask_of_fewer),
-        "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-        "sharing before decision": (Clock, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
+        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+        "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },
     "flowsched/MERPRoute-v0": {
-        "path that is chosen": (Decisions, "take_path", take_first_path),
-        "paths of one instant": (Decisions, "_find_path", ask_youngest_first),
-        "sharing before decision": (Clock, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
+        "path that is chosen": (Paths, "take", take_first_path),
+        "paths of one instant": (Paths, "request", ask_youngest_first),
+        "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },
     "flowsched/AuTOThresholds-v0": {
-        "flows of a period": (Periods, "count", count_one_late),
-        "decision before arrival": (Clock, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
+        "flows of a period": (Periods, "_end", end_late),
+        "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
     },
 }
 """What only environments see that have it, by id."""

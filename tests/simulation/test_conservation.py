@@ -29,7 +29,7 @@ def events(simulation: Simulation) -> Iterator[None]:
     for _ in range(EVENT_LIMIT):
         if simulation.finished:
             return
-        simulation.clock.step()
+        simulation.env.step()
         yield
     pytest.fail(f"{simulation.num_delivered} of {simulation.workload.num_flows} flows finished in {EVENT_LIMIT} events")
 
@@ -47,7 +47,7 @@ def link_rates(simulation: Simulation) -> npt.NDArray[np.float64]:
 
 def settled(simulation: Simulation) -> bool:
     """Tells whether everything of this instant has happened, so that the rates are those of the time that follows."""
-    return simulation.clock.peek() > simulation.now
+    return simulation.env.peek() > simulation.now
 
 
 def busy_periods(workload: Workload) -> list[tuple[float, float]]:
@@ -95,7 +95,7 @@ def test_bytes_are_neither_lost_nor_made(variant: Variant, workload: Workload) -
 def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant)
     for _ in events(simulation):
-        if settled(simulation) and simulation.links.count:
+        if settled(simulation) and simulation.links.num_active:
             assert simulation.state.rate.sum() == pytest.approx(1.0, rel=ROUNDING)
 
 
@@ -119,7 +119,7 @@ def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: 
         if not settled(simulation):
             continue
         spare = SWITCH.capacity - link_rates(simulation)
-        for row in simulation.links.live[: simulation.links.count]:
+        for row in simulation.links.active[: simulation.links.num_active]:
             path = simulation.controls.path[row]
             crossed = SWITCH.path_links[SWITCH.path_start[path] : SWITCH.path_start[path + 1]]
             assert spare[crossed].min() <= ROUNDING

@@ -116,7 +116,7 @@ def test_an_agent_chooses_among_live_paths_and_is_not_asked_where_one_is_left() 
     simulation.run()
     assert isinstance(simulation.question, PathQuestion)
     assert simulation.question.row == 1
-    assert simulation.links.live[: simulation.links.count].tolist() == [0]
+    assert simulation.links.active[: simulation.links.num_active].tolist() == [0]
     simulation.take_path(0)
     # Two share spine 0 until 2, then three until 11; the third flow has no choice.
     assert completions(simulation) == pytest.approx([11.0, 11.0, 12.0], rel=1e-12)

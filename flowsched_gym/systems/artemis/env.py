@@ -110,7 +110,6 @@ class ArtemisEnv(MaskedEnv[int]):
     """
 
     config: ArtemisConfig
-    _MOVING = (*MaskedEnv._MOVING, "_postponed", "_rewards", "_empty_slot_choices", "_last_asking", "_see")
 
     @refusing_unknown
     def __init__(
@@ -215,7 +214,7 @@ class ArtemisEnv(MaskedEnv[int]):
         self._see = ArtemisObservation(config.observation, self.layout, simulation, config.k, self.line_rate)
         return simulation
 
-    def _act(self, action: int) -> None:
+    def _act(self, action: int) -> int:
         """Grants, waits, or sends a request to the back."""
         simulation, f = self._simulation, self._f
         choice = read_choice(action, self._num_actions)
@@ -234,6 +233,7 @@ class ArtemisEnv(MaskedEnv[int]):
         else:
             self._empty_slot_choices += 1
             simulation.grant(0)
+        return choice
 
     def _observe(self) -> npt.NDArray[np.float32]:
         """Returns what the asking destination sees; at the end, what the last one that asked sees."""

@@ -114,7 +114,7 @@ class ArtemisObservation:
         self._full = observation is Observation.FULL
         self._size = layout.size
         self._num_slots = layout.num_slots
-        self._clock = simulation.clock
+        self._env = simulation.env
         self._links = simulation.links
         self._num_tokens = num_tokens
         num_flows = len(state.size)
@@ -166,9 +166,9 @@ class ArtemisObservation:
                 0,
                 0.0,
                 self._num_tokens,
-                self._clock._now,
-                self._links.settled_at,
-                self._clock._now,
+                self._env.now,
+                self._links.advanced_to,
+                self._env.now,
                 *self._arrays,
             )
         else:

@@ -253,7 +253,7 @@ class _Progress:
         self._simulation = simulation
         self._delay = LINKS_OF_PATH * env.config.link_delay_us * SECONDS_PER_MICROSECOND
         self.rate = state.rate[rows]
-        self.remaining = np.maximum(state.remaining[rows] - self.rate * (now - simulation.links.settled_at), 0.0)
+        self.remaining = np.maximum(state.remaining[rows] - self.rate * (now - simulation.links.advanced_to), 0.0)
         self.share_sent = 1.0 - self.remaining / state.volume[rows]
         span = records.deadline_span[rows]
         deadline = state.deadline[rows]

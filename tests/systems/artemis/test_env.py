@@ -220,7 +220,7 @@ def test_the_full_observation_says_what_the_simulation_knows(transport: str, des
         waiting = asking.requests[asking.head : asking.tail].tolist()
         visible = waiting[:4]
         active = asking.active[: asking.num_active]
-        sent = simulation.state.attained[active] + simulation.state.rate[active] * (now - simulation.links.settled_at)
+        sent = simulation.state.attained[active] + simulation.state.rate[active] * (now - simulation.links.advanced_to)
         context = {
             "tokens_free": asking.tokens / 3,
             "active_flows": asking.num_active / 3,

@@ -113,7 +113,6 @@ class MERPOrderEnv(MaskedEnv[int]):
     """
 
     config: MERPOrderConfig
-    _MOVING = (*MaskedEnv._MOVING, "_payments", "_empty_slot_choices", "_see")
 
     @refusing_unknown
     def __init__(
@@ -210,14 +209,15 @@ class MERPOrderEnv(MaskedEnv[int]):
         self._see = OrderObservation(self.layout, simulation, ideal_fct)
         return simulation
 
-    def _act(self, action: int) -> None:
+    def _act(self, action: int) -> int:
         """Puts a flow first."""
         choice = read_choice(action, self._f)
-        if choice >= self._num_competing():
+        is_there = choice < self._num_competing()
+        if not is_there:
             self._empty_slot_choices += 1
-            choice = 0
         if self._simulation.question is not None:
-            self._simulation.serve_first(choice)
+            self._simulation.serve_first(choice if is_there else 0)
+        return choice
 
     def _observe(self) -> npt.NDArray[np.float32]:
         """Returns what the agent sees; empty slots where nothing is asked."""

@@ -116,7 +116,7 @@ class OrderObservation:
         state, network = simulation.state, simulation.topology.network
         self._size = layout.size
         self._num_slots = layout.num_slots
-        self._clock = simulation.clock
+        self._env = simulation.env
         self._links = simulation.links
         self._arrays = (
             state.size,
@@ -140,10 +140,10 @@ class OrderObservation:
             rows,
             0,
             len(rows),
-            links.live,
+            links.active,
             0,
-            links.count,
-            self._clock._now,
+            links.num_active,
+            self._env.now,
             *self._arrays,
             largest_finished,
             SIZE_SCALE,

@@ -124,7 +124,7 @@ def take_snapshot(env: "MERPOrderEnv") -> Snapshot:
     return Snapshot(
         now=simulation.now,
         num_flows=workload.num_flows,
-        num_live=simulation.links.count,
+        num_live=simulation.links.num_active,
         num_finished=len(delivered),
         competing=tuple(_contender(simulation, row, links, float(records.ideal_fct[row])) for row in rows),
         links=links,
@@ -150,7 +150,7 @@ def _links(simulation: Simulation) -> tuple[LinkLoad, ...]:
     topology, state = simulation.topology, simulation.state
     num_flows = np.zeros(topology.num_links, dtype=np.int64)
     backlog = np.zeros(topology.num_links)
-    for row in simulation.links.live[: simulation.links.count].tolist():
+    for row in simulation.links.active[: simulation.links.num_active].tolist():
         crossed = _crossed(simulation, row)
         num_flows[crossed] += 1
         backlog[crossed] += state.remaining[row]

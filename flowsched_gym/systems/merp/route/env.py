@@ -129,7 +129,6 @@ class MERPRouteEnv(MaskedEnv[int]):
     """
 
     config: MERPRouteConfig
-    _MOVING = (*MaskedEnv._MOVING, "_empty_slot_choices")
 
     @refusing_unknown
     def __init__(
@@ -209,7 +208,7 @@ class MERPRouteEnv(MaskedEnv[int]):
         self._empty_slot_choices = 0
         return simulation
 
-    def _act(self, action: int) -> None:
+    def _act(self, action: int) -> int:
         """Sends the flow along the path, or along the first live one."""
         simulation = self._simulation
         choice = read_choice(action, self._num_actions)
@@ -220,6 +219,7 @@ class MERPRouteEnv(MaskedEnv[int]):
         if isinstance(question, PathQuestion):
             live = first_live(question.first, question.last, simulation.network) - question.first
             simulation.take_path(choice if is_there else live)
+        return choice
 
     def _observe(self) -> npt.NDArray[np.float32]:
         """Returns what is on the paths of the flow that waits for one; zeros at the end."""
@@ -231,11 +231,11 @@ class MERPRouteEnv(MaskedEnv[int]):
             fill_paths(
                 observation,
                 self._num_actions,
-                simulation.clock._now,
+                simulation.env.now,
                 question.row,
                 self._ideal_fct[question.row],
-                simulation.links.live,
-                simulation.links.count,
+                simulation.links.active,
+                simulation.links.num_active,
                 simulation.state,
                 simulation.controls,
                 simulation.network,

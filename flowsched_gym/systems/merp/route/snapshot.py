@@ -128,7 +128,7 @@ def take_snapshot(env: "MERPRouteEnv") -> Snapshot:
     """
     simulation = env.simulation
     records, network = simulation.records(), simulation.network
-    live = simulation.links.live[: simulation.links.count]
+    live = simulation.links.active[: simulation.links.num_active]
     flows_on = np.zeros(len(network.capacity), dtype=np.int64)
     for path in simulation.controls.path[live].tolist():
         flows_on[network.path_links[network.path_start[path] : network.path_start[path + 1]]] += 1

@@ -146,7 +146,7 @@ def expansion_ratio(capacity: float, size: float, others: list[tuple[float, floa
 
 def flows_on(simulation: Simulation, link: int) -> list[int]:
     """Lists the live flows that cross a link."""
-    network, live = simulation.network, simulation.links.live[: simulation.links.count]
+    network, live = simulation.network, simulation.links.active[: simulation.links.num_active]
     starts, links = network.path_start, network.path_links
     paths = simulation.controls.path
     return [row for row in live.tolist() if link in links[starts[paths[row]] : starts[paths[row] + 1]]]
@@ -170,7 +170,7 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
         context = {
             "size": size,
             "ideal_fct": size / line_rate,
-            "live_flows": simulation.links.count,
+            "live_flows": simulation.links.num_active,
             "same_pod": float(same_pod),
         }
         assert set(context) == {column.name for column in layout.context}

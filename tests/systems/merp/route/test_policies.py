@@ -63,8 +63,8 @@ def expected(simulation: Simulation, question: PathQuestion) -> list[tuple[float
     expect_on_links(
         simulation.now,
         question.row,
-        links.live,
-        links.count,
+        links.active,
+        links.num_active,
         simulation.state,
         simulation.controls,
         network,

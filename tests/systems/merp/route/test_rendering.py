@@ -71,7 +71,7 @@ def test_counts_are_those_of_the_records() -> None:
 
         assert snapshot.num_finished == np.count_nonzero(done)
         assert snapshot.num_links_down == 4
-        assert snapshot.num_live == simulation.links.count
+        assert snapshot.num_live == simulation.links.num_active
         assert 0 <= snapshot.num_waiting <= snapshot.num_live
         same_pod = snapshot.flow is not None and snapshot.flow.same_pod
         assert len(snapshot.paths) == (0 if snapshot.flow is None else 2 if same_pod else 4)

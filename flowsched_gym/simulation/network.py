@@ -1,0 +1,341 @@
+"""The network as a SimPy model: the life of a flow, and the resources that it asks for."""
+
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from simpy import Event
+from simpy.events import ProcessGenerator
+
+from flowsched_gym.disciplines import Ranked
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.controls import new_controls
+from flowsched_gym.model.discipline import Discipline, check_transport
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
+from flowsched_gym.model.records import Records, complete_records
+from flowsched_gym.model.routes import Routes, new_routes
+from flowsched_gym.model.rules.progress import latest_completion
+from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.state import Network, new_flow_state
+from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.routing import Routing, RoutingKind
+from flowsched_gym.simulation.contest import Contest
+from flowsched_gym.simulation.destination import Destination
+from flowsched_gym.simulation.environment import LAST_ROW, NetworkEnvironment
+from flowsched_gym.simulation.link_failures import change_links
+from flowsched_gym.simulation.links import SharedLinks
+from flowsched_gym.simulation.paths import Paths
+from flowsched_gym.simulation.periods import Periods
+from flowsched_gym.simulation.senders import open_windows
+from flowsched_gym.topology import Topology, isolated_fct, round_trip_time
+from flowsched_gym.workload import Workload
+
+__all__ = ["SimulatedNetwork"]
+
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+ECMP: Final = Routing(RoutingKind.ECMP)
+
+
+class SimulatedNetwork:
+    """A network and the flows of one episode.
+
+    The flows are processes, the tokens of destinations and the links are resources that they ask for. Time stands still
+    while ``asking`` or ``question`` waits for an agent.
+
+    Args:
+        workload: The flows.
+        topology: The network.
+        discipline: Fills the controls of the flows that send.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone. Where links
+            change, a flow without a live path waits, and nothing that it has sent is lost.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PERIOD`` a period.
+        period: When a period ends.
+        seed: Seed of the hash by which flows are spread over equal paths.
+        keep_log: Whether to keep ``log``.
+
+    Attributes:
+        env: SimPy's environment.
+        state: The flows as arrays.
+        controls: Their controls.
+        discipline: Who fills the controls.
+        network: Links and paths as they are now; a link that has failed has capacity 0.
+        links: The links as a resource.
+        destinations: Receiving hosts by host number; empty without tokens.
+        asking: Destination that waits for a decision, if any.
+        question: What else waits for a decision, if anything.
+        delivered: Rows of the flows whose last byte has arrived, in that order.
+        completion_time: Absolute times in s at which last bytes have arrived, (num_flows,), NaN where they have not.
+        log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.
+
+    Raises:
+        WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+        ConfigError: There are tokens, and paths are chosen or links change; an order is asked for, and the discipline
+            is not ``Ranked``; or both the discipline and the senders stop flows.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        topology: Topology,
+        discipline: Discipline,
+        *,
+        transport: Transport = IDEAL,
+        num_tokens: int | None = None,
+        routing: Routing | None = None,
+        asks: Asks = Asks.NOTHING,
+        period: Period | None = None,
+        seed: int = 0,
+        keep_log: bool = False,
+    ) -> None:
+        """Puts the resources in place and starts the processes."""
+        check_transport(discipline, transport)
+        if asks is Asks.ORDER and not isinstance(discipline, Ranked):
+            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
+        if (asks is Asks.PERIOD) != (period is not None):
+            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
+        assert workload.deadline_span is not None
+        path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
+        delay = topology.path_delay(path)
+        round_trip = round_trip_time(topology, delay, transport)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, transport.segment, transport.header, volume)
+        topology.check_times(path, volume, workload.arrival_time)
+        self.env = NetworkEnvironment()
+        self.workload = workload
+        self.topology = topology
+        self.transport = transport
+        self.discipline = discipline
+        self.state = new_flow_state(
+            size=workload.size,
+            volume=volume,
+            arrival_time=workload.arrival_time,
+            deadline_span=workload.deadline_span,
+        )
+        self.controls = new_controls(path)
+        self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
+        self.delivered: list[int] = []
+        self.completion_time = np.full(workload.num_flows, np.nan)
+        self.asking: Destination | None = None
+        self.question: OrderQuestion | PathQuestion | PeriodQuestion | None = None
+        self._asks = asks
+        self._has_tokens = num_tokens is not None
+        self._decision_due = False
+        self._over = self.env.event()
+        self._delay: list[float] = delay.tolist()
+        self._round_trip: list[float] = round_trip.tolist()
+        self._latest: list[float] = latest_completion(self.state.deadline).tolist()
+        self._grant_time = np.full(workload.num_flows, np.nan)
+        self._connecting: list[int] = []
+        self.network = self._open_paths(routing, seed)
+        self._contest = None
+        if asks is Asks.ORDER:
+            self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
+        self._periods = None if period is None else Periods(period, self.env, on_begin=self._request_decision)
+        self.links = SharedLinks(
+            self.env,
+            self.state,
+            self.controls,
+            self.network,
+            discipline,
+            self._delay,
+            note=self._note,
+            on_change=None if self._contest is None else self._contest.touch,
+            paths=self._paths,
+        )
+        self.destinations: dict[int, Destination] = {}
+        if num_tokens is not None:
+            token_time = (delay + transport.handshake_round_trips * round_trip).tolist()
+            hosts, counts = np.unique(workload.destination, return_counts=True)
+            for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
+                self.destinations[host] = Destination(
+                    self.env, host, num_tokens, count, token_time, on_change=self._request_decision
+                )
+        self._destination_of: list[int] = workload.destination.tolist()
+        discipline.begin(self.state, self.controls, self.network)
+        discipline.begin_network(0, 0, workload.source)
+        self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
+
+    def _open_paths(self, routing: Routing | None, seed: int) -> Network:
+        """Lets flows choose paths where they can; returns the running network."""
+        workload, topology = self.workload, self.topology
+        changes = workload.link_changes
+        self._paths: Paths | None = None
+        if routing is None and changes is None and self._asks is not Asks.PATH:
+            return topology.network
+        if self._has_tokens:
+            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+        network = topology.network._replace(capacity=topology.capacity.copy())
+        first, last = topology.candidates(workload.source, workload.destination)
+        routes = new_routes(
+            first=first,
+            last=last,
+            hash=topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=seed),
+            destination=workload.destination,
+        )
+        self._paths = Paths(
+            routing or ECMP,
+            routes,
+            self.state,
+            self.controls,
+            network,
+            self.env,
+            on_moved=self._on_moved,
+            on_request=self._request_decision,
+        )
+        if changes is not None:
+            topology.check_link_changes(changes.link, changes.up, first, last)
+        return network
+
+    def _start_processes(self, arrival_time: npt.NDArray[np.float64]) -> None:
+        """Starts what happens by itself."""
+        changes = self.workload.link_changes
+        if changes is not None:
+            assert self._paths is not None
+            self.env.process(
+                change_links(
+                    self.env,
+                    changes,
+                    self.topology.capacity,
+                    self.links,
+                    self._paths,
+                    self._connecting,
+                    self._note,
+                )
+            )
+        self.env.process(self._arrivals(arrival_time))
+        if not self.workload.num_flows:
+            self._over.succeed()
+
+    def _arrivals(self, times: npt.NDArray[np.float64]) -> ProcessGenerator:
+        """Starts the life of each flow when it, or its request for a token, arrives."""
+        env = self.env
+        rows = np.argsort(times, kind="stable").tolist()
+        for time, arriving in groupby(rows, key=times.tolist().__getitem__):
+            yield env.at(time, EventKind.ARRIVAL)
+            if not self._has_tokens:
+                self.links.advance()
+            for row in arriving:
+                env.process(self._flow(row))
+
+    def _flow(self, row: int) -> ProcessGenerator:
+        """Lives the life of a flow, from its arrival, or that of its request for a token, to that of its last byte."""
+        self._note(EventKind.ARRIVAL, row)
+        self.discipline.begin_flow(row)
+        if self._has_tokens:
+            destination = self.destinations[self._destination_of[row]]
+            yield destination.request(row)  # until an agent has granted it, and the token has come
+        else:
+            self._grant_time[row] = self.env.now
+            if self._paths is not None:
+                if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
+                    yield self._paths.request(row)  # until an agent has chosen a path
+                else:
+                    self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
+            if self.transport.handshake_round_trips:
+                self._connecting.append(row)
+                handshake = self.transport.handshake_round_trips * self._round_trip[row]
+                yield self.env.at(self.env.now + handshake, EventKind.START, row)
+                self._connecting.remove(row)
+        last_byte = self.links.send(row)
+        if self.transport.has_window:
+            windows = open_windows(
+                self.env, row, self.transport, self.state, self.controls, self._round_trip, self.links
+            )
+            self.env.process(windows)
+        yield last_byte  # until it has arrived
+        self._deliver(row)
+        if self._has_tokens:
+            destination.release(row)
+
+    def _deliver(self, row: int) -> None:
+        """Records a flow whose last byte has arrived."""
+        env = self.env
+        self._note(EventKind.TOKEN_RETURN, row)
+        self.completion_time[row] = env.now
+        self.delivered.append(row)
+        if self._periods is not None:
+            self._periods.count()
+        if len(self.delivered) == self.workload.num_flows:
+            env.at(env.now, EventKind.TOKEN_RETURN, LAST_ROW, self._over)
+
+    def _on_moved(self, row: int) -> None:
+        """Notes that a flow has taken another path."""
+        delay = self.topology.path_delay(self.controls.path[row : row + 1])
+        self._delay[row] = float(delay[0])
+        self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
+        self.discipline.moved(row)
+
+    def _note(self, kind: EventKind, row: int) -> None:
+        """Adds an event of this instant to the log, where there is one."""
+        if self.log is not None:
+            self.log.append((self.env.now, kind, row))
+
+    @property
+    def now(self) -> float:
+        """Time in s."""
+        return self.env.now
+
+    @property
+    def finished(self) -> bool:
+        """Whether every flow has been delivered."""
+        return len(self.delivered) == self.workload.num_flows
+
+    @property
+    def routes(self) -> Routes | None:
+        """Between which paths each flow may choose; ``None`` where paths stay."""
+        return None if self._paths is None else self._paths.routes
+
+    @property
+    def num_periods(self) -> int:
+        """Periods that have begun, after which an agent is asked; none where it is not."""
+        return 0 if self._periods is None else self._periods.begun
+
+    @property
+    def num_delivered(self) -> int:
+        """Flows delivered so far."""
+        return len(self.delivered)
+
+    def met_deadline(self, row: int) -> bool:
+        """Tells whether a delivered flow met its deadline; one without a deadline did."""
+        return bool(self.completion_time[row] <= self._latest[row])
+
+    def records(self) -> Records:
+        """Returns what has become of every flow so far."""
+        workload = self.workload
+        return complete_records(
+            workload,
+            grant_time=self._grant_time.copy(),
+            completion_time=self.completion_time.copy(),
+            ideal_fct=isolated_fct(
+                self.topology,
+                self.topology.ideal_path(workload.source, workload.destination),
+                self.state.volume,
+                self.transport,
+                needs_token=self._has_tokens,
+            ),
+        )
+
+    def _request_decision(self) -> None:
+        """Lets an agent be asked at the end of this instant, if there is anything to decide then."""
+        if not self._decision_due:
+            self._decision_due = True
+            self.env.at(self.env.now, EventKind.DECISION).callbacks.append(self._find_question)
+
+    def _find_question(self, _: Event | None = None) -> None:
+        """Finds what an agent has to decide: of destinations, the first by host number."""
+        self._decision_due = False
+        if self._periods is not None:
+            self.links.advance()
+            self.question = self._periods.question()
+        elif self._contest is not None:
+            self.question = self._contest.question(self.links.active, self.links.num_active)
+        elif self._paths is not None:
+            self.question = self._paths.question()
+        for destination in self.destinations.values():
+            if destination.asks:
+                self.asking = destination
+                return

@@ -1,0 +1,45 @@
+"""Events at absolute times, and their order within an instant."""
+
+import pytest
+
+from flowsched_gym.errors import SimulationError
+from flowsched_gym.model import EventKind
+from flowsched_gym.simulation import NetworkEnvironment
+from flowsched_gym.simulation.environment import LAST_ROW
+
+
+def test_the_past_is_refused() -> None:
+    env = NetworkEnvironment()
+    env.at(2.0, EventKind.ARRIVAL)
+    env.run()
+
+    with pytest.raises(SimulationError, match=r"event START at 1\.5 s is in the past: it is 2\.0 s"):
+        env.at(1.5, EventKind.START)
+
+
+def test_a_process_goes_on_at_exactly_the_time_of_its_event() -> None:
+    # With a relative delay the second event would be at 0.2 + (0.9 - 0.2), which is not 0.9.
+    assert 0.2 + (0.9 - 0.2) != 0.9
+
+    def process(env):  # type: ignore[no-untyped-def]  # as SimPy's guides write them
+        yield env.at(0.2, EventKind.ARRIVAL)
+        yield env.at(0.9, EventKind.ARRIVAL)
+        return env.now
+
+    env = NetworkEnvironment()
+    assert env.run(env.process(process(env))) == 0.9
+
+
+def test_events_of_one_instant_happen_by_kind_then_by_row_and_what_follows_at_once_before_all_others() -> None:
+    env = NetworkEnvironment()
+    seen: list[tuple[EventKind, int]] = []
+    followed: list[int] = []
+    scheduled = [(kind, row) for row in (LAST_ROW, 7, 0) for kind in reversed(EventKind)]
+    for kind, row in scheduled:
+        event = env.at(1.0, kind, row)
+        event.callbacks.append(lambda _, each=(kind, row): seen.append(each))
+        event.callbacks.append(lambda _: env.event().succeed().callbacks.append(lambda _: followed.append(len(seen))))
+    env.run()
+
+    assert seen == sorted(scheduled)
+    assert followed == list(range(1, len(seen) + 1))
