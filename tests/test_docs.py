@@ -33,3 +33,14 @@ def test_every_topology_is_described() -> None:
     text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
     assert [name for name in TOPOLOGIES if f"| `{name}` |" not in text] == []
+
+
+def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
+    text = (ROOT / "docs" / "simpy.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([\w.]+)` \| `(\w+\.py)` \|", text, re.MULTILINE)
+
+    assert len(named) == 7
+    for name, file in named:
+        source = (ROOT / "flowsched_gym" / "simulation" / file).read_text(encoding="utf-8")
+        for part in name.split("."):
+            assert re.search(rf"(def|class) {part}\b", source), (name, file)
