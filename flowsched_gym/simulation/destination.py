@@ -87,7 +87,7 @@ class Destination:
         self.expected -= 1
         self.held = False
         self._on_change()
-        event = self._granted[row] = self._env.event()
+        event = self._granted[row] = Event(self._env)
         return event
 
     def grant(self, slot: int) -> int:

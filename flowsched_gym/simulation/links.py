@@ -105,12 +105,12 @@ class SharedLinks:
         self.request_sharing()
         if self._on_change is not None:
             self._on_change(row)
-        event = self._last_byte[row] = self._env.event()
+        event = self._last_byte[row] = Event(self._env)
         return event
 
     def window_sent(self, row: int) -> Event:
         """Returns the event of a flow that will have sent ``review_at`` bytes, and goes on."""
-        event = self._window_sent[row] = self._env.event()
+        event = self._window_sent[row] = Event(self._env)
         return event
 
     def set_capacity(self, link: int, capacity: float) -> None:

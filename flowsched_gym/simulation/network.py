@@ -230,26 +230,36 @@ class SimulatedNetwork:
             yield destination.request(row)  # until an agent has granted it, and the token has come
         else:
             self._grant_time[row] = self.env.now
-            if self._paths is not None:
-                if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
-                    yield self._paths.request(row)  # until an agent has chosen a path
-                else:
-                    self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
-            if self.transport.handshake_round_trips:
-                self._connecting.append(row)
-                handshake = self.transport.handshake_round_trips * self._round_trip[row]
-                yield self.env.at(self.env.now + handshake, EventKind.START, row)
-                self._connecting.remove(row)
+            yield from self._find_path(row)
+            yield from self._connect(row)
         last_byte = self.links.send(row)
-        if self.transport.has_window:
-            windows = open_windows(
-                self.env, row, self.transport, self.state, self.controls, self._round_trip, self.links
-            )
-            self.env.process(windows)
+        if self.transport.initial_window:
+            self.env.process(self._open_windows(row))
         yield last_byte  # until it has arrived
         self._deliver(row)
         if self._has_tokens:
             destination.release(row)
+
+    def _find_path(self, row: int) -> ProcessGenerator:
+        """Chooses a path for a flow that arrives, or waits until an agent has chosen one."""
+        if self._paths is None:
+            return
+        if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
+            yield self._paths.request(row)
+        else:
+            self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
+
+    def _connect(self, row: int) -> ProcessGenerator:
+        """Waits until the handshake of a flow is over, where there is one."""
+        if self.transport.handshake_round_trips:
+            handshake = self.transport.handshake_round_trips * self._round_trip[row]
+            self._connecting.append(row)
+            yield self.env.at(self.env.now + handshake, EventKind.START, row)
+            self._connecting.remove(row)
+
+    def _open_windows(self, row: int) -> ProcessGenerator:
+        """Returns the sender of a flow with windows."""
+        return open_windows(self.env, row, self.transport, self.state, self.controls, self._round_trip, self.links)
 
     def _deliver(self, row: int) -> None:
         """Records a flow whose last byte has arrived."""
@@ -259,7 +269,7 @@ class SimulatedNetwork:
         self.delivered.append(row)
         if self._periods is not None:
             self._periods.count()
-        if len(self.delivered) == self.workload.num_flows:
+        if self.finished:
             env.at(env.now, EventKind.TOKEN_RETURN, LAST_ROW, self._over)
 
     def _on_moved(self, row: int) -> None:
@@ -282,7 +292,7 @@ class SimulatedNetwork:
     @property
     def finished(self) -> bool:
         """Whether every flow has been delivered."""
-        return len(self.delivered) == self.workload.num_flows
+        return len(self.delivered) == len(self.completion_time)
 
     @property
     def routes(self) -> Routes | None:

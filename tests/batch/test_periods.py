@@ -100,7 +100,7 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
     while simulation.question is not None:
         assert batch.question(1) == simulation.question
         assert batch.num_periods(1) == simulation.num_periods == simulation.question.number + 1  # type: ignore[union-attr]
-        for row in np.sort(simulation.links.live[: simulation.links.count]).tolist():
+        for row in np.sort(simulation.links.active[: simulation.links.num_active]).tolist():
             choice, before = int(generator.integers(3)), simulation.controls.path[row]
             for move in (simulation.move, lambda row, choice: batch.move(1, row, choice)):
                 try:
