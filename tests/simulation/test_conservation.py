@@ -1,4 +1,4 @@
-"""Holds every discipline to what no scheduler can break: capacity, bytes, work, causality."""
+"""What no scheduler can break, for every discipline: capacity, bytes, work, causality."""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def link_rates(simulation: Simulation) -> npt.NDArray[np.float64]:
     return total
 
 
-def settled(simulation: Simulation) -> bool:
+def instant_is_over(simulation: Simulation) -> bool:
     """Tells whether everything of this instant has happened, so that the rates are those of the time that follows."""
     return simulation.env.peek() > simulation.now
 
@@ -65,21 +65,15 @@ def busy_periods(workload: Workload) -> list[tuple[float, float]]:
 @each_variant
 @settings(max_examples=15)
 @given(workload=random_flows())
-def test_no_link_ever_carries_more_than_its_capacity(variant: Variant, workload: Workload) -> None:
-    simulation = make_simulation(workload, variant, SWITCH)
-    for _ in events(simulation):
-        assert simulation.state.rate.min() >= 0
-        assert (link_rates(simulation) <= SWITCH.capacity * (1 + ROUNDING)).all()
-
-
-@each_variant
-@settings(max_examples=15)
-@given(workload=random_flows())
-def test_bytes_are_neither_lost_nor_made(variant: Variant, workload: Workload) -> None:
+def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(
+    variant: Variant, workload: Workload
+) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
     state = simulation.state
     before = state.attained.copy()
     for _ in events(simulation):
+        assert state.rate.min() >= 0
+        assert (link_rates(simulation) <= SWITCH.capacity * (1 + ROUNDING)).all()
         assert state.attained + state.remaining == pytest.approx(state.volume, rel=ROUNDING)
         assert (state.attained >= before).all()
         assert (state.remaining >= 0).all()
@@ -95,7 +89,7 @@ def test_bytes_are_neither_lost_nor_made(variant: Variant, workload: Workload) -
 def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant)
     for _ in events(simulation):
-        if settled(simulation) and simulation.links.num_active:
+        if instant_is_over(simulation) and simulation.links.num_active:
             assert simulation.state.rate.sum() == pytest.approx(1.0, rel=ROUNDING)
 
 
@@ -116,7 +110,7 @@ def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Var
 def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
     for _ in events(simulation):
-        if not settled(simulation):
+        if not instant_is_over(simulation):
             continue
         spare = SWITCH.capacity - link_rates(simulation)
         for row in simulation.links.active[: simulation.links.num_active]:

@@ -1,5 +1,7 @@
 """Solves feedback queues by hand whose thresholds an agent sets anew after each period."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -14,67 +16,51 @@ from tests.flows import make_flows
 LINK = one_link(capacity=1.0)
 
 
-def play(workload: Workload, discipline: Mlfq, period: Period, thresholds: dict[int, list[float]]) -> Simulation:
-    """Runs to the end; before some periods, by number, the thresholds change."""
-    simulation = Simulation(workload, LINK, discipline, asks=Asks.PERIOD, period=period)
+def go_through(simulation: Simulation, act: Callable[[int], None] = lambda number: None) -> list[tuple[float, float]]:
+    """Runs to the end; returns when each period began, and what the first flow had sent by then."""
+    begun = []
     simulation.run()
-    number = 0
     while simulation.question is not None:
-        assert simulation.question == PeriodQuestion(number)
-        if number in thresholds:
-            discipline.set_thresholds(thresholds[number])
+        assert simulation.question == PeriodQuestion(len(begun))
+        act(len(begun))
+        begun.append((simulation.now, float(simulation.state.attained[0])))
         simulation.go_on()
         simulation.run()
-        number += 1
     assert simulation.finished
-    return simulation
+    return begun
+
+
+def play(workload: Workload, discipline: Mlfq, period: Period, thresholds: dict[int, list[float]]) -> list[float]:
+    """Runs to the end; before some periods, by number, the thresholds change. Returns when flows complete."""
+    simulation = Simulation(workload, LINK, discipline, asks=Asks.PERIOD, period=period)
+    go_through(simulation, lambda number: discipline.set_thresholds(thresholds.get(number, discipline.thresholds())))
+    return simulation.records().completion_time.tolist()
 
 
 def test_an_agent_is_asked_at_the_beginning_and_after_each_period_of_time() -> None:
     simulation = Simulation(make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=Asks.PERIOD, period=Period(seconds=2.0))
-    asked = []
-    simulation.run()
-    while simulation.question is not None:
-        asked.append((simulation.now, simulation.state.attained[0]))
-        simulation.go_on()
-        simulation.run()
 
-    assert asked == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
-    assert simulation.finished
+    assert go_through(simulation) == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
 
 
 def test_an_agent_is_asked_after_so_many_flows_and_not_when_all_have_finished() -> None:
-    simulation = Simulation(
-        make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0]),
-        LINK,
-        Ps(),
-        asks=Asks.PERIOD,
-        period=Period(flows=2),
-    )
-    asked = []
-    simulation.run()
-    while simulation.question is not None:
-        asked.append(simulation.now)
-        simulation.go_on()
-        simulation.run()
+    flows = make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0])
+    simulation = Simulation(flows, LINK, Ps(), asks=Asks.PERIOD, period=Period(flows=2))
 
     # Three finish at one instant and end one period; the fourth ends the episode.
-    assert len(asked) == 2
-    assert asked[0] == 0.0
+    assert len(go_through(simulation)) == simulation.num_periods == 2
 
 
 def test_new_thresholds_demote_flows_at_once_and_let_others_rise_again() -> None:
     flows = make_flows([0.0, 2.0], [9.0, 4.0])
 
     # One queue for both: shared from 2 on.
-    assert play(flows, Mlfq([100.0]), Period(seconds=2.0), {}).records().completion_time.tolist() == [13.0, 10.0]
+    assert play(flows, Mlfq([100.0]), Period(seconds=2.0), {}) == [13.0, 10.0]
     # At 4 s flow 0 (3 B) and flow 1 (1 B) are told apart by a threshold of 2 B, until flow 1 has sent that.
-    demoted = play(flows, Mlfq([100.0]), Period(seconds=4.0), {1: [2.0]})
-    assert demoted.records().completion_time.tolist() == [13.0, 9.0]
+    assert play(flows, Mlfq([100.0]), Period(seconds=4.0), {1: [2.0]}) == [13.0, 9.0]
     # Flow 0 is demoted at 4 s, after 3 B, and rises again at 5 s when the threshold does.
-    kept, raised = (play(flows, Mlfq([3.0]), Period(seconds=5.0), new) for new in ({}, {1: [100.0]}))
-    assert kept.records().completion_time.tolist() == [13.0, 8.0]
-    assert raised.records().completion_time.tolist() == [13.0, 9.0]
+    assert play(flows, Mlfq([3.0]), Period(seconds=5.0), {}) == [13.0, 8.0]
+    assert play(flows, Mlfq([3.0]), Period(seconds=5.0), {1: [100.0]}) == [13.0, 9.0]
 
 
 def test_hosts_of_different_groups_obey_different_thresholds() -> None:
@@ -131,10 +117,8 @@ def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     simulation = Simulation(
         make_flows([0.0, 0.0], [4.0, 4.0]), LINK, Ps(), asks=Asks.PERIOD, period=Period(seconds=100.0)
     )
-    simulation.run()
     simulation.controls.rate_cap[0] = 0.25
-    simulation.go_on()
-    simulation.run()
+    go_through(simulation)
 
     assert simulation.records().completion_time.tolist() == pytest.approx([16.0, 4.0 / 0.75])
 
