@@ -2,8 +2,9 @@
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 import gymnasium
 import numpy as np
@@ -190,10 +191,18 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             workload = self._source.draw(state.episode_seed)
             if state.flows != fingerprint(workload, self._source.num_hosts):
                 raise ConfigError("state is one of an episode with other flows than this environment draws")
-        self._start(workload, state.episode_seed)
-        for decision in state.decisions:
-            self._decide(decision)  # type: ignore[arg-type]  # as it was taken
+        self._repeat(workload, state.episode_seed, state.decisions)
         self._np_random, self._np_random_seed = pickle.loads(state.generator)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Copies the environment; its episode is played again in the copy."""
+        copied = copy(self)
+        memo[id(self)] = copied
+        copied.action_space, copied._np_random = deepcopy((self.action_space, self._np_random), memo)
+        if hasattr(self, "_simulation"):
+            copied._repeat(self.workload, self._episode_seed, self._decisions)
+            copied._over = self._over
+        return copied
 
     def render(self) -> npt.NDArray[np.uint8] | str | None:
         """Draws the current state as the render mode says.
@@ -255,6 +264,12 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._decisions = []
         self._run()
         self._over = False
+
+    def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[object]) -> None:
+        """Plays an episode again."""
+        self._start(workload, episode_seed)
+        for decision in decisions:
+            self._decide(decision)  # type: ignore[arg-type]  # as it was taken
 
     def _decide(self, action: Action) -> tuple[list[int], float, dict[str, float]]:
         """Applies an action and runs on; returns the rows of what finished, the reward, and its named terms."""

@@ -1,5 +1,6 @@
 """States of every registered environment: taken at any moment, restored anywhere, going on bit for bit."""
 
+import copy
 import dataclasses
 import pickle
 from pathlib import Path
@@ -156,6 +157,19 @@ def test_taking_a_state_leaves_no_trace_and_restoring_one_keeps_the_flows(spec: 
     workload = watched.workload
     watched.set_state(state)
     assert watched.workload is workload
+
+
+@each_environment
+def test_a_deep_copy_goes_on_by_itself(spec: EnvironmentSpec) -> None:
+    env, fresh = started(spec, SEED), copy.deepcopy(make(spec))
+    for place in range(20):
+        act(env, place)
+    copied, expected = copy.deepcopy(env), copy.deepcopy(env)
+    act(copied, 0)
+    act(copied, 1)
+
+    assert remainder(env, 20) == remainder(expected, 20)
+    assert exactly(fresh.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
 
 
 @each_environment
