@@ -12,11 +12,25 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-from flowsched_gym.envs.rendering import ACCENT, BLUE, GREY, INK, LINE, MUTED, ORANGE, PAPER, RED, TRACK, WHITE, WINDOW
+from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.drawing.canvas import (
+    ACCENT,
+    BLUE,
+    DARK_ORANGE,
+    GREY,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    PAPER,
+    RED,
+    TRACK,
+    WHITE,
+    WINDOW,
+)
+from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
-from flowsched_gym.systems.artemis.frame_plan import DARK_ORANGE
-from flowsched_gym.systems.artemis.snapshot import Snapshot, take_snapshot
 
 IMAGES: Final = Path(__file__).resolve().parent / "images"
 ARTEMIS: Final = "flowsched/Artemis-v0"
@@ -34,8 +48,8 @@ SHADES: Final = 5
 """Shades of each colour in the animation, for the edges of letters."""
 
 
-def play(setting: dict[str, int]) -> Iterator[tuple[Image.Image, Snapshot]]:
-    """Plays an episode of gather-heavy; yields a picture of each decision and of the end, and what it shows."""
+def play(setting: dict[str, int]) -> Iterator[tuple[Image.Image, int, View]]:
+    """Plays an episode of gather-heavy; yields pictures of it, how many flows have finished, and what is shown."""
     env = gym.make(ARTEMIS, render_mode="rgb_array", workload="gather-heavy", **setting)  # type: ignore[arg-type]
     base = env.unwrapped
     assert isinstance(base, ArtemisEnv)
@@ -43,19 +57,20 @@ def play(setting: dict[str, int]) -> Iterator[tuple[Image.Image, Snapshot]]:
     observation, _ = env.reset(seed=SEED)
     over = False
     while True:
-        yield Image.fromarray(np.asarray(env.render())), take_snapshot(base)
+        yield Image.fromarray(np.asarray(env.render())), len(base.simulation.delivered), base.panels()
         if over:
             return
         action, _ = policy.predict(observation)
         observation, _, over, _, _ = env.step(int(action))
 
 
-def richness(snapshot: Snapshot) -> tuple[int, int, int, int]:
-    """Says how much of what may happen is to be seen at once."""
-    visible = [request.outlook for request in snapshot.waiting[: PICTURE["f"]]]
-    counts = [visible.count(outlook) for outlook in set(visible)]
-    sending = sum(flow.rate > 0.0 for flow in snapshot.active)
-    return len(counts), sending, min(counts, default=0), snapshot.num_finished
+def richness(num_finished: int, view: View) -> tuple[int, int, int, int]:
+    """Rates how much of what may happen is to be seen at once."""
+    queue, tokens = (panel for panel in view.panels if isinstance(panel, Table) and panel.slots)
+    words = [row[-1].text for row in queue.rows[: PICTURE["f"]] if isinstance(row[-1], Text)]
+    counts = [words.count(word) for word in set(words)]
+    sending = sum("bit/s" in str(cell.lower) for row in tokens.rows for cell in row if isinstance(cell, Pair))
+    return len(counts), sending, min(counts, default=0), num_finished
 
 
 def palette() -> Image.Image:
@@ -74,7 +89,7 @@ def palette() -> Image.Image:
 
 def write_picture(path: Path) -> None:
     """Writes the richest moment of an episode."""
-    picture, _ = max(play(PICTURE), key=lambda moment: richness(moment[1]))
+    picture, *_ = max(play(PICTURE), key=lambda moment: richness(*moment[1:]))
     temporary = path.with_suffix(".tmp")
     picture.save(temporary, format="PNG", optimize=True)
     os.replace(temporary, path)
@@ -83,7 +98,7 @@ def write_picture(path: Path) -> None:
 def write_animation(path: Path) -> None:
     """Writes a whole short episode, one picture for each decision, in few colours."""
     colours = palette()
-    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture, _ in play(ANIMATION))
+    first, *others = (picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture, *_ in play(ANIMATION))
     durations = [FRAME_MS] * len(others) + [REST_MS]
     temporary = path.with_suffix(".tmp")
     first.save(temporary, format="GIF", save_all=True, append_images=others, duration=durations, loop=0, optimize=True)

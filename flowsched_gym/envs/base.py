@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.arguments import check_seed
+from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
+from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
@@ -214,11 +216,28 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             SimulationError: There is no episode yet.
             MissingDependencyError: ``rgb_array`` needs Pillow.
         """
-        if self.render_mode == "ansi":
-            return self._render_text()
-        if self.render_mode == "rgb_array":
-            return self._render_frame()
-        return None
+        if self.render_mode is None:
+            return None
+        view = self.panels()
+        return write_text(view) if self.render_mode == "ansi" else draw_frame(view)
+
+    def scene(self) -> Scene:
+        """Looks at the current episode, for pictures.
+
+        Raises:
+            SimulationError: There is no episode yet.
+        """
+        return Scene.of(self.simulation)
+
+    def panels(self) -> View:
+        """Lists what a picture of the current state shows; a system shows what its agent sees too.
+
+        Raises:
+            SimulationError: There is no episode yet.
+        """
+        scene = self.scene()
+        banner = scene.banner(type(self).__name__, "", "What now?")
+        return View(banner=banner, stacks=(Stack(1, (scene.links(),)), Stack(1, (scene.finished(),))))
 
     def _check_open(self) -> None:
         """Refuses to go on after ``close``."""
@@ -330,11 +349,3 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     @abstractmethod
     def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
         """Returns the reward for what finished since the last action, and its named terms."""
-
-    @abstractmethod
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-
-    @abstractmethod
-    def _render_text(self) -> str:
-        """Writes a frame as text."""

@@ -11,11 +11,12 @@ from flowsched_gym.disciplines import Ps
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
 from flowsched_gym.systems.artemis.observation import ArtemisObservation, artemis_layout
-from flowsched_gym.systems.artemis.rendering import draw_frame, write_frame
+from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.topology import big_switch
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
@@ -259,10 +260,6 @@ class ArtemisEnv(MaskedEnv[int]):
             info["unpaid_rewards"] = math.fsum(self._rewards.owed)
         return info
 
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-        return draw_frame(self)
-
-    def _render_text(self) -> str:
-        """Writes a frame as text."""
-        return write_frame(self)
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        return artemis_panels(self.config, self.scene(), self.simulation, self.action_masks())

@@ -7,12 +7,13 @@ import numpy.typing as npt
 
 from flowsched_gym.envs import MaskedEnv, PeriodEnv
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Period
 from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
-from flowsched_gym.systems.auto.long_flows.rendering import draw_frame, write_frame
+from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.topology import multi_plane
 from flowsched_gym.workload import WorkloadLike, workload_label
 
@@ -233,10 +234,6 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
         """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""
         return self._control.masks(self.view())
 
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-        return draw_frame(self)
-
-    def _render_text(self) -> str:
-        """Writes a frame as text."""
-        return write_frame(self)
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        return long_flows_panels(self.config, self.scene(), self.view())

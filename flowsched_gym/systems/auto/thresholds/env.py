@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from flowsched_gym.envs import PeriodEnv
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
-from flowsched_gym.systems.auto.thresholds.rendering import draw_frame, write_frame
+from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.auto.traffic import USUAL_LOAD, offered_traffic, qlas_thresholds
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import WorkloadLike, workload_label
@@ -209,10 +210,6 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
         loads = [USUAL_LOAD] * config.clusters if self.traffic is None else [each.load for each in self.traffic]
         return np.array([qlas_thresholds(given, load, config.queues) for load in loads])
 
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-        return draw_frame(self)
-
-    def _render_text(self) -> str:
-        """Writes a frame as text."""
-        return write_frame(self)
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        return thresholds_panels(self.config, self.scene(), self.view())

@@ -10,14 +10,15 @@ from flowsched_gym.disciplines import Ranked
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, OrderQuestion
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
-from flowsched_gym.systems.merp.order.observation import OrderObservation, order_layout
-from flowsched_gym.systems.merp.order.rendering import draw_frame, write_frame
+from flowsched_gym.systems.merp.order.observation import NOBODY, OrderObservation, order_layout
+from flowsched_gym.systems.merp.order.panels import order_panels
 from flowsched_gym.systems.merp.order.reward import OrderPayments
 from flowsched_gym.topology import isolated_fct, make_topology
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
@@ -245,10 +246,7 @@ class MERPOrderEnv(MaskedEnv[int]):
         question = self._question()
         return 1 if question is None else len(question.rows)
 
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-        return draw_frame(self)
-
-    def _render_text(self) -> str:
-        """Writes a frame as text."""
-        return write_frame(self)
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        question = self._question()
+        return order_panels(self.config, self.scene(), NOBODY if question is None else question.rows)

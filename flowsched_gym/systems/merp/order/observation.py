@@ -11,7 +11,7 @@ from flowsched_gym.model.rules.contenders import fill_contest
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 
-__all__ = ["RATIO_SCALE", "SIZE_SCALE", "TIME_SCALE", "OrderObservation", "order_layout"]
+__all__ = ["NOBODY", "RATIO_SCALE", "SIZE_SCALE", "TIME_SCALE", "OrderObservation", "order_layout"]
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""

@@ -12,13 +12,14 @@ from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.encoders import read_choice
 from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Asks, PathQuestion
 from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
 from flowsched_gym.routing import make_routing
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
 from flowsched_gym.systems.merp.route.observation import path_scales, route_layout
-from flowsched_gym.systems.merp.route.rendering import draw_frame, write_frame
+from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.systems.merp.route.reward import RoutePayments
 from flowsched_gym.topology import Topology, fat_tree
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
@@ -255,13 +256,11 @@ class MERPRouteEnv(MaskedEnv[int]):
         info["empty_slot_choices"] = self._empty_slot_choices
         return info
 
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        """Draws a frame."""
-        return draw_frame(self)
-
-    def _render_text(self) -> str:
-        """Writes a frame as text."""
-        return write_frame(self)
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        scene, question = self.scene(), self.simulation.question
+        asked = question if isinstance(question, PathQuestion) else None
+        return route_panels(self.config, scene, asked, self.layout, self._observe())
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,7 +1,7 @@
-"""Draws what the pictures of all systems are made of: cards, text, bars and marks, and numbers with their units.
+"""A canvas for cards, text, bars and marks.
 
 A frame is drawn many times with little change, so the parts that cost are kept: the letters of the font, whole words,
-and, by the systems, the background. Pillow is imported when the first frame is drawn; text needs none of it.
+and, by the renderer, the background. Pillow is imported when the first frame is drawn; text needs none of it.
 """
 
 import functools
@@ -14,14 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import MissingDependencyError
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.units import (
-    BYTES_PER_KILOBYTE,
-    BYTES_PER_MEGABYTE,
-    BYTES_PER_SECOND_PER_GBPS,
-    SECONDS_PER_MICROSECOND,
-    SECONDS_PER_MILLISECOND,
-)
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
@@ -30,10 +22,10 @@ __all__ = [
     "ACCENT",
     "BLUE",
     "CARD",
+    "DARK_ORANGE",
     "GREY",
     "INK",
     "LINE",
-    "LOGARITHMIC_FROM",
     "MUTED",
     "ORANGE",
     "PAPER",
@@ -44,14 +36,6 @@ __all__ = [
     "Box",
     "Canvas",
     "Colour",
-    "aligned",
-    "duration_text",
-    "number_text",
-    "rate_text",
-    "shortened",
-    "size_share",
-    "size_text",
-    "text_bar",
     "text_width",
 ]
 
@@ -70,6 +54,7 @@ ACCENT: Final[Colour] = (44, 62, 92)
 # Blue, orange and vermilion of Okabe and Ito (2008) stay apart for colour-blind readers, in lightness too.
 BLUE: Final[Colour] = (0, 114, 178)
 ORANGE: Final[Colour] = (240, 173, 38)
+DARK_ORANGE: Final[Colour] = (158, 104, 0)
 RED: Final[Colour] = (196, 61, 24)
 
 HATCH_STEP: Final = 7
@@ -80,16 +65,14 @@ SPACE_STRETCH: Final = 1.35
 """Widening of the space between words, which Pillow's own font draws very narrow."""
 BOLD_WEIGHT: Final = 0.65
 """Strength of the second impression, one pixel to the right, that makes a letter bold."""
-STRIP_HEIGHT: Final = 20
+STRIP_HEIGHT: Final = 40
 """Rows copied at a time: small blocks stay in the allocator's hands, large ones would be new pages for every frame."""
-LOGARITHMIC_FROM: Final = 100.0
-"""Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
 WORDS_KEPT: Final = 8192
 GLYPHS_KEPT: Final = 1024
 
 
 class Box(NamedTuple):
-    """Bounds a part of a picture in pixels; right and bottom lie outside.
+    """A part of a picture in pixels; right and bottom lie outside.
 
     Attributes:
         left: First column.
@@ -120,7 +103,7 @@ class Box(NamedTuple):
 
 
 class Canvas:
-    """Draws on an image.
+    """An image to draw on.
 
     Args:
         width: Columns.
@@ -175,10 +158,12 @@ class Canvas:
         Returns:
             Column behind the last letter.
         """
-        mask = _word(text, size, bold)
-        left = x - {"left": 0, "right": mask.width, "center": mask.width // 2}[align]
-        self._image.paste(colour, (left, y - mask.height // 2), mask)
-        return left + mask.width
+        if not text:
+            return x
+        word = _word(text, size, bold)
+        left = x - {"left": 0, "right": word.width, "center": word.width // 2}[align]
+        self._draw.bitmap((left + word.inset, y - word.above), word.mask, fill=colour)
+        return left + word.width
 
     def rectangle(self, box: Box, colour: Colour | None, *, outline: Colour | None = None) -> None:
         """Fills a rectangle, outlines it, or both."""
@@ -217,10 +202,10 @@ class Canvas:
     ) -> None:
         """Draws a straight line from one point to another, in dashes if asked for."""
         count = max(round(math.dist(begin, end) / DASH), 1) if dashed else 1
-        for place in range(0, count, 2):
+        for dash in range(0, count, 2):
             parts = [
                 (begin[0] + (end[0] - begin[0]) * share / count, begin[1] + (end[1] - begin[1]) * share / count)
-                for share in (place, place + 1)
+                for share in (dash, dash + 1)
             ]
             self._draw.line(parts, fill=colour, width=width)
 
@@ -233,19 +218,19 @@ class Canvas:
         self._draw.line([(x - 4, y - 4), (x + 4, y + 4)], fill=colour, width=2)
         self._draw.line([(x - 4, y + 4), (x + 4, y - 4)], fill=colour, width=2)
 
-    def curve(self, box: Box, values: Sequence[float], num_places: int, colour: Colour) -> None:
+    def curve(self, box: Box, values: Sequence[float], num_values: int, colour: Colour) -> None:
         """Draws values in [0, 1] as a line, the last one at the right edge.
 
         Args:
             box: Where 0 is the bottom and 1 the top.
-            values: The values, at most ``num_places``.
-            num_places: How many values fill the width.
+            values: The values, at most ``num_values``.
+            num_values: How many values fill the width.
             colour: Colour of the line.
         """
-        step = box.width / max(num_places - 1, 1)
+        step = box.width / max(num_values - 1, 1)
         first = box.right - 1 - step * (len(values) - 1)
         points = [
-            (first + step * place, box.bottom - 1 - value * (box.height - 1)) for place, value in enumerate(values)
+            (first + step * index, box.bottom - 1 - value * (box.height - 1)) for index, value in enumerate(values)
         ]
         if len(points) > 1:
             self._draw.line(points, fill=colour, width=2, joint="curve")
@@ -254,82 +239,9 @@ class Canvas:
             self._draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
 
 
-def number_text(value: float) -> str:
-    """Writes a number >= 0 with three digits."""
-    if value >= 99.95:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
-
-
-def duration_text(seconds: float) -> str:
-    """Writes a time with three digits and the unit that suits it."""
-    sign = "-" if seconds < 0 else ""
-    length = abs(seconds)
-    if math.isinf(length):
-        return f"{sign}inf"
-    if length >= 0.9995:
-        return f"{sign}{number_text(length)} s"
-    if length >= 0.9995 * SECONDS_PER_MILLISECOND:
-        return f"{sign}{number_text(length / SECONDS_PER_MILLISECOND)} ms"
-    return f"{sign}{length / SECONDS_PER_MICROSECOND:.0f} us"
-
-
-def size_text(size: float) -> str:
-    """Writes bytes with the unit that suits them."""
-    if size >= 999.5 * BYTES_PER_KILOBYTE:
-        return f"{number_text(size / BYTES_PER_MEGABYTE)} MB"
-    if size >= 99.5 * BYTES_PER_KILOBYTE:
-        return f"{size / BYTES_PER_KILOBYTE:.0f} KB"
-    return f"{number_text(size / BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
-
-
-def size_share(size: float, size_range: tuple[float, float]) -> float:
-    """Returns the length of a size's bar in [0, 1], by its logarithm where sizes differ much."""
-    smallest, largest = size_range
-    if largest <= LOGARITHMIC_FROM * smallest:
-        return size / largest
-    return float((1.0 + numerics.log(size / smallest)) / (1.0 + numerics.log(largest / smallest)))
-
-
-def rate_text(rate: float) -> str:
-    """Writes a rate in B/s in bits per second."""
-    gbps = rate / BYTES_PER_SECOND_PER_GBPS
-    return f"{number_text(gbps)} Gbit/s" if gbps >= 0.9995 else f"{gbps * 1000:.0f} Mbit/s"
-
-
-def shortened(text: str, length: int) -> str:
-    """Cuts a text to so many characters, the end of it kept."""
-    return text if len(text) <= length else "..." + text[3 - length :]
-
-
 def text_width(text: str, *, size: int = 13, bold: bool = False) -> int:
     """Returns the columns that a line takes on a canvas."""
     return _word(text, size, bold).width
-
-
-def text_bar(share: float, width: int) -> str:
-    """Draws a horizontal bar with characters, so many between its brackets."""
-    filled = round(min(max(share, 0.0), 1.0) * width)
-    return f"[{'#' * filled}{'.' * (width - filled)}]"
-
-
-def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  ") -> list[str]:
-    """Writes a table as lines of text.
-
-    Args:
-        rows: Cells, as many in each row as ``alignment`` has letters.
-        alignment: ``l`` or ``r`` for each column.
-        indent: What stands before each line.
-    """
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(alignment))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, alignment, strict=True)
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return lines
 
 
 def _pillow(module: str) -> Any:
@@ -364,17 +276,35 @@ def _glyph(letter: str, size: int, bold: bool) -> tuple["PillowImage.Image", int
     return heavy, round(advance + BOLD_WEIGHT)
 
 
+class _Word(NamedTuple):
+    """A word in black: its letters without the empty rows and columns around them, and where these stand.
+
+    Attributes:
+        mask: The letters.
+        width: Columns that the word takes.
+        inset: Empty columns on the left.
+        above: Rows from the top of the letters to the middle of the line.
+    """
+
+    mask: "PillowImage.Image"
+    width: int
+    inset: int
+    above: int
+
+
 @functools.lru_cache(maxsize=WORDS_KEPT)
-def _word(text: str, size: int, bold: bool) -> "PillowImage.Image":
-    """Sets letters side by side; returns the mask."""
+def _word(text: str, size: int, bold: bool) -> _Word:
+    """Sets letters side by side."""
     glyphs = [_glyph(letter, size, bold) for letter in text]
     height = glyphs[0][0].height if glyphs else 1
-    mask: PillowImage.Image = _pillow("Image").new("L", (max(sum(advance for _, advance in glyphs), 1), height))
+    width = max(sum(advance for _, advance in glyphs), 1)
+    mask: PillowImage.Image = _pillow("Image").new("L", (width, height))
     x = 0
     for glyph, advance in glyphs:
         mask.paste(255, (x, 0), glyph)
         x += advance
-    return mask
+    box = mask.getbbox() or (0, 0, 1, 1)
+    return _Word(mask.crop(box), width, box[0], height // 2 - box[1])
 
 
 @functools.lru_cache(maxsize=1024)

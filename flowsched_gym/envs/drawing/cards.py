@@ -1,0 +1,247 @@
+"""Draws the panels of a view, each in its place."""
+
+import functools
+from typing import Final
+
+from flowsched_gym.envs.drawing.canvas import (
+    ACCENT,
+    BLUE,
+    GREY,
+    INK,
+    LINE,
+    MUTED,
+    ORANGE,
+    RED,
+    TRACK,
+    WHITE,
+    WINDOW,
+    Box,
+    Canvas,
+    Colour,
+)
+from flowsched_gym.envs.drawing.formats import size_text
+from flowsched_gym.envs.drawing.panels import (
+    Chart,
+    Charts,
+    Fabric,
+    Grid,
+    Link,
+    Links,
+    Panel,
+    Part,
+    Table,
+    Tier,
+    Tiles,
+    Timeline,
+    Tone,
+)
+from flowsched_gym.envs.drawing.tables import TONES, draw_table
+
+__all__ = ["draw_panel", "draw_parts"]
+
+PAD: Final = 12
+LINK_COLUMNS: Final = 3
+LINK_HEIGHT: Final = 15
+TILE_WIDTH: Final = 112
+HEAT: Final[tuple[Colour, ...]] = (TRACK, BLUE, ACCENT, ORANGE, RED)
+"""Colours of none, one, two, three, and more."""
+MOST_CELLS: Final = 64
+"""Cells of a row of a grid that are drawn."""
+GRID_HEIGHTS: Final = (16, 30)
+"""Smallest and largest height of such a row."""
+GUTTER: Final = 84
+"""Columns that names of tiers and of charts take."""
+ROOM_FOR_NUMBER: Final = 18
+"""Columns that a number takes in a host or switch."""
+ROOM_FOR_LINES: Final = 20
+"""Columns between two hosts from which idle cables are drawn dark."""
+CROWD: Final = 3
+"""Flows on a cable from which its line is widest."""
+
+
+def draw_panel(canvas: Canvas, panel: Panel, box: Box) -> None:
+    """Draws a panel on its card."""
+    if panel.title and not isinstance(panel, Tiles):
+        canvas.text(box.left + PAD, box.top + 18, panel.title, size=15, bold=True)
+        style = {"size": 15, "bold": True} if isinstance(panel, Link) else {"colour": MUTED}
+        canvas.text(box.right - PAD, box.top + 18, panel.note, align="right", **style)
+    _draw(panel, canvas, box)
+
+
+def draw_parts(canvas: Canvas, box: Box, parts: tuple[Part, ...]) -> None:
+    """Draws a bar of several colours."""
+    canvas.rectangle(box, TRACK)
+    x = float(box.left)
+    for part in parts:
+        width = box.width * part.share
+        if width > 0.0:
+            end = max(min(round(x + width) - (width > CROWD), box.right), min(round(x) + 2, box.right))
+            canvas.bar(Box(round(x), box.top, end, box.bottom), 1.0, TONES[part.tone], hatched=part.tone is Tone.BAD)
+        x += width
+
+
+@functools.singledispatch
+def _draw(panel: Panel, canvas: Canvas, box: Box) -> None:
+    """Draws what is particular to a kind of panel."""
+    raise NotImplementedError(f"{type(panel).__name__} has no picture")
+
+
+@_draw.register
+def _table(panel: Table, canvas: Canvas, box: Box) -> None:
+    """Draws a table."""
+    draw_table(canvas, panel, box)
+
+
+@_draw.register
+def _link(panel: Link, canvas: Canvas, box: Box) -> None:
+    """Draws one link."""
+    left, right = box.left + PAD, box.right - PAD
+    draw_parts(canvas, Box(left, box.top + 36, right, box.top + 52), panel.parts)
+    canvas.text(left, box.top + 72, panel.left, size=12, colour=MUTED)
+    canvas.text(right, box.top + 72, panel.right, size=12, colour=MUTED, align="right")
+
+
+@_draw.register
+def _links(panel: Links, canvas: Canvas, box: Box) -> None:
+    """Draws a bar for each link, in columns."""
+    left, right, top = box.left + PAD, box.right - PAD, box.top + 42
+    most = max(link.backlog for link in panel.links)
+    canvas.text(right, box.top + 18, f"{size_text(most)} at most", size=12, colour=MUTED, align="right")
+    rows = max((box.bottom - 2 - top) // LINK_HEIGHT, 1)
+    shown = panel.links[: rows * LINK_COLUMNS]
+    rows = min(rows, -(-len(shown) // LINK_COLUMNS))
+    width = (right - left + PAD) // LINK_COLUMNS
+    for number, link in enumerate(shown):
+        column, row = divmod(number, rows)
+        x, y = left + column * width, top + row * LINK_HEIGHT
+        canvas.text(x, y, link.name, size=11, colour=MUTED)
+        canvas.bar(Box(x + 74, y - 4, x + width - PAD, y + 4), link.backlog / most if most else 0.0, ACCENT)
+
+
+@_draw.register
+def _timeline(panel: Timeline, canvas: Canvas, box: Box) -> None:
+    """Draws the moving mean as a line, and the single outcomes below."""
+    left, right = box.left + PAD, box.right - PAD
+    area = Box(left, box.top + 58, right - 34, box.top + 138)
+    canvas.text(left, box.top + 40, panel.caption, size=12, colour=MUTED)
+    for percent in (0, 50, 100):
+        y = area.bottom - 1 - percent * (area.height - 1) // 100
+        canvas.rectangle(Box(area.left, y, area.right, y + 1), LINE)
+        canvas.text(right, y, f"{percent} %", size=11, colour=MUTED, align="right")
+    canvas.curve(area, panel.means, panel.most, ACCENT)
+    step, middle = area.width / panel.most, box.top + 157
+    first = area.right - step * len(panel.outcomes)
+    for number, good in enumerate(panel.outcomes):
+        x, end = round(first + number * step), round(first + (number + 1) * step)
+        strip = Box(x, middle - 8, end, middle) if good else Box(x, middle, end, middle + 8)
+        canvas.rectangle(strip, BLUE if good else RED)
+    canvas.text(right, box.top + 150, panel.words[0], size=11, colour=BLUE, align="right")
+    canvas.text(right, box.top + 163, panel.words[1], size=11, colour=RED, align="right")
+
+
+@_draw.register
+def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
+    """Draws histograms one below the other."""
+    left, right, top, foot = box.left + 90, box.right - 24, box.top + 34, box.bottom - 24
+    height = (foot - top) // len(panel.charts)
+    for number, chart in enumerate(panel.charts):
+        y = top + number * height
+        canvas.text(box.left + PAD, y + height // 2 + 7, chart.name, size=12, colour=MUTED)
+        _draw_chart(canvas, chart, Box(left, y + 16, right, y + height - 2))
+    for share, name in panel.ticks:
+        x = left + round(share * (right - left))
+        canvas.text(x, box.bottom - 12, name, size=12, colour=MUTED, align="center")
+
+
+def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
+    """Draws one histogram."""
+    canvas.rectangle(area, WINDOW)
+    canvas.text(area.left, area.top - 8, chart.caption, size=12)
+    canvas.text(area.right, area.top - 8, chart.note, size=12, colour=MUTED, align="right")
+    most, bins = max(*chart.counts, 1), len(chart.counts)
+    for number, count in enumerate(chart.counts):
+        if count:
+            x, end = (area.left + area.width * at // bins for at in (number, number + 1))
+            height = max(round((area.height - 4) * count / most), 2)
+            canvas.rectangle(Box(x + 1, area.bottom - height, end - 1, area.bottom), GREY)
+    for border in chart.borders:
+        x = area.left + round(border * area.width)
+        canvas.rectangle(Box(x - 1, area.top, x + 2, area.bottom), RED)
+
+
+@_draw.register
+def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
+    """Draws rows of coloured cells."""
+    left, right, top, foot = box.left + 92, box.right - PAD, box.top + 36, box.bottom - 8
+    rows = panel.rows[: (foot - top) // GRID_HEIGHTS[0]]
+    height = min((foot - top) // len(rows), GRID_HEIGHTS[1])
+    for number, (name, counts) in enumerate(rows):
+        y, width = top + number * height, (right - left) / min(len(counts), MOST_CELLS)
+        canvas.text(box.left + PAD, y + height // 2, name, size=12, colour=MUTED)
+        for place, count in enumerate(counts[:MOST_CELLS]):
+            x = left + place * width
+            cell = Box(round(x), y + 2, round(x + width) - 1, y + height - 2)
+            canvas.rectangle(cell, HEAT[min(count, len(HEAT) - 1)])
+
+
+@_draw.register
+def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
+    """Draws cables first, then the paths in question, then hosts and switches."""
+    nodes = _nodes(panel.tiers, box)
+    sparse = (box.width - GUTTER - 14) / panel.tiers[-1].num_nodes >= ROOM_FOR_LINES
+    ends = []
+    for (at, upper, lower), flows in zip(panel.cables, panel.flows, strict=True):
+        above, below = nodes[at][upper], nodes[at + 1][lower]
+        begin = (below.left + below.right) // 2, below.top
+        end = (above.left + above.right) // 2, above.bottom
+        ends.append((begin, end))
+        if flows < 0:
+            canvas.line(begin, end, RED, width=2, dashed=True)
+        else:
+            width = 2 * min(flows, 1) + 2 * (flows >= CROWD)
+            idle = GREY if sparse else LINE
+            canvas.line(begin, end, BLUE if flows else idle, width=max(width if sparse else width // 2, 1))
+    for cable in panel.paths:
+        canvas.line(*ends[cable], ORANGE, width=3)
+    styles = {Tone.STRONG: (ACCENT, WHITE), Tone.BAD: (WHITE, RED), Tone.WARNING: (ORANGE, INK)}
+    for number, tier in enumerate(panel.tiers):
+        for place, node in enumerate(nodes[number]):
+            word, tone = panel.marks.get((number, place), (str(place) if tier.numbered else "", Tone.MUTED))
+            fill, ink = styles.get(tone, (WINDOW, MUTED))
+            canvas.rectangle(node, fill, outline=RED if tone is Tone.BAD else ACCENT)
+            if word and node.width >= ROOM_FOR_NUMBER:
+                middle, bold = (node.left + node.right) // 2, tone in (Tone.STRONG, Tone.BAD)
+                canvas.text(middle, node.middle, word, size=12 if bold else 11, colour=ink, bold=bold, align="center")
+        canvas.text(box.left + PAD, nodes[number][0].middle, tier.name, size=12, colour=MUTED)
+
+
+@functools.lru_cache(maxsize=8)
+def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
+    """Places the nodes of each tier."""
+    left, right = box.left + GUTTER, box.right - 14
+    nodes = []
+    for number, tier in enumerate(tiers):
+        y = box.top + 56 + (box.height - 82) * number // (len(tiers) - 1)
+        step = (right - left) / tier.num_nodes
+        is_host = number == len(tiers) - 1
+        width, half = max(min(int(step) - 4, 26 if is_host else 46), 3), 10 if is_host else 12
+        lefts = [round(left + (place + 0.5) * step) - width // 2 for place in range(tier.num_nodes)]
+        nodes.append(tuple(Box(x, y - half, x + width, y + half) for x in lefts))
+    return tuple(nodes)
+
+
+@_draw.register
+def _tiles(panel: Tiles, canvas: Canvas, box: Box) -> None:
+    """Draws small cards side by side."""
+    shown = panel.some((box.width + 8) // (TILE_WIDTH + 8))
+    for number, tile in enumerate(shown):
+        left, top = box.left + number * (TILE_WIDTH + 8), box.top
+        card = Box(left, top, left + TILE_WIDTH, box.bottom)
+        canvas.rectangle(card, WINDOW if tile.shown else WHITE, outline=ACCENT if tile.shown else LINE)
+        canvas.text(left + 8, top + 13, tile.name, size=12, bold=tile.shown)
+        canvas.text(left + 8, top + 30, tile.text, size=12, colour=MUTED)
+        canvas.text(card.right - 8, top + 13, tile.note, size=12, colour=MUTED, align="right")
+        canvas.bar(Box(left + 8, top + 42, card.right - 8, top + 49), tile.share, ACCENT)
+    if more := len(panel.tiles) - len(shown):
+        x = box.left + len(shown) * (TILE_WIDTH + 8) + 8
+        canvas.text(x, box.middle, f"+ {more} more", colour=MUTED)

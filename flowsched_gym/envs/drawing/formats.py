@@ -1,0 +1,88 @@
+"""Numbers as text: sizes, times, rates and ratios with three digits and the unit that suits them."""
+
+import math
+from typing import Final
+
+from flowsched_gym.model.rules import numerics
+from flowsched_gym.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    BYTES_PER_SECOND_PER_GBPS,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+)
+
+__all__ = [
+    "LOGARITHMIC_FROM",
+    "count_text",
+    "duration_text",
+    "number_text",
+    "rate_text",
+    "ratio_text",
+    "shortened",
+    "size_share",
+    "size_text",
+]
+
+LOGARITHMIC_FROM: Final = 100.0
+"""Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
+LARGE: Final = 99_999.5
+"""First ratio, or time in s, that is written in powers of ten."""
+
+
+def number_text(value: float) -> str:
+    """Writes a number >= 0 with three digits."""
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def ratio_text(ratio: float) -> str:
+    """Writes a ratio, such as a slowdown, with three digits, or in powers of ten where it is very large."""
+    return number_text(ratio) if ratio < LARGE or math.isinf(ratio) else f"{ratio:.0e}"
+
+
+def count_text(count: int, thing: str = "flow") -> str:
+    """Writes how many things there are."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def duration_text(seconds: float) -> str:
+    """Writes a time with three digits and the unit that suits it."""
+    sign = "-" if seconds < 0 else ""
+    length = abs(seconds)
+    if math.isinf(length):
+        return f"{sign}inf"
+    if length >= 0.9995:
+        return f"{sign}{ratio_text(length)} s"
+    if length >= 0.9995 * SECONDS_PER_MILLISECOND:
+        return f"{sign}{number_text(length / SECONDS_PER_MILLISECOND)} ms"
+    return f"{sign}{length / SECONDS_PER_MICROSECOND:.0f} us"
+
+
+def size_text(size: float) -> str:
+    """Writes bytes with the unit that suits them."""
+    if size >= 999.5 * BYTES_PER_KILOBYTE:
+        return f"{number_text(size / BYTES_PER_MEGABYTE)} MB"
+    if size >= 99.5 * BYTES_PER_KILOBYTE:
+        return f"{size / BYTES_PER_KILOBYTE:.0f} KB"
+    return f"{number_text(size / BYTES_PER_KILOBYTE)} KB" if size >= 999.5 else f"{size:.0f} B"
+
+
+def size_share(size: float, size_range: tuple[float, float]) -> float:
+    """Returns the length of a size's bar in [0, 1], by its logarithm where sizes differ much."""
+    smallest, largest = size_range
+    if largest <= LOGARITHMIC_FROM * smallest:
+        return size / largest
+    return float((1.0 + numerics.log(size / smallest)) / (1.0 + numerics.log(largest / smallest)))
+
+
+def rate_text(rate: float) -> str:
+    """Writes a rate in B/s in bits per second."""
+    gbps = rate / BYTES_PER_SECOND_PER_GBPS
+    return f"{number_text(gbps)} Gbit/s" if gbps >= 0.9995 else f"{gbps * 1000:.0f} Mbit/s"
+
+
+def shortened(text: str, length: int) -> str:
+    """Cuts a text to so many characters, the end of it kept."""
+    return text if len(text) <= length else "..." + text[3 - length :]

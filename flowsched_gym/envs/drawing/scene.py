@@ -1,0 +1,242 @@
+"""A running episode as pictures show it, and the panels that all systems share."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
+from flowsched_gym.envs.drawing.panels import (
+    Banner,
+    Column,
+    Link,
+    Links,
+    LoadedLink,
+    Mark,
+    Part,
+    Row,
+    Rows,
+    Table,
+    Text,
+    Tone,
+)
+from flowsched_gym.model import Records
+from flowsched_gym.model.state import Network
+from flowsched_gym.simulation import Simulation
+
+__all__ = ["Scene"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scene:
+    """An episode as it stands, brought to the present; nothing in it changes the episode.
+
+    Attributes:
+        now: Time in s.
+        records: What has become of each flow.
+        delivered: Rows of the flows that have been delivered, in that order, (num_delivered,).
+        active: Rows of the flows that send, (num_active,).
+        remaining: Bytes on the wire left to send, (num_flows,).
+        volume: Bytes on the wire, (num_flows,).
+        rate: Rates in B/s, (num_flows,).
+        path: Rows of the path table, (num_flows,).
+        network: Links and paths.
+        link_names: Names of the links.
+        num_hosts: Hosts of the network; 0 where all share one link.
+    """
+
+    now: float
+    records: Records
+    delivered: IntArray
+    active: IntArray
+    remaining: FloatArray
+    volume: FloatArray
+    rate: FloatArray
+    path: npt.NDArray[np.integer[Any]]
+    network: Network
+    link_names: tuple[str, ...]
+    num_hosts: int
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> "Scene":
+        """Looks at a simulation; link sharing knows the bytes of flows as of its last event."""
+        state, links = simulation.state, simulation.links
+        elapsed = simulation.now - links.advanced_to
+        return cls(
+            now=simulation.now,
+            records=simulation.records(),
+            delivered=np.array(simulation.delivered, dtype=np.int64),
+            active=links.active[: links.num_active],
+            remaining=np.maximum(state.remaining - state.rate * elapsed, 0.0),
+            volume=state.volume,
+            rate=state.rate,
+            path=simulation.controls.path,
+            network=simulation.network,
+            link_names=simulation.topology.link_names,
+            num_hosts=simulation.topology.num_hosts,
+        )
+
+    @property
+    def num_flows(self) -> int:
+        """Flows of the episode."""
+        return self.records.num_flows
+
+    @property
+    def over(self) -> bool:
+        """Whether all flows have been delivered."""
+        return len(self.delivered) == self.num_flows
+
+    @functools.cached_property
+    def size_range(self) -> tuple[float, float]:
+        """Smallest and largest size of the episode in B."""
+        return float(self.records.size.min()), float(self.records.size.max())
+
+    @functools.cached_property
+    def sent(self) -> FloatArray:
+        """Part of each flow that has been sent, in [0, 1], (num_flows,)."""
+        return 1.0 - self.remaining / self.volume
+
+    @functools.cached_property
+    def has_deadlines(self) -> bool:
+        """Whether any flow of the episode has a deadline."""
+        return bool((self.records.deadline_span < np.inf).any())
+
+    @functools.cached_property
+    def one_destination(self) -> bool:
+        """Whether all flows go to one host."""
+        return bool((self.records.destination == self.records.destination[0]).all())
+
+    @functools.cached_property
+    def loads(self) -> tuple[IntArray, FloatArray]:
+        """Active flows on each link, and the bytes that they have left, (num_links,) each."""
+        flows, links = self.crossings(self.active)
+        count = len(self.network.capacity)
+        backlog = np.zeros(count)
+        np.add.at(backlog, links, self.remaining[flows])
+        return np.bincount(links, minlength=count).astype(np.int64), backlog
+
+    def crossings(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Returns each flow as often as it crosses links, and these links."""
+        start, path = self.network.path_start, self.path[rows]
+        count = start[path + 1] - start[path]
+        first = np.repeat(start[path] - (np.cumsum(count) - count), count)
+        return np.repeat(rows, count), self.network.path_links[first + np.arange(len(first))]
+
+    def links_of(self, row: int) -> IntArray:
+        """Returns the links of a flow's path."""
+        start, path = self.network.path_start, self.path[row]
+        return self.network.path_links[start[path] : start[path + 1]]
+
+    def hosts(self, row: int) -> str:
+        """Names the hosts of a flow, such as ``3 to 5``, as far as they matter."""
+        source, destinations = self.records.source[row], self.records.destination
+        if not self.num_hosts:
+            return ""
+        return f"host {source}" if self.one_destination else f"{source} to {destinations[row]}"
+
+    def flow(self, row: int) -> str:
+        """Names a flow."""
+        return f"flow {self.records.flow_id[row]}"
+
+    def banner(
+        self,
+        title: str,
+        setting: str,
+        question: str,
+        *,
+        headline: tuple[str, str] | None = None,
+        counts: tuple[str | Text, ...] = (),
+        parts: tuple[Part, ...] = (),
+    ) -> Banner:
+        """Builds the head of a picture; without a headline it tells the mean slowdown."""
+        done, flows = len(self.delivered), self.num_flows
+        if headline is None:
+            slowdown = self.records.slowdown[self.delivered]
+            headline = "Mean slowdown so far", ratio_text(float(slowdown.mean())) if done else "none yet"
+        coming = flows - done - len(self.active)
+        usual = f"{done} finished, {len(self.active)} active, {coming} to come"
+        return Banner(
+            title=title,
+            setting=setting,
+            now=self.now,
+            question=f"The episode is over: all {flows} flows have finished." if self.over else question,
+            headline=headline,
+            counts=counts or (usual,),
+            parts=parts or (Part(done / flows, Tone.STRONG),),
+        )
+
+    def finished(
+        self,
+        *,
+        title: str = "Just finished",
+        note: str | None = None,
+        height: int = 0,
+        rows: IntArray | None = None,
+        with_ids: bool = True,
+    ) -> Table:
+        """Lists the last finished flows, latest first: whether in time where flows have deadlines, else slowdowns."""
+        rows = self.delivered if rows is None else rows
+        columns = (
+            (Column("", 20, "left"), Column("", 0, "left"), Column("", 64, "left"), Column("", 50), Column("", 82))
+            if self.has_deadlines
+            else (
+                Column("flow", 76 if with_ids else 0, "left"),
+                Column("hosts" if self.num_hosts else "", 66 if with_ids else 54, "left"),
+                Column("size", 60),
+                Column("took", 60),
+                Column("slowdown", 70),
+            )
+        )
+        if note is None and len(rows) and with_ids and not self.has_deadlines:
+            mean, largest = float(self.records.fct[rows].mean()), float(self.records.slowdown[rows].max())
+            note = f"mean {duration_text(mean)}, largest x {ratio_text(largest)}"
+        return Table(
+            title=title,
+            note=note or "",
+            height=height,
+            columns=columns,
+            rows=Rows(rows[::-1], self._outcome),
+            text_rows=6,
+        )
+
+    def _outcome(self, number: int, row: int) -> Row:
+        """Describes a flow that has been delivered."""
+        records = self.records
+        fct = float(records.fct[row])
+        flow = self.flow(row), self.hosts(row), Text(size_text(float(records.size[row])), Tone.MUTED)
+        if not self.has_deadlines:
+            return (
+                *flow,
+                Text(duration_text(fct), Tone.MUTED),
+                Text(f"x {ratio_text(float(records.slowdown[row]))}", bold=True),
+            )
+        early = float(records.deadline_span[row]) - fct
+        if early == np.inf:
+            return Mark(True, Tone.FAINT), *flow, Text(f"took {duration_text(fct)}", Tone.MUTED)
+        if records.deadline_met[row]:
+            return Mark(True, Tone.GOOD), *flow, Text(f"{duration_text(max(early, 0.0))} early", Tone.GOOD)
+        return Mark(False, Tone.BAD), *flow, Text(f"{duration_text(-early)} late", Tone.BAD)
+
+    def links(self, *, height: int = 0) -> Link | Links:
+        """Shows what is left to send on each link, and on a single one how busy it is."""
+        flows, backlog = self.loads
+        busy = backlog / np.where(self.network.capacity > 0.0, self.network.capacity, np.nan)
+        links = tuple(
+            LoadedLink(*each)
+            for each in zip(self.link_names, flows.tolist(), backlog.tolist(), busy.tolist(), strict=True)
+        )
+        if len(links) > 1:
+            return Links(title="Bytes left on the links", height=height, links=links)
+        shares = self.rate[self.active] / self.network.capacity[0]
+        return Link(
+            title="The link",
+            note=f"{100 * min(float(shares.sum()), 1.0):.0f} % busy",
+            parts=tuple(Part(share, Tone.GOOD) for share in shares.tolist()),
+            left=count_text(len(shares)),
+            right=f"{size_text(links[0].backlog)} left: busy for {duration_text(links[0].busy_for)}",
+        )

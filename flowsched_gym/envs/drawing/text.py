@@ -1,0 +1,206 @@
+"""Writes a view as plain text of at most 100 columns."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, size_text
+from flowsched_gym.envs.drawing.panels import (
+    Bar,
+    Cell,
+    Chart,
+    Charts,
+    Fabric,
+    Grid,
+    Link,
+    Links,
+    Pair,
+    Panel,
+    Slot,
+    Table,
+    Text,
+    Tiles,
+    Timeline,
+    View,
+)
+
+__all__ = ["aligned", "text_bar", "write_text"]
+
+COLUMNS: Final = 100
+"""Longest line."""
+BAR: Final = 16
+"""Characters of a bar."""
+ROWS: Final = 20
+"""Most small cards that are written out."""
+LINK_ROWS: Final = 6
+CHARTS: Final = 6
+OUTCOMES: Final = 46
+CELLS: Final = 64
+"""Links, histograms, outcomes, and cells of a row of a grid that are written out."""
+MARKS: Final = ".123456789+"
+"""Counts in a grid: none, some, more than nine."""
+SHADES: Final = ".:*#"
+"""Marks of few and of many in a histogram."""
+
+
+def write_text(view: View) -> str:
+    """Writes a view as text, a paragraph for each panel."""
+    banner = view.banner
+    counts = ", ".join(count if isinstance(count, str) else count.text for count in banner.counts)
+    label, value = banner.headline
+    lines = [
+        f"{banner.title}  t = {banner.now:.4f} s",
+        banner.setting,
+        f"{label}: {value} ({counts})",
+        banner.question,
+    ]
+    for panel in view.panels:
+        head = f"{panel.title}: {panel.note}" if panel.title and panel.note else panel.title
+        lines += ["", *([head] if head else []), *_lines(panel)]
+    return "\n".join(line[:COLUMNS].rstrip() for line in lines)
+
+
+def text_bar(share: float, width: int = BAR) -> str:
+    """Draws a horizontal bar with characters, so many between its brackets."""
+    filled = round(min(max(share, 0.0), 1.0) * width)
+    return f"[{'#' * filled}{'.' * (width - filled)}]"
+
+
+def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  ") -> list[str]:
+    """Writes a table as lines of text.
+
+    Args:
+        rows: Cells, as many in each row as ``alignment`` has letters.
+        alignment: ``l`` or ``r`` for each column.
+        indent: What stands before each line.
+    """
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(alignment))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if side == "r" else cell.ljust(width)
+            for cell, width, side in zip(row, widths, alignment, strict=True)
+            if width
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return lines
+
+
+def _cell(cell: Cell) -> str:
+    """Writes a cell."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Text):
+        return cell.text
+    if isinstance(cell, Bar):
+        return text_bar(cell.share)
+    if isinstance(cell, Pair):
+        return (
+            _cell(cell.upper) if isinstance(cell.lower, Bar) else f"{_cell(cell.upper)}  {_cell(cell.lower)}".rstrip()
+        )
+    return f"[{cell.number}]" if isinstance(cell, Slot) else "+" if cell.good else "-"
+
+
+@functools.singledispatch
+def _lines(panel: Panel) -> list[str]:
+    """Writes what is particular to a kind of panel."""
+    raise NotImplementedError(f"{type(panel).__name__} has no text")
+
+
+@_lines.register
+def _table(panel: Table) -> list[str]:
+    """Writes the rows of a table, those that the agent does not see left out."""
+    kept = [number for number, column in enumerate(panel.columns) if column.in_text]
+    shown = panel.rows[: min(panel.slots or len(panel.rows), panel.text_rows)]
+    has_numbers = panel.slots and panel.numbered
+    rows = [[f"[{slot}]" if has_numbers else "", *(_cell(row[at]) for at in kept)] for slot, row in enumerate(shown)]
+    head = ["", *(panel.columns[at].heading for at in kept)]
+    sides = "".join("r" if side == "right" else "l" for side in ("right", *(panel.columns[at].align for at in kept)))
+    lines = aligned([head, *rows] if rows and any(head) else rows, sides)
+    if not rows:
+        lines.append(f"  {panel.empty}")
+    if panel.slots and (more := min(len(panel.rows), panel.slots) - len(shown)) > 0:
+        lines.append(f"  + {more} more in slots")
+    for number, text, possible in panel.actions:
+        lines.append(f"  [{number}]  {text}{'' if possible else ' (not now)'}")
+    if panel.shows_hidden:
+        lines.append(f"  {max(len(panel.rows) - panel.slots, 0)} more, hidden from the agent")
+    return lines
+
+
+@_lines.register
+def _link(panel: Link) -> list[str]:
+    """Writes how busy one link is."""
+    words = "; ".join(words for words in (panel.left, panel.right) if words)
+    return [f"  {text_bar(min(math.fsum(part.share for part in panel.parts), 1.0))}  {words}"]
+
+
+@_lines.register
+def _links(panel: Links) -> list[str]:
+    """Writes the links that flows cross, the most loaded first."""
+    loaded = sorted((link for link in panel.links if link.num_flows), key=lambda link: -link.backlog)
+    rows = [
+        (
+            link.name,
+            count_text(link.num_flows),
+            size_text(link.backlog),
+            text_bar(link.backlog / max(loaded[0].backlog, 1.0)),
+            f"busy for {duration_text(link.busy_for)}",
+        )
+        for link in loaded[:LINK_ROWS]
+    ]
+    more = [f"  + {len(loaded) - len(rows)} more"] if len(loaded) > len(rows) else []
+    return [f"  {len(loaded)} of {len(panel.links)} with flows, the most loaded first", *aligned(rows, "lrrlr"), *more]
+
+
+@_lines.register
+def _timeline(panel: Timeline) -> list[str]:
+    """Writes a mark for each outcome."""
+    marks = "".join("+" if good else "-" for good in panel.outcomes[-OUTCOMES:])
+    mean = f"{100 * panel.means[-1]:.0f} %" if panel.means else "none yet"
+    return [f"  {panel.caption}: {mean}", f"  + {panel.words[0]}, - {panel.words[1]}: {marks}"]
+
+
+@_lines.register
+def _charts(panel: Charts) -> list[str]:
+    """Writes histograms with their borders."""
+    lines = [f"  from {panel.ticks[0][1]} to {panel.ticks[-1][1]}; | is a border"]
+    for chart in panel.charts[:CHARTS]:
+        lines += [
+            "  " + "  ".join(word for word in (chart.name, chart.caption, chart.note) if word),
+            f"  {_scale(chart)}",
+        ]
+    return lines
+
+
+def _scale(chart: Chart) -> str:
+    """Draws a histogram with characters."""
+    bins = len(chart.counts)
+    marks = [" " if not count else SHADES[min(count - 1, len(SHADES) - 1)] for count in chart.counts]
+    for border in chart.borders:
+        marks[min(int(border * bins), bins - 1)] = "|"
+    return f"[{''.join(marks)}]"
+
+
+@_lines.register
+def _grid(panel: Grid) -> list[str]:
+    """Writes a mark for each count."""
+    rows = [
+        (name, "".join(MARKS[min(count, len(MARKS) - 1)] for count in counts[:CELLS])) for name, counts in panel.rows
+    ]
+    return aligned(rows, "ll")
+
+
+@_lines.register
+def _fabric(panel: Fabric) -> list[str]:
+    """Adds nothing: what a fabric shows beyond its note is where its flows are."""
+    return []
+
+
+@_lines.register
+def _tiles(panel: Tiles) -> list[str]:
+    """Writes small cards as lines."""
+    rows = [("*" if tile.shown else "", tile.name, tile.note, tile.text) for tile in panel.some(ROWS)]
+    more = len(panel.tiles) - len(rows)
+    return [*aligned(rows, "llrr"), *([f"  + {more} more"] if more else [])]

@@ -1,0 +1,141 @@
+"""What a picture of long flows shows: those that the agent sees, where long flows are, and how all have fared."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs.drawing import Scene, View
+from flowsched_gym.envs.drawing.formats import (
+    count_text,
+    duration_text,
+    number_text,
+    rate_text,
+    ratio_text,
+    shortened,
+    size_text,
+)
+from flowsched_gym.envs.drawing.panels import Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
+from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
+from flowsched_gym.systems.auto.long_flows.seen import (
+    asked_server,
+    long_finished,
+    long_live,
+    long_on_links,
+    path_of,
+    seen_flows,
+)
+
+__all__ = ["long_flows_panels"]
+
+
+def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
+    """Lists what a picture shows.
+
+    Args:
+        config: The arguments of the environment.
+        scene: The episode as it stands.
+        view: The same with its queues.
+    """
+    server, on_links = asked_server(view, config), long_on_links(view, config)
+    seen, done = seen_flows(view, config), long_finished(view, config, view.delivered)
+    whose = "the network" if server is None else f"server {server}"
+    thresholds = ", ".join(size_text(threshold) for threshold in config.thresholds)
+    lines = [
+        (f"path {path} {way}", on_links[path, at])
+        for path in range(config.paths)
+        for at, way in enumerate(("up", "down"))
+    ]
+    return View(
+        banner=scene.banner(
+            "AuTO long flows",
+            f"{shortened(config.workload, 30)}, {config.hosts} servers, {config.paths} paths of "
+            f"{number_text(config.link_gbps)} Gbps, thresholds {thresholds}",
+            f"Asked: queue, largest rate and path of {count_text(len(seen), 'long flow')} of {whose}",
+        ),
+        stacks=(
+            Stack(584, (_slots(config, view, seen),)),
+            Stack(
+                372,
+                (
+                    Grid(
+                        title="Long flows on the hosts' links",
+                        note=f"difference {int(on_links.max() - on_links.min())}",
+                        height=226,
+                        rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
+                    ),
+                    _results(config, view, done),
+                    scene.finished(title="Finished long flows", note="", rows=done),
+                ),
+            ),
+        ),
+        legend=tuple(
+            Key(tone, text, width=12)
+            for tone, text in (
+                (Tone.MUTED, "no long flow"),
+                (Tone.GOOD, "1"),
+                (Tone.STRONG, "2"),
+                (Tone.WARNING, "3"),
+                (Tone.BAD, "4 or more on a link"),
+            )
+        ),
+    )
+
+
+def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.int64]) -> Table:
+    """Lists the flows that the agent decides about."""
+    queues, paths = view.queues_of(seen), path_of(view, config, seen)
+
+    def flow(slot: int, row: int) -> Row:
+        limit = float(view.rate_cap[row])
+        return (
+            f"flow {view.flow_id[row]}",
+            f"{view.source[row]} to {view.destination[row]}",
+            size_text(float(view.attained[row])),
+            duration_text(view.now - float(view.arrival_time[row])),
+            str(queues[slot]),
+            str(paths[slot]),
+            rate_text(float(view.rate[row])),
+            "none" if math.isinf(limit) else rate_text(limit),
+        )
+
+    return Table(
+        title="Long flows that the agent sees, oldest first",
+        columns=(
+            Column("flow", 76, "left"),
+            Column("hosts", 66, "left"),
+            Column("sent", 62),
+            Column("waiting", 64),
+            Column("queue", 42),
+            Column("path", 38),
+            Column("rate", 82),
+            Column("limit", 82),
+        ),
+        rows=Rows(seen, flow),
+        slots=config.n_l,
+        most_height=34,
+        empty="No long flow is there.",
+    )
+
+
+def _results(config: AuTOLongFlowsConfig, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
+    """Lists how long flows, short ones and all have fared."""
+    active = len(long_live(view, config))
+    rows: list[Row] = []
+    for name, num_active, delivered in (
+        ("long", active, done),
+        ("short so far", len(view.live) - active, np.setdiff1d(view.delivered, done)),
+        ("all", len(view.live), view.delivered),
+    ):
+        fct = view.fct(delivered)
+        mean = duration_text(float(fct.mean())) if len(fct) else "-"
+        slowdown = ratio_text(float((fct / view.ideal_fct[delivered]).mean())) if len(fct) else "-"
+        rows.append((Text(name, Tone.MUTED), str(num_active), str(len(fct)), mean, slowdown))
+    heads = ("active", "finished", "mean FCT", "slowdown")
+    return Table(
+        height=96,
+        columns=(Column("", 90, "left"), *(Column(head, 66) for head in heads)),
+        rows=rows,
+        row_height=20,
+    )

@@ -1,0 +1,139 @@
+"""What a picture of an episode of AuTO's thresholds shows: the scale of sizes, the queues, and how flows have fared."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs.drawing import Scene, View
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
+from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
+from flowsched_gym.systems.auto.thresholds.mapping import place_of_size
+from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
+from flowsched_gym.units import BYTES_PER_KILOBYTE
+
+__all__ = ["thresholds_panels"]
+
+IntArray = npt.NDArray[np.int64]
+
+BINS: Final = 60
+"""Bars of the active flows along the scale of sizes."""
+MOST_CHARTS: Final = 4
+"""Clusters that are drawn; there is no room for more."""
+MOST_CLUSTERS: Final = 6
+"""Clusters whose queues are written out."""
+TICKS: Final = ("1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")
+"""Names of the powers of ten along the scale."""
+
+
+def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkView) -> View:
+    """Lists what a picture shows.
+
+    Args:
+        config: The arguments of the environment.
+        scene: The episode as it stands.
+        view: The same with its queues.
+    """
+    load = "" if config.load is None else f", load {config.load:g}"
+    period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
+    clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""
+    rows_of = [view.live[view.source[view.live] // config.hosts_per_cluster == each] for each in range(config.clusters)]
+    of_clusters = tuple(
+        _queues(config, view, rows, f"Queues of cluster {number}", in_frame=False)
+        for number, rows in enumerate(rows_of[:MOST_CLUSTERS])
+    )
+    return View(
+        banner=scene.banner(
+            "AuTO thresholds",
+            f"{shortened(config.workload, 30)} on {config.topology}{load}, {config.link_gbps:g} Gbit/s, "
+            f"{config.queues} queues{clusters}, period of {period}",
+            f"Period {view.num_periods} begins: which thresholds from now on?",
+        ),
+        top=_sizes(config, view, rows_of),
+        stacks=(
+            Stack(
+                478,
+                (
+                    _queues(config, view, view.live, "Queues, the highest first"),
+                    *(of_clusters if config.clusters > 1 else ()),
+                ),
+            ),
+            Stack(478, (_classes(view),)),
+        ),
+        legend=(
+            Key(Tone.FAINT, "active flows of a size"),
+            Key(Tone.BAD, "threshold: a flow that has sent so much is demoted", width=3),
+        ),
+    )
+
+
+def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArray]) -> Charts:
+    """Shows how many active flows of each size there are, and the thresholds."""
+    charts = []
+    for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True)):
+        counts = np.histogram(place_of_size(view.size[rows]), BINS, (0.0, 1.0))[0]
+        charts.append(
+            Chart(
+                name=f"cluster {number}" if config.clusters > 1 else "",
+                caption="thresholds  " + "  ".join(size_text(border) for border in borders.tolist()),
+                note=f"{len(rows)} active",
+                counts=tuple(counts.tolist()),
+                borders=tuple(place_of_size(borders).tolist()),
+            )
+        )
+    hidden = config.clusters > MOST_CHARTS
+    places = place_of_size(BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))]))
+    return Charts(
+        title="Sizes of active flows, and thresholds",
+        note=f"the first {MOST_CHARTS} of {config.clusters} clusters" if hidden else "",
+        height=238,
+        charts=tuple(charts[:MOST_CHARTS]),
+        ticks=tuple(zip(places.tolist(), TICKS, strict=True)),
+    )
+
+
+def _queues(
+    config: AuTOThresholdsConfig, view: NetworkView, rows: IntArray, title: str, *, in_frame: bool = True
+) -> Table:
+    """Lists how many flows each queue holds, and what they have left."""
+    queues = view.queues_of(rows)
+    flows = np.bincount(queues, minlength=config.queues).tolist()
+    left = np.bincount(queues, weights=view.remaining[rows], minlength=config.queues).tolist()
+    most = max(*flows, 1)
+    return Table(
+        title=title,
+        in_frame=in_frame,
+        columns=(Column("", 64, "left"), Column("", 210, "left"), Column("", 80), Column("", 100)),
+        rows=tuple(
+            (
+                f"queue {number}",
+                Bar(flows[number] / most, Tone.GOOD),
+                count_text(flows[number]),
+                Text(f"{size_text(left[number])} left", Tone.MUTED),
+            )
+            for number in range(config.queues)
+        ),
+        row_height=22,
+    )
+
+
+def _classes(view: NetworkView) -> Table:
+    """Lists how the flows of each class of size have fared: since the last action, and in all."""
+    rows: list[Row] = []
+    for name, delivered in (("since the last action", view.finished), ("in all", view.delivered)):
+        kind, fct = class_of_size(view.size[delivered]), view.fct(delivered)
+        slowdown = fct / view.ideal_fct[delivered]
+        rows.append((Text(name, bold=True), "", "", ""))
+        for which, mine in [*((which, kind == at) for at, which in enumerate(CLASSES.values())), ("all", kind >= 0)]:
+            count = int(np.count_nonzero(mine))
+            mean = duration_text(float(fct[mine].mean())) if count else "-"
+            ratio = ratio_text(float(slowdown[mine].mean())) if count else "-"
+            rows.append((Text(which, Tone.MUTED), str(count), mean, ratio))
+    return Table(
+        title="Finished flows",
+        columns=(Column("", 150, "left"), Column("flows", 90), Column("mean FCT", 110), Column("slowdown", 100)),
+        rows=rows,
+        row_height=16,
+    )
