@@ -196,10 +196,10 @@ def test_a_few_lines_draw_another_system() -> None:
     view = one_at_a_time(simulation)
 
     assert table(view, "Requests") == [
-        ["flow 0", "host 1", "1.00 MB"],
-        ["flow 2", "host 3", "3.00 MB"],
-        ["flow 3", "host 4", "4.00 MB"],
+        ["flow 0", "1 to 0", "1.00 MB"],
+        ["flow 2", "3 to 0", "3.00 MB"],
+        ["flow 3", "4 to 0", "4.00 MB"],
     ]
-    assert table(view, "Just finished") == [["flow 1", "host 2", "2.00 MB", "16.0 ms", "x 1.00"]]
+    assert table(view, "Just finished") == [["flow 1", "2 to 0", "2.00 MB", "16.0 ms", "x 1.00"]]
     assert "1 more, hidden from the agent" in write_text(view)
     assert (draw_frame(view) != 255).any()

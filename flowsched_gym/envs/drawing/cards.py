@@ -6,6 +6,7 @@ from typing import Final
 from flowsched_gym.envs.drawing.canvas import (
     ACCENT,
     BLUE,
+    CARD,
     GREY,
     INK,
     LINE,
@@ -175,13 +176,18 @@ def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
     left, right, top, foot = box.left + 92, box.right - PAD, box.top + 36, box.bottom - 8
     rows = panel.rows[: (foot - top) // GRID_HEIGHTS[0]]
     height = min((foot - top) // len(rows), GRID_HEIGHTS[1])
+    num_cells = min(len(rows[0][1]), MOST_CELLS)
+    ends = [round(left + (right - left) * place / num_cells) for place in range(num_cells + 1)]
     for number, (name, counts) in enumerate(rows):
-        y, width = top + number * height, (right - left) / min(len(counts), MOST_CELLS)
+        y = top + number * height
         canvas.text(box.left + PAD, y + height // 2, name, size=12, colour=MUTED)
-        for place, count in enumerate(counts[:MOST_CELLS]):
-            x = left + place * width
-            cell = Box(round(x), y + 2, round(x + width) - 1, y + height - 2)
-            canvas.rectangle(cell, HEAT[min(count, len(HEAT) - 1)])
+        canvas.rectangle(Box(left, y + 2, right, y + height - 2), HEAT[0])
+        for place, count in enumerate(counts[:num_cells]):
+            if count:
+                cell = Box(ends[place], y + 2, ends[place + 1], y + height - 2)
+                canvas.rectangle(cell, HEAT[min(count, len(HEAT) - 1)])
+    for end in ends[1:]:
+        canvas.rectangle(Box(end - 1, top, end, top + len(rows) * height), CARD)
 
 
 @_draw.register

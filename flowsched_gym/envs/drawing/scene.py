@@ -107,11 +107,6 @@ class Scene:
         return bool((self.records.deadline_span < np.inf).any())
 
     @functools.cached_property
-    def one_destination(self) -> bool:
-        """Whether all flows go to one host."""
-        return bool((self.records.destination == self.records.destination[0]).all())
-
-    @functools.cached_property
     def loads(self) -> tuple[IntArray, FloatArray]:
         """Active flows on each link, and the bytes that they have left, (num_links,) each."""
         flows, links = self.crossings(self.active)
@@ -137,7 +132,8 @@ class Scene:
         source, destinations = self.records.source[row], self.records.destination
         if not self.num_hosts:
             return ""
-        return f"host {source}" if self.one_destination else f"{source} to {destinations[row]}"
+        is_gather = self.has_deadlines and bool((destinations == destinations[0]).all())
+        return f"host {source}" if is_gather else f"{source} to {destinations[row]}"
 
     def flow(self, row: int) -> str:
         """Names a flow."""

@@ -58,7 +58,7 @@ def draw_table(canvas: Canvas, table: Table, box: Box) -> None:
     inset = PAD + (INSET if table.slots and not table.numbered else 0)
     spans = _spans(table.columns, Box(box.left + inset + numbers, box.top, box.right - inset, box.bottom))
     top = box.top + 34
-    if any(column.heading for column in table.columns if column.width):
+    if (table.slots or table.rows) and any(column.heading for column in table.columns if column.width):
         y = box.top + (40 if table.title else 16)
         if numbers:
             canvas.text(box.left + PAD, y, "slot", size=11, colour=MUTED)

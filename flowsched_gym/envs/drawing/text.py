@@ -75,16 +75,11 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  "
         alignment: ``l`` or ``r`` for each column.
         indent: What stands before each line.
     """
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(alignment))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, alignment, strict=True)
-            if width
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return lines
+    columns = []
+    for cells, side in zip(zip(*rows, strict=True), alignment, strict=False):
+        if width := max(map(len, cells)):
+            columns.append([cell.rjust(width) if side == "r" else cell.ljust(width) for cell in cells])
+    return [(indent + "  ".join(cells)).rstrip() for cells in zip(*columns, strict=True)]
 
 
 def _cell(cell: Cell) -> str:

@@ -53,6 +53,7 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
             f"{shortened(config.workload, 30)}, {config.hosts} servers, {config.paths} paths of "
             f"{number_text(config.link_gbps)} Gbps, thresholds {thresholds}",
             f"Asked: queue, largest rate and path of {count_text(len(seen), 'long flow')} of {whose}",
+            headline=("Difference between links", str(on_links.max() - on_links.min())),
         ),
         stacks=(
             Stack(584, (_slots(config, view, seen),)),
@@ -61,8 +62,7 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
                 (
                     Grid(
                         title="Long flows on the hosts' links",
-                        note=f"difference {int(on_links.max() - on_links.min())}",
-                        height=226,
+                        height=214,
                         rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
                     ),
                     _results(config, view, done),
@@ -134,8 +134,8 @@ def _results(config: AuTOLongFlowsConfig, view: NetworkView, done: npt.NDArray[n
         rows.append((Text(name, Tone.MUTED), str(num_active), str(len(fct)), mean, slowdown))
     heads = ("active", "finished", "mean FCT", "slowdown")
     return Table(
-        height=96,
+        height=88,
         columns=(Column("", 90, "left"), *(Column(head, 66) for head in heads)),
         rows=rows,
-        row_height=20,
+        row_height=18,
     )

@@ -1,5 +1,6 @@
 """What a picture of an episode of AuTO's thresholds shows: the scale of sizes, the queues, and how flows have fared."""
 
+import functools
 from typing import Final
 
 import numpy as np
@@ -84,14 +85,20 @@ def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArr
             )
         )
     hidden = config.clusters > MOST_CHARTS
-    places = place_of_size(BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))]))
     return Charts(
         title="Sizes of active flows, and thresholds",
         note=f"the first {MOST_CHARTS} of {config.clusters} clusters" if hidden else "",
         height=238,
         charts=tuple(charts[:MOST_CHARTS]),
-        ticks=tuple(zip(places.tolist(), TICKS, strict=True)),
+        ticks=_ticks(),
     )
+
+
+@functools.cache
+def _ticks() -> tuple[tuple[float, str], ...]:
+    """Returns where the powers of ten stand along the scale, and their names."""
+    sizes = BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))])
+    return tuple(zip(place_of_size(sizes).tolist(), TICKS, strict=True))
 
 
 def _queues(
@@ -125,15 +132,16 @@ def _classes(view: NetworkView) -> Table:
     for name, delivered in (("since the last action", view.finished), ("in all", view.delivered)):
         kind, fct = class_of_size(view.size[delivered]), view.fct(delivered)
         slowdown = fct / view.ideal_fct[delivered]
+        rows += [("", "", "", "")] if rows else []
         rows.append((Text(name, bold=True), "", "", ""))
         for which, mine in [*((which, kind == at) for at, which in enumerate(CLASSES.values())), ("all", kind >= 0)]:
             count = int(np.count_nonzero(mine))
             mean = duration_text(float(fct[mine].mean())) if count else "-"
             ratio = ratio_text(float(slowdown[mine].mean())) if count else "-"
-            rows.append((Text(which, Tone.MUTED), str(count), mean, ratio))
+            rows.append((Text(f"   {which}", Tone.MUTED), str(count), mean, ratio))
     return Table(
         title="Finished flows",
         columns=(Column("", 150, "left"), Column("flows", 90), Column("mean FCT", 110), Column("slowdown", 100)),
         rows=rows,
-        row_height=16,
+        row_height=15,
     )

@@ -33,7 +33,7 @@ def test_counts_and_means_are_those_of_the_simulation(setting: dict[str, Any]) -
             [f"queue {number}", count_text(len(rows)), f"{size_text(float(shown.remaining[rows].sum()))} left"]
             for number, rows in ((each, shown.live[shown.queue[shown.live] == each]) for each in range(len(queues)))
         ]
-        assert every[1] == str(count) == str(sum(int(row[1]) for row in results[6:9]))
+        assert every[1] == str(count) == str(sum(int(row[1]) for row in results[7:10]))
         assert f"Period {step + 1} begins" in view.banner.question or env.simulation.finished
         if count:
             means = duration_text(records.fct[done].mean()), ratio_text(records.slowdown[done].mean())
