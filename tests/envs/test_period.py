@@ -120,12 +120,6 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
         )
         self.config = Period(flows=flows, seconds=seconds)
 
-    def _render_text(self) -> str:
-        return repr((self.simulation.now, self.view().thresholds().tolist()))
-
-    def _render_frame(self) -> npt.NDArray[np.uint8]:
-        return np.zeros((600, 1000, 3), dtype=np.uint8)
-
 
 class SmallVectorEnv(PeriodVectorEnv):
     """Runs many of them."""

@@ -72,14 +72,7 @@ GLYPHS_KEPT: Final = 1024
 
 
 class Box(NamedTuple):
-    """A part of a picture in pixels; right and bottom lie outside.
-
-    Attributes:
-        left: First column.
-        top: First row.
-        right: Column behind the last.
-        bottom: Row behind the last.
-    """
+    """A part of a picture in pixels; the column ``right`` and the row ``bottom`` lie outside."""
 
     left: int
     top: int
@@ -144,16 +137,7 @@ class Canvas:
         bold: bool = False,
         align: str = "left",
     ) -> int:
-        """Writes one line.
-
-        Args:
-            x: Left end, right end or middle, as ``align`` says.
-            y: Middle of the line.
-            text: What to write.
-            size: Height of the font in pixels.
-            colour: Colour of the letters.
-            bold: Whether they are bold.
-            align: ``left``, ``right`` or ``center``.
+        """Writes one line with its middle in row ``y``, ``left``, ``right`` or ``center`` at column ``x``.
 
         Returns:
             Column behind the last letter.
@@ -179,15 +163,7 @@ class Canvas:
     def bar(
         self, box: Box, share: float, colour: Colour, *, hatched: bool = False, track: Colour | None = TRACK
     ) -> None:
-        """Draws a horizontal bar.
-
-        Args:
-            box: The whole of it.
-            share: Part that is filled, cut to [0, 1]; what is not 0 shows at least two pixels.
-            colour: Colour of that part.
-            hatched: Whether it carries white stripes, so that it is told apart without its colour.
-            track: Colour of the rest, ``None`` to leave it as it is.
-        """
+        """Draws a horizontal bar, filled up to a share, cut to [0, 1]; what is not 0 shows two pixels at least."""
         share = min(max(share, 0.0), 1.0)
         filled = max(round(box.width * share), 2) if share > 0.0 else 0
         if track is not None:
@@ -219,14 +195,7 @@ class Canvas:
         self._draw.line([(x - 4, y + 4), (x + 4, y - 4)], fill=colour, width=2)
 
     def curve(self, box: Box, values: Sequence[float], num_values: int, colour: Colour) -> None:
-        """Draws values in [0, 1] as a line, the last one at the right edge.
-
-        Args:
-            box: Where 0 is the bottom and 1 the top.
-            values: The values, at most ``num_values``.
-            num_values: How many values fill the width.
-            colour: Colour of the line.
-        """
+        """Draws values in [0, 1] as a line, the last one at the right edge; ``num_values`` of them fill the width."""
         step = box.width / max(num_values - 1, 1)
         first = box.right - 1 - step * (len(values) - 1)
         points = [
@@ -277,14 +246,7 @@ def _glyph(letter: str, size: int, bold: bool) -> tuple["PillowImage.Image", int
 
 
 class _Word(NamedTuple):
-    """A word in black: its letters without the empty rows and columns around them, and where these stand.
-
-    Attributes:
-        mask: The letters.
-        width: Columns that the word takes.
-        inset: Empty columns on the left.
-        above: Rows from the top of the letters to the middle of the line.
-    """
+    """A word: its letters, its width, and where letters begin, from the left and up from the middle of the line."""
 
     mask: "PillowImage.Image"
     width: int

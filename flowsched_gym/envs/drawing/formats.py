@@ -27,7 +27,9 @@ __all__ = [
 LOGARITHMIC_FROM: Final = 100.0
 """Ratio of the largest to the smallest size from which bars show the logarithm of the size."""
 LARGE: Final = 99_999.5
-"""First ratio, or time in s, that is written in powers of ten."""
+"""First ratio that is written in powers of ten."""
+LONG: Final = 999_999.5
+"""First time in s that is."""
 
 
 def number_text(value: float) -> str:
@@ -54,7 +56,7 @@ def duration_text(seconds: float) -> str:
     if math.isinf(length):
         return f"{sign}inf"
     if length >= 0.9995:
-        return f"{sign}{ratio_text(length)} s"
+        return f"{sign}{number_text(length) if length < LONG else f'{length:.0e}'} s"
     if length >= 0.9995 * SECONDS_PER_MILLISECOND:
         return f"{sign}{number_text(length / SECONDS_PER_MILLISECOND)} ms"
     return f"{sign}{length / SECONDS_PER_MICROSECOND:.0f} us"

@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from flowsched_gym.envs.drawing.panels import (
     Rows,
     Table,
     Text,
+    Timeline,
     Tone,
 )
 from flowsched_gym.model import Records
@@ -27,6 +28,12 @@ from flowsched_gym.model.state import Network
 from flowsched_gym.simulation import Simulation
 
 __all__ = ["Scene"]
+
+DEADLINES: Final = "Deadlines met so far"
+OUTCOMES_SHOWN: Final = 100
+"""Finished flows whose outcomes make the timeline."""
+OUTCOMES_AVERAGED: Final = 20
+"""Finished flows over which it averages."""
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -139,31 +146,72 @@ class Scene:
         """Names a flow."""
         return f"flow {self.records.flow_id[row]}"
 
-    def banner(
-        self,
-        title: str,
-        setting: str,
-        question: str,
-        *,
-        headline: tuple[str, str] | None = None,
-        counts: tuple[str | Text, ...] = (),
-        parts: tuple[Part, ...] = (),
-    ) -> Banner:
-        """Builds the head of a picture; without a headline it tells the mean slowdown."""
-        done, flows = len(self.delivered), self.num_flows
-        if headline is None:
-            slowdown = self.records.slowdown[self.delivered]
-            headline = "Mean slowdown so far", ratio_text(float(slowdown.mean())) if done else "none yet"
-        coming = flows - done - len(self.active)
-        usual = f"{done} finished, {len(self.active)} active, {coming} to come"
+    @property
+    def mean_completion_time(self) -> tuple[str, str]:
+        """Headline of flows without deadlines."""
+        fct = self.records.fct[self.delivered]
+        return "Mean completion time", duration_text(float(fct.mean())) if len(fct) else "none yet"
+
+    @property
+    def mean_slowdown(self) -> tuple[str, str]:
+        """Headline of flows that are to finish soon for their size."""
+        slowdown = self.records.slowdown[self.delivered]
+        return "Mean slowdown so far", ratio_text(float(slowdown.mean())) if len(slowdown) else "none yet"
+
+    @property
+    def deadlines_met(self) -> tuple[str, str]:
+        """Headline of flows with deadlines."""
+        met, missed, _ = self.deadlines
+        return DEADLINES, f"{100 * met / (met + missed):.1f} %" if met + missed else "none yet"
+
+    @functools.cached_property
+    def deadlines(self) -> tuple[int, int, int]:
+        """Deadlines met, missed (those that have passed before their flow finished included), and to come."""
+        records = self.records
+        bound = records.deadline_span < np.inf
+        passed = np.isfinite(records.completion_time) | (records.arrival_time + records.deadline_span < self.now)
+        met = int(np.count_nonzero(bound & records.deadline_met))
+        missed = int(np.count_nonzero(bound & passed & ~records.deadline_met))
+        return met, missed, int(np.count_nonzero(bound)) - met - missed
+
+    def banner(self, title: str, setting: str, question: str, *, headline: tuple[str, str] | None = None) -> Banner:
+        """Builds the head of a picture, with the headline of slowdowns unless there is another."""
+        headline = headline or self.mean_slowdown
+        done, active, flows = len(self.delivered), len(self.active), self.num_flows
+        counts: tuple[str | Text, ...] = (f"{done} finished, {active} active, {flows - done - active} to come",)
+        parts: tuple[Part, ...] = (Part(done / flows, Tone.STRONG),)
+        if headline[0] == DEADLINES:
+            tones = Tone.GOOD, Tone.BAD, Tone.MUTED
+            words = zip(self.deadlines, ("met", "missed", "to come"), tones, strict=True)
+            counts = tuple(Text(f"{count} {word}", tone) for count, word, tone in words)
+            met, missed, coming = self.deadlines
+            parts = tuple(
+                Part(count / (met + missed + coming), tone) for count, tone in ((met, Tone.GOOD), (missed, Tone.BAD))
+            )
         return Banner(
             title=title,
             setting=setting,
             now=self.now,
             question=f"The episode is over: all {flows} flows have finished." if self.over else question,
             headline=headline,
-            counts=counts or (usual,),
-            parts=parts or (Part(done / flows, Tone.STRONG),),
+            counts=counts,
+            parts=parts,
+        )
+
+    def timeline(self) -> Timeline:
+        """Shows which of the last flows with a deadline met it."""
+        records, last = self.records, self.delivered[-OUTCOMES_SHOWN - OUTCOMES_AVERAGED :]
+        outcomes = records.deadline_met[last[records.deadline_span[last] < np.inf]]
+        total, end = np.concatenate([[0], np.cumsum(outcomes)]), np.arange(1, len(outcomes) + 1)
+        first = np.maximum(end - OUTCOMES_AVERAGED, 0)
+        means = (total[end] - total[first]) / (end - first)
+        return Timeline(
+            title="Recent deadlines",
+            outcomes=tuple(outcomes[-OUTCOMES_SHOWN:].tolist()),
+            means=tuple(means[-OUTCOMES_SHOWN:].tolist()),
+            words=("met", "late"),
+            caption=f"share met of the last {OUTCOMES_AVERAGED} finished",
+            most=OUTCOMES_SHOWN,
         )
 
     def finished(

@@ -6,7 +6,7 @@ whether it can meet its deadline (`Outlook`); words and stripes say the same.
 
 import math
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,6 @@ from flowsched_gym.envs.drawing.panels import (
     Text,
     Tile,
     Tiles,
-    Timeline,
     Tone,
 )
 from flowsched_gym.simulation import Destination, Simulation
@@ -47,10 +46,6 @@ __all__ = ["Due", "Outlook", "artemis_panels", "shown_destination", "time_left"]
 
 LINKS_OF_PATH: Final = 2
 """Links between a source and its destination."""
-OUTCOMES_SHOWN: Final = 100
-"""Finished flows whose outcomes make the timeline."""
-OUTCOMES_AVERAGED: Final = 20
-"""Finished flows over which the timeline averages."""
 LONG_NUMBER: Final = 1000
 """First number of a host that has no room beside the word."""
 
@@ -85,6 +80,7 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Simulation, 
         masks: Which actions do what they say, (num_actions,).
     """
     shown = shown_destination(simulation)
+    tiles = tuple(_destination(config, one, shown) for one in simulation.destinations.values())
     meanings = {
         Outlook.SAFE: f"in time even at 1/{config.k} of the link",
         Outlook.TIGHT: "in time only with more than that",
@@ -97,14 +93,14 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Simulation, 
             "Artemis",
             f"{shortened(config.workload, 40)}, {config.transport} transport, k = {config.k}, f = {config.f}",
             f"Host {shown.host} has {count_text(shown.tokens, 'free token')}: which request gets one?",
-            **_results(scene),
+            headline=scene.deadlines_met if scene.has_deadlines else scene.mean_completion_time,
         ),
         stacks=(
             Stack(376, (_queue(config, scene, shown, masks),)),
             Stack(336, (_tokens(config, scene, simulation, shown), _link(config, scene, shown))),
-            Stack(232, (*([_timeline(scene)] if scene.has_deadlines else []), scene.finished(with_ids=False))),
+            Stack(232, (*([scene.timeline()] if scene.has_deadlines else []), scene.finished(with_ids=False))),
         ),
-        bottom=_destinations(config, simulation, shown) if len(simulation.destinations) > 1 else None,
+        bottom=Tiles(title=f"{len(tiles)} destinations (* shown above)", tiles=tiles) if len(tiles) > 1 else None,
         legend=tuple(Key(TONES[outlook], meaning, outlook.value) for outlook, meaning in meanings.items()),
     )
 
@@ -174,30 +170,6 @@ def _host(scene: Scene, row: int) -> str:
     """Names the source of a flow, briefly where its number is long."""
     source = int(scene.records.source[row])
     return f"host {source}" if source < LONG_NUMBER else str(source)
-
-
-def _results(scene: Scene) -> dict[str, Any]:
-    """Counts the deadlines met and missed, those included that have passed before their flow finished."""
-    records = scene.records
-    if not scene.has_deadlines:
-        done = scene.delivered
-        mean = duration_text(float(records.fct[done].mean())) if len(done) else "none yet"
-        return {"headline": ("Mean completion time", mean)}
-    bound = records.deadline_span < np.inf
-    passed = np.isfinite(records.completion_time) | (records.arrival_time + records.deadline_span < scene.now)
-    total = int(np.count_nonzero(bound))
-    met = int(np.count_nonzero(bound & records.deadline_met))
-    missed = int(np.count_nonzero(bound & passed & ~records.deadline_met))
-    ratio = f"{100 * met / (met + missed):.1f} %" if met + missed else "none yet"
-    return {
-        "headline": ("Deadlines met so far", ratio),
-        "counts": (
-            Text(f"{met} met", Tone.GOOD),
-            Text(f"{missed} missed", Tone.BAD),
-            Text(f"{total - met - missed} to come", Tone.MUTED),
-        ),
-        "parts": (Part(met / total, Tone.GOOD), Part(missed / total, Tone.BAD)),
-    }
 
 
 def _queue(config: ArtemisConfig, scene: Scene, shown: Destination, masks: npt.NDArray[np.bool_]) -> Table:
@@ -303,27 +275,7 @@ def _link(config: ArtemisConfig, scene: Scene, shown: Destination) -> Link:
     )
 
 
-def _timeline(scene: Scene) -> Timeline:
-    """Shows which of the last flows with a deadline met it."""
-    records, last = scene.records, scene.delivered[-OUTCOMES_SHOWN - OUTCOMES_AVERAGED :]
-    outcomes = records.deadline_met[last[records.deadline_span[last] < np.inf]]
-    total, end = np.concatenate([[0], np.cumsum(outcomes)]), np.arange(1, len(outcomes) + 1)
-    first = np.maximum(end - OUTCOMES_AVERAGED, 0)
-    means = (total[end] - total[first]) / (end - first)
-    return Timeline(
-        title="Recent deadlines",
-        outcomes=tuple(outcomes[-OUTCOMES_SHOWN:].tolist()),
-        means=tuple(means[-OUTCOMES_SHOWN:].tolist()),
-        words=("met", "late"),
-        caption=f"share met of the last {OUTCOMES_AVERAGED} finished",
-        most=OUTCOMES_SHOWN,
-    )
-
-
-def _destinations(config: ArtemisConfig, simulation: Simulation, shown: Destination) -> Tiles:
-    """Shows all destinations."""
-    tiles = tuple(
-        Tile(f"host {one.host}", f"{one.num_active}/{config.k}", f"{one.num_waiting} waiting", held, one is shown)
-        for one, held in ((one, one.num_active / config.k) for one in simulation.destinations.values())
-    )
-    return Tiles(title=f"{len(tiles)} destinations (* shown above)", tiles=tiles)
+def _destination(config: ArtemisConfig, one: Destination, shown: Destination) -> Tile:
+    """Shows a destination among others."""
+    held, waiting = one.num_active, one.num_waiting
+    return Tile(f"host {one.host}", f"{held}/{config.k}", f"{waiting} waiting", held / config.k, one is shown)
