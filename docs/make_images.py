@@ -13,21 +13,7 @@ import numpy as np
 from PIL import Image
 
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.envs.drawing.canvas import (
-    ACCENT,
-    BLUE,
-    DARK_ORANGE,
-    GREY,
-    INK,
-    LINE,
-    MUTED,
-    ORANGE,
-    PAPER,
-    RED,
-    TRACK,
-    WHITE,
-    WINDOW,
-)
+from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
@@ -75,8 +61,17 @@ def richness(num_finished: int, view: View) -> tuple[int, int, int, int]:
 
 def palette() -> Image.Image:
     """Makes the colours of the animation: those of the frames, and shades of them on the way to white."""
-    shaded = (INK, MUTED, ACCENT, BLUE, ORANGE, RED, GREY, DARK_ORANGE)
-    colours = [PAPER, WHITE, LINE, TRACK, WINDOW]
+    shaded = (
+        Colours.INK,
+        Colours.MUTED,
+        Colours.ACCENT,
+        Colours.BLUE,
+        Colours.ORANGE,
+        Colours.RED,
+        Colours.GREY,
+        Colours.DARK_ORANGE,
+    )
+    colours = [Colours.PAPER, Colours.WHITE, Colours.LINE, Colours.TRACK, Colours.WINDOW]
     for colour in shaded:
         for step in range(SHADES):
             share = step / SHADES

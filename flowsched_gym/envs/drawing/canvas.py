@@ -18,44 +18,32 @@ from flowsched_gym.errors import MissingDependencyError
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
-__all__ = [
-    "ACCENT",
-    "BLUE",
-    "CARD",
-    "DARK_ORANGE",
-    "GREY",
-    "INK",
-    "LINE",
-    "MUTED",
-    "ORANGE",
-    "PAPER",
-    "RED",
-    "TRACK",
-    "WHITE",
-    "WINDOW",
-    "Box",
-    "Canvas",
-    "Colour",
-    "text_width",
-]
+__all__ = ["Box", "Canvas", "Colour", "Colours", "text_width"]
 
 Colour = tuple[int, int, int]
 
-PAPER: Final[Colour] = (241, 243, 246)
-CARD: Final[Colour] = (255, 255, 255)
-WHITE: Final[Colour] = (255, 255, 255)
-INK: Final[Colour] = (27, 35, 48)
-MUTED: Final[Colour] = (98, 108, 123)
-LINE: Final[Colour] = (214, 219, 227)
-TRACK: Final[Colour] = (229, 233, 239)
-WINDOW: Final[Colour] = (236, 242, 250)
-GREY: Final[Colour] = (138, 148, 163)
-ACCENT: Final[Colour] = (44, 62, 92)
-# Blue, orange and vermilion of Okabe and Ito (2008) stay apart for colour-blind readers, in lightness too.
-BLUE: Final[Colour] = (0, 114, 178)
-ORANGE: Final[Colour] = (240, 173, 38)
-DARK_ORANGE: Final[Colour] = (158, 104, 0)
-RED: Final[Colour] = (196, 61, 24)
+
+class Colours:
+    """Colours of pictures.
+
+    Blue, orange and vermilion of Okabe and Ito (2008) stay apart for colour-blind readers, in lightness too.
+    """
+
+    PAPER: Final[Colour] = (241, 243, 246)
+    CARD: Final[Colour] = (255, 255, 255)
+    WHITE: Final[Colour] = (255, 255, 255)
+    INK: Final[Colour] = (27, 35, 48)
+    MUTED: Final[Colour] = (98, 108, 123)
+    LINE: Final[Colour] = (214, 219, 227)
+    TRACK: Final[Colour] = (229, 233, 239)
+    WINDOW: Final[Colour] = (236, 242, 250)
+    GREY: Final[Colour] = (138, 148, 163)
+    ACCENT: Final[Colour] = (44, 62, 92)
+    BLUE: Final[Colour] = (0, 114, 178)
+    ORANGE: Final[Colour] = (240, 173, 38)
+    DARK_ORANGE: Final[Colour] = (158, 104, 0)
+    RED: Final[Colour] = (196, 61, 24)
+
 
 HATCH_STEP: Final = 7
 """Pixels between the lines of a hatched bar."""
@@ -107,7 +95,7 @@ class Canvas:
         MissingDependencyError: Pillow is not installed.
     """
 
-    def __init__(self, width: int, height: int, colour: Colour = PAPER) -> None:
+    def __init__(self, width: int, height: int, colour: Colour = Colours.PAPER) -> None:
         """Starts with the background alone."""
         self._image: PillowImage.Image = _pillow("Image").new("RGB", (width, height), colour)
         self._draw = _pillow("ImageDraw").Draw(self._image)
@@ -133,7 +121,7 @@ class Canvas:
         text: str,
         *,
         size: int = 13,
-        colour: Colour = INK,
+        colour: Colour = Colours.INK,
         bold: bool = False,
         align: str = "left",
     ) -> int:
@@ -157,11 +145,11 @@ class Canvas:
     def card(self, box: Box) -> None:
         """Draws a sheet that others are drawn on."""
         self._draw.rounded_rectangle(
-            (box.left, box.top, box.right - 1, box.bottom - 1), radius=6, fill=CARD, outline=LINE
+            (box.left, box.top, box.right - 1, box.bottom - 1), radius=6, fill=Colours.CARD, outline=Colours.LINE
         )
 
     def bar(
-        self, box: Box, share: float, colour: Colour, *, hatched: bool = False, track: Colour | None = TRACK
+        self, box: Box, share: float, colour: Colour, *, hatched: bool = False, track: Colour | None = Colours.TRACK
     ) -> None:
         """Draws a horizontal bar, filled up to a share, cut to [0, 1]; what is not 0 shows two pixels at least."""
         share = min(max(share, 0.0), 1.0)
@@ -171,7 +159,7 @@ class Canvas:
         part = Box(box.left, box.top, box.left + filled, box.bottom)
         self.rectangle(part, colour)
         if hatched and filled > 0:
-            self._image.paste(WHITE, (part.left, part.top), _stripes(part.width, part.height))
+            self._image.paste(Colours.WHITE, (part.left, part.top), _stripes(part.width, part.height))
 
     def line(
         self, begin: tuple[int, int], end: tuple[int, int], colour: Colour, *, width: int = 1, dashed: bool = False

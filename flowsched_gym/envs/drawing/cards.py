@@ -3,23 +3,7 @@
 import functools
 from typing import Final
 
-from flowsched_gym.envs.drawing.canvas import (
-    ACCENT,
-    BLUE,
-    CARD,
-    GREY,
-    INK,
-    LINE,
-    MUTED,
-    ORANGE,
-    RED,
-    TRACK,
-    WHITE,
-    WINDOW,
-    Box,
-    Canvas,
-    Colour,
-)
+from flowsched_gym.envs.drawing.canvas import Box, Canvas, Colour, Colours
 from flowsched_gym.envs.drawing.formats import size_text
 from flowsched_gym.envs.drawing.panels import (
     Chart,
@@ -44,7 +28,7 @@ PAD: Final = 12
 LINK_COLUMNS: Final = 3
 LINK_HEIGHT: Final = 15
 TILE_WIDTH: Final = 112
-HEAT: Final[tuple[Colour, ...]] = (TRACK, BLUE, ACCENT, ORANGE, RED)
+HEAT: Final[tuple[Colour, ...]] = (Colours.TRACK, Colours.BLUE, Colours.ACCENT, Colours.ORANGE, Colours.RED)
 """Colours of none, one, two, three, and more."""
 MOST_CELLS: Final = 64
 """Cells of a row of a grid that are drawn."""
@@ -64,14 +48,14 @@ def draw_panel(canvas: Canvas, panel: Panel, box: Box) -> None:
     """Draws a panel on its card."""
     if panel.title and not isinstance(panel, Tiles):
         canvas.text(box.left + PAD, box.top + 18, panel.title, size=15, bold=True)
-        style = {"size": 15, "bold": True} if isinstance(panel, Link) else {"colour": MUTED}
+        style = {"size": 15, "bold": True} if isinstance(panel, Link) else {"colour": Colours.MUTED}
         canvas.text(box.right - PAD, box.top + 18, panel.note, align="right", **style)
     _draw(panel, canvas, box)
 
 
 def draw_parts(canvas: Canvas, box: Box, parts: tuple[Part, ...]) -> None:
     """Draws a bar of several colours."""
-    canvas.rectangle(box, TRACK)
+    canvas.rectangle(box, Colours.TRACK)
     x = float(box.left)
     for part in parts:
         width = box.width * part.share
@@ -98,8 +82,8 @@ def _link(panel: Link, canvas: Canvas, box: Box) -> None:
     """Draws one link."""
     left, right = box.left + PAD, box.right - PAD
     draw_parts(canvas, Box(left, box.top + 36, right, box.top + 52), panel.parts)
-    canvas.text(left, box.top + 72, panel.left, size=12, colour=MUTED)
-    canvas.text(right, box.top + 72, panel.right, size=12, colour=MUTED, align="right")
+    canvas.text(left, box.top + 72, panel.left, size=12, colour=Colours.MUTED)
+    canvas.text(right, box.top + 72, panel.right, size=12, colour=Colours.MUTED, align="right")
 
 
 @_draw.register
@@ -107,16 +91,18 @@ def _links(panel: Links, canvas: Canvas, box: Box) -> None:
     """Draws a bar for each link, in columns."""
     left, right, top = box.left + PAD, box.right - PAD, box.top + 42
     most = max(link.backlog for link in panel.links)
-    canvas.text(right, box.top + 18, f"{size_text(most)} at most", size=12, colour=MUTED, align="right")
+    canvas.text(right, box.top + 18, f"{size_text(most)} at most", size=12, colour=Colours.MUTED, align="right")
     rows = max((box.bottom - 2 - top) // LINK_HEIGHT, 1)
-    shown = panel.links[: rows * LINK_COLUMNS]
+    shown, room = panel.links, rows * LINK_COLUMNS
+    if len(shown) > room:
+        shown = tuple(sorted(shown, key=lambda link: -link.backlog)[:room])
     rows = min(rows, -(-len(shown) // LINK_COLUMNS))
     width = (right - left + PAD) // LINK_COLUMNS
     for number, link in enumerate(shown):
         column, row = divmod(number, rows)
         x, y = left + column * width, top + row * LINK_HEIGHT
-        canvas.text(x, y, link.name, size=11, colour=MUTED)
-        canvas.bar(Box(x + 74, y - 4, x + width - PAD, y + 4), link.backlog / most if most else 0.0, ACCENT)
+        canvas.text(x, y, link.name, size=11, colour=Colours.MUTED)
+        canvas.bar(Box(x + 74, y - 4, x + width - PAD, y + 4), link.backlog / most if most else 0.0, Colours.ACCENT)
 
 
 @_draw.register
@@ -124,20 +110,20 @@ def _timeline(panel: Timeline, canvas: Canvas, box: Box) -> None:
     """Draws the moving mean as a line, and the single outcomes below."""
     left, right = box.left + PAD, box.right - PAD
     area = Box(left, box.top + 58, right - 34, box.top + 138)
-    canvas.text(left, box.top + 40, panel.caption, size=12, colour=MUTED)
+    canvas.text(left, box.top + 40, panel.caption, size=12, colour=Colours.MUTED)
     for percent in (0, 50, 100):
         y = area.bottom - 1 - percent * (area.height - 1) // 100
-        canvas.rectangle(Box(area.left, y, area.right, y + 1), LINE)
-        canvas.text(right, y, f"{percent} %", size=11, colour=MUTED, align="right")
-    canvas.curve(area, panel.means, panel.most, ACCENT)
+        canvas.rectangle(Box(area.left, y, area.right, y + 1), Colours.LINE)
+        canvas.text(right, y, f"{percent} %", size=11, colour=Colours.MUTED, align="right")
+    canvas.curve(area, panel.means, panel.most, Colours.ACCENT)
     step, middle = area.width / panel.most, box.top + 157
     first = area.right - step * len(panel.outcomes)
     for number, good in enumerate(panel.outcomes):
         x, end = round(first + number * step), round(first + (number + 1) * step)
         strip = Box(x, middle - 8, end, middle) if good else Box(x, middle, end, middle + 8)
-        canvas.rectangle(strip, BLUE if good else RED)
-    canvas.text(right, box.top + 150, panel.words[0], size=11, colour=BLUE, align="right")
-    canvas.text(right, box.top + 163, panel.words[1], size=11, colour=RED, align="right")
+        canvas.rectangle(strip, Colours.BLUE if good else Colours.RED)
+    canvas.text(right, box.top + 150, panel.words[0], size=11, colour=Colours.BLUE, align="right")
+    canvas.text(right, box.top + 163, panel.words[1], size=11, colour=Colours.RED, align="right")
 
 
 @_draw.register
@@ -147,27 +133,27 @@ def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
     height = (foot - top) // len(panel.charts)
     for number, chart in enumerate(panel.charts):
         y = top + number * height
-        canvas.text(box.left + PAD, y + height // 2 + 7, chart.name, size=12, colour=MUTED)
+        canvas.text(box.left + PAD, y + height // 2 + 7, chart.name, size=12, colour=Colours.MUTED)
         _draw_chart(canvas, chart, Box(left, y + 16, right, y + height - 2))
     for share, name in panel.ticks:
         x = left + round(share * (right - left))
-        canvas.text(x, box.bottom - 12, name, size=12, colour=MUTED, align="center")
+        canvas.text(x, box.bottom - 12, name, size=12, colour=Colours.MUTED, align="center")
 
 
 def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
     """Draws one histogram."""
-    canvas.rectangle(area, WINDOW)
+    canvas.rectangle(area, Colours.WINDOW)
     canvas.text(area.left, area.top - 8, chart.caption, size=12)
-    canvas.text(area.right, area.top - 8, chart.note, size=12, colour=MUTED, align="right")
+    canvas.text(area.right, area.top - 8, chart.note, size=12, colour=Colours.MUTED, align="right")
     most, bins = max(*chart.counts, 1), len(chart.counts)
     for number, count in enumerate(chart.counts):
         if count:
             x, end = (area.left + area.width * at // bins for at in (number, number + 1))
             height = max(round((area.height - 4) * count / most), 2)
-            canvas.rectangle(Box(x + 1, area.bottom - height, end - 1, area.bottom), GREY)
+            canvas.rectangle(Box(x + 1, area.bottom - height, end - 1, area.bottom), Colours.GREY)
     for border in chart.borders:
         x = area.left + round(border * area.width)
-        canvas.rectangle(Box(x - 1, area.top, x + 2, area.bottom), RED)
+        canvas.rectangle(Box(x - 1, area.top, x + 2, area.bottom), Colours.RED)
 
 
 @_draw.register
@@ -180,14 +166,14 @@ def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
     ends = [round(left + (right - left) * place / num_cells) for place in range(num_cells + 1)]
     for number, (name, counts) in enumerate(rows):
         y = top + number * height
-        canvas.text(box.left + PAD, y + height // 2, name, size=12, colour=MUTED)
+        canvas.text(box.left + PAD, y + height // 2, name, size=12, colour=Colours.MUTED)
         canvas.rectangle(Box(left, y + 2, right, y + height - 2), HEAT[0])
         for place, count in enumerate(counts[:num_cells]):
             if count:
                 cell = Box(ends[place], y + 2, ends[place + 1], y + height - 2)
                 canvas.rectangle(cell, HEAT[min(count, len(HEAT) - 1)])
     for end in ends[1:]:
-        canvas.rectangle(Box(end - 1, top, end, top + len(rows) * height), CARD)
+        canvas.rectangle(Box(end - 1, top, end, top + len(rows) * height), Colours.CARD)
 
 
 @_draw.register
@@ -202,23 +188,27 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
         end = (above.left + above.right) // 2, above.bottom
         ends.append((begin, end))
         if flows < 0:
-            canvas.line(begin, end, RED, width=2, dashed=True)
+            canvas.line(begin, end, Colours.RED, width=2, dashed=True)
         else:
             width = 2 * min(flows, 1) + 2 * (flows >= CROWD)
-            idle = GREY if sparse else LINE
-            canvas.line(begin, end, BLUE if flows else idle, width=max(width if sparse else width // 2, 1))
+            idle = Colours.GREY if sparse else Colours.LINE
+            canvas.line(begin, end, Colours.BLUE if flows else idle, width=max(width if sparse else width // 2, 1))
     for cable in panel.paths:
-        canvas.line(*ends[cable], ORANGE, width=3)
-    styles = {Tone.STRONG: (ACCENT, WHITE), Tone.BAD: (WHITE, RED), Tone.WARNING: (ORANGE, INK)}
+        canvas.line(*ends[cable], Colours.ORANGE, width=3)
+    styles = {
+        Tone.STRONG: (Colours.ACCENT, Colours.WHITE),
+        Tone.BAD: (Colours.WHITE, Colours.RED),
+        Tone.WARNING: (Colours.ORANGE, Colours.INK),
+    }
     for number, tier in enumerate(panel.tiers):
         for place, node in enumerate(nodes[number]):
             word, tone = panel.marks.get((number, place), (str(place) if tier.numbered else "", Tone.MUTED))
-            fill, ink = styles.get(tone, (WINDOW, MUTED))
-            canvas.rectangle(node, fill, outline=RED if tone is Tone.BAD else ACCENT)
+            fill, ink = styles.get(tone, (Colours.WINDOW, Colours.MUTED))
+            canvas.rectangle(node, fill, outline=Colours.RED if tone is Tone.BAD else Colours.ACCENT)
             if word and node.width >= ROOM_FOR_NUMBER:
                 middle, bold = (node.left + node.right) // 2, tone in (Tone.STRONG, Tone.BAD)
                 canvas.text(middle, node.middle, word, size=12 if bold else 11, colour=ink, bold=bold, align="center")
-        canvas.text(box.left + PAD, nodes[number][0].middle, tier.name, size=12, colour=MUTED)
+        canvas.text(box.left + PAD, nodes[number][0].middle, tier.name, size=12, colour=Colours.MUTED)
 
 
 @functools.lru_cache(maxsize=8)
@@ -243,11 +233,15 @@ def _tiles(panel: Tiles, canvas: Canvas, box: Box) -> None:
     for number, tile in enumerate(shown):
         left, top = box.left + number * (TILE_WIDTH + 8), box.top
         card = Box(left, top, left + TILE_WIDTH, box.bottom)
-        canvas.rectangle(card, WINDOW if tile.shown else WHITE, outline=ACCENT if tile.shown else LINE)
+        canvas.rectangle(
+            card,
+            Colours.WINDOW if tile.shown else Colours.WHITE,
+            outline=Colours.ACCENT if tile.shown else Colours.LINE,
+        )
         canvas.text(left + 8, top + 13, tile.name, size=12, bold=tile.shown)
-        canvas.text(left + 8, top + 30, tile.text, size=12, colour=MUTED)
-        canvas.text(card.right - 8, top + 13, tile.note, size=12, colour=MUTED, align="right")
-        canvas.bar(Box(left + 8, top + 42, card.right - 8, top + 49), tile.share, ACCENT)
+        canvas.text(left + 8, top + 30, tile.text, size=12, colour=Colours.MUTED)
+        canvas.text(card.right - 8, top + 13, tile.note, size=12, colour=Colours.MUTED, align="right")
+        canvas.bar(Box(left + 8, top + 42, card.right - 8, top + 49), tile.share, Colours.ACCENT)
     if more := len(panel.tiles) - len(shown):
         x = box.left + len(shown) * (TILE_WIDTH + 8) + 8
-        canvas.text(x, box.middle, f"+ {more} more", colour=MUTED)
+        canvas.text(x, box.middle, f"+ {more} more", colour=Colours.MUTED)

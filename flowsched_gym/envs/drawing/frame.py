@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.envs.drawing.canvas import GREY, MUTED, TRACK, Box, Canvas, text_width
+from flowsched_gym.envs.drawing.canvas import Box, Canvas, Colours, text_width
 from flowsched_gym.envs.drawing.cards import draw_panel, draw_parts
 from flowsched_gym.envs.drawing.formats import shortened
 from flowsched_gym.envs.drawing.panels import Banner, Key, Panel, Tiles, Tone, View
@@ -62,7 +62,7 @@ def _background(title: str, setting: str, cards: tuple[Box, ...], legend: tuple[
     room = len(setting)
     while text_width(shortened(setting, room)) > RESULTS - GAP - MARGIN:
         room -= 1
-    canvas.text(MARGIN, 50, shortened(setting, room), colour=MUTED)
+    canvas.text(MARGIN, 50, shortened(setting, room), colour=Colours.MUTED)
     for card in cards:
         canvas.card(card)
     x = MARGIN
@@ -71,13 +71,13 @@ def _background(title: str, setting: str, cards: tuple[Box, ...], legend: tuple[
         x += key.width + 8
         if key.name:
             x = canvas.text(x, LEGEND, key.name, size=12, bold=True) + 6
-        x = canvas.text(x, LEGEND, key.meaning, size=12, colour=MUTED) + 26
+        x = canvas.text(x, LEGEND, key.meaning, size=12, colour=Colours.MUTED) + 26
     return canvas
 
 
 def _draw_key(canvas: Canvas, x: int, key: Key) -> None:
     """Draws the swatch or the line of an entry of the legend."""
-    colour = TRACK if key.tone is Tone.MUTED else TONES[key.tone]
+    colour = Colours.TRACK if key.tone is Tone.MUTED else TONES[key.tone]
     top = LEGEND - key.thickness // 2
     box = Box(x, top, x + key.width, top + key.thickness)
     if key.dashed:
@@ -124,9 +124,9 @@ def _draw_banner(canvas: Canvas, banner: Banner) -> None:
     x = RESULTS
     for count in banner.counts:
         if isinstance(count, str):
-            x = canvas.text(x, 50, count, colour=MUTED) + 18
+            x = canvas.text(x, 50, count, colour=Colours.MUTED) + 18
             continue
-        colour = TRACK if count.tone is Tone.MUTED else TONES[count.tone]
-        canvas.rectangle(Box(x, 45, x + 10, 55), colour, outline=GREY if colour is TRACK else None)
-        x = canvas.text(x + 16, 50, count.text, colour=MUTED) + 18
+        colour = Colours.TRACK if count.tone is Tone.MUTED else TONES[count.tone]
+        canvas.rectangle(Box(x, 45, x + 10, 55), colour, outline=Colours.GREY if colour is Colours.TRACK else None)
+        x = canvas.text(x + 16, 50, count.text, colour=Colours.MUTED) + 18
     draw_parts(canvas, Box(RESULTS, 66, WIDTH - MARGIN, 76), banner.parts)

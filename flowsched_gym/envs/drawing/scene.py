@@ -146,17 +146,22 @@ class Scene:
         """Names a flow."""
         return f"flow {self.records.flow_id[row]}"
 
+    def results(self, rows: IntArray) -> tuple[str, str, str]:
+        """Writes how many flows have been delivered, and their mean completion time and slowdown."""
+        if not len(rows):
+            return "0", "-", "-"
+        fct, slowdown = float(self.records.fct[rows].mean()), float(self.records.slowdown[rows].mean())
+        return str(len(rows)), duration_text(fct), ratio_text(slowdown)
+
     @property
     def mean_completion_time(self) -> tuple[str, str]:
         """Headline of flows without deadlines."""
-        fct = self.records.fct[self.delivered]
-        return "Mean completion time", duration_text(float(fct.mean())) if len(fct) else "none yet"
+        return "Mean completion time", self.results(self.delivered)[1] if len(self.delivered) else "none yet"
 
     @property
     def mean_slowdown(self) -> tuple[str, str]:
         """Headline of flows that are to finish soon for their size."""
-        slowdown = self.records.slowdown[self.delivered]
-        return "Mean slowdown so far", ratio_text(float(slowdown.mean())) if len(slowdown) else "none yet"
+        return "Mean slowdown so far", self.results(self.delivered)[2] if len(self.delivered) else "none yet"
 
     @property
     def deadlines_met(self) -> tuple[str, str]:
@@ -237,8 +242,7 @@ class Scene:
             )
         )
         if note is None and len(rows) and with_ids and not self.has_deadlines:
-            mean, largest = float(self.records.fct[rows].mean()), float(self.records.slowdown[rows].max())
-            note = f"mean {duration_text(mean)}, largest x {ratio_text(largest)}"
+            note = f"mean {self.results(rows)[1]}, largest x {ratio_text(float(self.records.slowdown[rows].max()))}"
         return Table(
             title=title,
             note=note or "",

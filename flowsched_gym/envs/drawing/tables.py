@@ -2,38 +2,21 @@
 
 from typing import Final, NamedTuple
 
-from flowsched_gym.envs.drawing.canvas import (
-    ACCENT,
-    BLUE,
-    DARK_ORANGE,
-    GREY,
-    INK,
-    LINE,
-    MUTED,
-    ORANGE,
-    PAPER,
-    RED,
-    TRACK,
-    WHITE,
-    WINDOW,
-    Box,
-    Canvas,
-    Colour,
-)
+from flowsched_gym.envs.drawing.canvas import Box, Canvas, Colour, Colours
 from flowsched_gym.envs.drawing.panels import Bar, Cell, Column, Pair, Slot, Table, Text, Tone
 
 __all__ = ["TONES", "WORDS", "draw_table"]
 
 TONES: Final[dict[Tone, Colour]] = {
-    Tone.PLAIN: INK,
-    Tone.MUTED: MUTED,
-    Tone.FAINT: GREY,
-    Tone.STRONG: ACCENT,
-    Tone.GOOD: BLUE,
-    Tone.WARNING: ORANGE,
-    Tone.BAD: RED,
+    Tone.PLAIN: Colours.INK,
+    Tone.MUTED: Colours.MUTED,
+    Tone.FAINT: Colours.GREY,
+    Tone.STRONG: Colours.ACCENT,
+    Tone.GOOD: Colours.BLUE,
+    Tone.WARNING: Colours.ORANGE,
+    Tone.BAD: Colours.RED,
 }
-WORDS: Final = TONES | {Tone.WARNING: DARK_ORANGE}
+WORDS: Final = TONES | {Tone.WARNING: Colours.DARK_ORANGE}
 """Colours of words: orange is too light for letters."""
 PAD: Final = 12
 SLOT_WIDTH: Final = 34
@@ -61,15 +44,15 @@ def draw_table(canvas: Canvas, table: Table, box: Box) -> None:
     if (table.slots or table.rows) and any(column.heading for column in table.columns if column.width):
         y = box.top + (40 if table.title else 16)
         if numbers:
-            canvas.text(box.left + PAD, y, "slot", size=11, colour=MUTED)
+            canvas.text(box.left + PAD, y, "slot", size=11, colour=Colours.MUTED)
         for column, span in zip(table.columns, spans, strict=True):
             if column.width:
-                span.write(canvas, y, column.heading, size=11, colour=MUTED)
+                span.write(canvas, y, column.heading, size=11, colour=Colours.MUTED)
         top = y + 12
     if table.slots:
         top = _draw_slots(canvas, table, spans, box, top)
     elif not table.rows:
-        canvas.text(box.left + PAD, top + 12, table.empty, size=12, colour=GREY)
+        canvas.text(box.left + PAD, top + 12, table.empty, size=12, colour=Colours.GREY)
     else:
         for row in table.rows[: (box.bottom - 4 - top) // table.row_height]:
             _draw_row(canvas, row, spans, Box(box.left, top, box.right, top + table.row_height), 12)
@@ -111,7 +94,7 @@ def _draw_slots(canvas: Canvas, table: Table, spans: list[_Span], box: Box, top:
     rows = min(table.slots, space // height)
     rows_drawn = rows - (rows < table.slots)
     if table.numbered:
-        canvas.rectangle(Box(box.left + 6, top - 2, box.right - 6, top + rows * height + below + 2), WINDOW)
+        canvas.rectangle(Box(box.left + 6, top - 2, box.right - 6, top + rows * height + below + 2), Colours.WINDOW)
     size = 13 if height >= 26 and table.numbered else 12
     for slot in range(rows_drawn):
         row = Box(box.left, top, box.right, top + height)
@@ -120,23 +103,25 @@ def _draw_slots(canvas: Canvas, table: Table, spans: list[_Span], box: Box, top:
             _draw_number(canvas, box.left + PAD, row, slot, taken and slot not in table.closed)
         else:
             card = Box(row.left + 8, row.top + 1, row.right - 8, row.bottom - 1)
-            canvas.rectangle(card, WHITE if taken else PAPER, outline=LINE if taken else None)
+            canvas.rectangle(card, Colours.WHITE if taken else Colours.PAPER, outline=Colours.LINE if taken else None)
         if taken:
             _draw_row(canvas, table.rows[slot], spans, row, size)
         else:
-            canvas.text((row.left + row.right) // 2, row.middle, table.vacant, size=12, colour=GREY, align="center")
+            canvas.text(
+                (row.left + row.right) // 2, row.middle, table.vacant, size=12, colour=Colours.GREY, align="center"
+            )
         top += height
     if rows_drawn < table.slots:
         what = "slots" if table.numbered else "tokens"
         more = max(min(len(table.rows), table.slots) - rows_drawn, 0)
         text = f"+ {table.slots - rows_drawn} more {what}, {more} of them taken"
-        canvas.text(box.left + PAD, top + height // 2, text, size=12, colour=ACCENT)
+        canvas.text(box.left + PAD, top + height // 2, text, size=12, colour=Colours.ACCENT)
         top += height
     for number, text, possible in table.actions:
         row = Box(box.left, top + 2, box.right, top + ACTION_HEIGHT)
         _draw_number(canvas, box.left + PAD, row, number, possible)
         x = box.left + PAD + SLOT_WIDTH
-        canvas.text(x, row.middle, text, size=12, colour=INK if possible else GREY)
+        canvas.text(x, row.middle, text, size=12, colour=Colours.INK if possible else Colours.GREY)
         top += ACTION_HEIGHT
     return top
 
@@ -145,9 +130,9 @@ def _draw_hidden(canvas: Canvas, table: Table, spans: list[_Span], box: Box, top
     """Draws the entries that the agent does not see, pale and small."""
     left, y, hidden = box.left + PAD, top + 16, max(len(table.rows) - table.slots, 0)
     if not hidden:
-        canvas.text(left, y, "None is hidden from the agent.", size=12, colour=GREY)
+        canvas.text(left, y, "None is hidden from the agent.", size=12, colour=Colours.GREY)
         return
-    canvas.text(left, y, f"{hidden} more, hidden from the agent", size=12, colour=ACCENT)
+    canvas.text(left, y, f"{hidden} more, hidden from the agent", size=12, colour=Colours.ACCENT)
     top += 28
     room = max((box.bottom - 4 - top) // HIDDEN_HEIGHT, 0)
     shown = room if hidden <= room else max(room - 1, 0)
@@ -157,16 +142,20 @@ def _draw_hidden(canvas: Canvas, table: Table, spans: list[_Span], box: Box, top
         top += HIDDEN_HEIGHT
     if hidden > len(rows) and room:
         text = f"+ {hidden - len(rows)} more"
-        canvas.text(left + SLOT_WIDTH, top + HIDDEN_HEIGHT // 2, text, size=12, colour=MUTED)
+        canvas.text(left + SLOT_WIDTH, top + HIDDEN_HEIGHT // 2, text, size=12, colour=Colours.MUTED)
 
 
 def _draw_number(canvas: Canvas, x: int, row: Box, number: int, chosen: bool) -> None:
     """Draws the number of an action: filled where it does what stands beside it."""
     half = min(row.height // 2 - 1, 10)
     box = Box(x, row.middle - half, x + 26, row.middle + half)
-    canvas.rectangle(box, ACCENT if chosen else WHITE, outline=ACCENT if chosen else LINE)
+    canvas.rectangle(
+        box, Colours.ACCENT if chosen else Colours.WHITE, outline=Colours.ACCENT if chosen else Colours.LINE
+    )
     size = 13 if half >= 9 else 11
-    canvas.text(x + 13, row.middle, str(number), size=size, colour=WHITE if chosen else GREY, align="center")
+    canvas.text(
+        x + 13, row.middle, str(number), size=size, colour=Colours.WHITE if chosen else Colours.GREY, align="center"
+    )
 
 
 def _draw_row(
@@ -188,9 +177,9 @@ def _draw_row(
             for part, place in parts:
                 _draw_row(canvas, (part,), [span], place, size if len(parts) < 2 or half >= ROOMY else 11, pale=pale)
         elif isinstance(cell, str):
-            span.write(canvas, y, cell, size=size, colour=MUTED if pale else INK)
+            span.write(canvas, y, cell, size=size, colour=Colours.MUTED if pale else Colours.INK)
         elif isinstance(cell, Text):
-            colour = WORDS[cell.tone] if not pale or cell.tone is not Tone.PLAIN else MUTED
+            colour = WORDS[cell.tone] if not pale or cell.tone is not Tone.PLAIN else Colours.MUTED
             span.write(canvas, y, cell.text, size=size, colour=colour, bold=cell.bold and not pale)
         elif isinstance(cell, Bar):
             _draw_bar(canvas, cell, span, row, pale=pale)
@@ -210,8 +199,8 @@ def _draw_bar(canvas: Canvas, bar: Bar, span: _Span, row: Box, *, pale: bool) ->
     if pale:
         red, green, blue = colour
         colour = (red + 255) // 2, (green + 255) // 2, (blue + 255) // 2
-    track = TRACK
+    track = Colours.TRACK
     if bar.length < 1.0:
-        canvas.rectangle(box, TRACK)
-        box, track = box._replace(right=box.left + max(round(box.width * bar.length), 2)), WHITE
+        canvas.rectangle(box, Colours.TRACK)
+        box, track = box._replace(right=box.left + max(round(box.width * bar.length), 2)), Colours.WHITE
     canvas.bar(box, bar.share, colour, hatched=bar.tone is Tone.BAD and not bar.thin, track=track)

@@ -12,7 +12,6 @@ from flowsched_gym.envs.drawing.formats import (
     duration_text,
     number_text,
     rate_text,
-    ratio_text,
     shortened,
     size_text,
 )
@@ -65,7 +64,7 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
                         height=214,
                         rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
                     ),
-                    _results(config, view, done),
+                    _results(config, scene, view, done),
                     scene.finished(title="Finished long flows", note="", rows=done),
                 ),
             ),
@@ -119,23 +118,17 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.
     )
 
 
-def _results(config: AuTOLongFlowsConfig, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
+def _results(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
     """Lists how long flows, short ones and all have fared."""
-    active = len(long_live(view, config))
-    rows: list[Row] = []
-    for name, num_active, delivered in (
-        ("long", active, done),
-        ("short so far", len(view.live) - active, np.setdiff1d(view.delivered, done)),
-        ("all", len(view.live), view.delivered),
-    ):
-        fct = view.fct(delivered)
-        mean = duration_text(float(fct.mean())) if len(fct) else "-"
-        slowdown = ratio_text(float((fct / view.ideal_fct[delivered]).mean())) if len(fct) else "-"
-        rows.append((Text(name, Tone.MUTED), str(num_active), str(len(fct)), mean, slowdown))
-    heads = ("active", "finished", "mean FCT", "slowdown")
+    every, active = len(view.live), len(long_live(view, config))
+    short = np.setdiff1d(view.delivered, done)
+    parts = ("long", active, done), ("short so far", every - active, short), ("all", every, view.delivered)
     return Table(
         height=88,
-        columns=(Column("", 90, "left"), *(Column(head, 66) for head in heads)),
-        rows=rows,
+        columns=(
+            Column("", 90, "left"),
+            *(Column(head, 66) for head in ("active", "finished", "mean FCT", "slowdown")),
+        ),
+        rows=tuple((Text(name, Tone.MUTED), str(count), *scene.results(rows)) for name, count, rows in parts),
         row_height=18,
     )

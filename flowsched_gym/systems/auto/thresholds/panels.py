@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
-from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
+from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import place_of_size
@@ -61,7 +61,7 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
                     *(of_clusters if config.clusters > 1 else ()),
                 ),
             ),
-            Stack(478, (_classes(view),)),
+            Stack(478, (_classes(scene, view),)),
         ),
         legend=(
             Key(Tone.FAINT, "active flows of a size"),
@@ -126,19 +126,16 @@ def _queues(
     )
 
 
-def _classes(view: NetworkView) -> Table:
+def _classes(scene: Scene, view: NetworkView) -> Table:
     """Lists how the flows of each class of size have fared: since the last action, and in all."""
     rows: list[Row] = []
     for name, delivered in (("since the last action", view.finished), ("in all", view.delivered)):
-        kind, fct = class_of_size(view.size[delivered]), view.fct(delivered)
-        slowdown = fct / view.ideal_fct[delivered]
+        kind = class_of_size(view.size[delivered])
         rows += [("", "", "", "")] if rows else []
         rows.append((Text(name, bold=True), "", "", ""))
-        for which, mine in [*((which, kind == at) for at, which in enumerate(CLASSES.values())), ("all", kind >= 0)]:
-            count = int(np.count_nonzero(mine))
-            mean = duration_text(float(fct[mine].mean())) if count else "-"
-            ratio = ratio_text(float(slowdown[mine].mean())) if count else "-"
-            rows.append((Text(f"   {which}", Tone.MUTED), str(count), mean, ratio))
+        for at, which in enumerate(CLASSES.values()):
+            rows.append((Text(f"   {which}", Tone.MUTED), *scene.results(delivered[kind == at])))
+        rows.append((Text("   all", Tone.MUTED), *scene.results(delivered)))
     return Table(
         title="Finished flows",
         columns=(Column("", 150, "left"), Column("flows", 90), Column("mean FCT", 110), Column("slowdown", 100)),

@@ -22,9 +22,8 @@ def order_panels(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[n
     """
     workload = DEFAULT_WORKLOADS[config.topology] if config.workload is None else config.workload
     load = "" if config.load is None else f", load {config.load:g}"
-    slowdown, fct = scene.records.slowdown[scene.delivered], scene.records.fct[scene.delivered]
-    largest = np.sort(slowdown)[::-1][:LARGEST_KEPT].tolist()
-    means = f"mean {duration_text(float(fct.mean()))}, x {ratio_text(float(slowdown.mean()))}" if largest else ""
+    largest = np.sort(scene.records.slowdown[scene.delivered])[::-1][:LARGEST_KEPT].tolist()
+    _, mean, slowdown = scene.results(scene.delivered)
     return View(
         banner=scene.banner(
             "MERP order",
@@ -39,7 +38,7 @@ def order_panels(config: MERPOrderConfig, scene: Scene, competing: npt.NDArray[n
                 (
                     _slowdowns(largest),
                     scene.links(height=164 if config.topology is OrderTopology.TREE9 else 0),
-                    scene.finished(note=means),
+                    scene.finished(note=f"mean {mean}, x {slowdown}" if largest else ""),
                 ),
             ),
         ),
