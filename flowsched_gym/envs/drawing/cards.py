@@ -1,4 +1,4 @@
-"""Draws the panels of a view, each in its place."""
+"""Draws the panels of a view, each on its card."""
 
 import functools
 from typing import Final
@@ -163,14 +163,14 @@ def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
     rows = panel.rows[: (foot - top) // GRID_HEIGHTS[0]]
     height = min((foot - top) // len(rows), GRID_HEIGHTS[1])
     num_cells = min(len(rows[0][1]), MOST_CELLS)
-    ends = [round(left + (right - left) * place / num_cells) for place in range(num_cells + 1)]
+    ends = [round(left + (right - left) * index / num_cells) for index in range(num_cells + 1)]
     for number, (name, counts) in enumerate(rows):
         y = top + number * height
         canvas.text(box.left + PAD, y + height // 2, name, size=12, colour=Colours.MUTED)
         canvas.rectangle(Box(left, y + 2, right, y + height - 2), HEAT[0])
-        for place, count in enumerate(counts[:num_cells]):
+        for index, count in enumerate(counts[:num_cells]):
             if count:
-                cell = Box(ends[place], y + 2, ends[place + 1], y + height - 2)
+                cell = Box(ends[index], y + 2, ends[index + 1], y + height - 2)
                 canvas.rectangle(cell, HEAT[min(count, len(HEAT) - 1)])
     for end in ends[1:]:
         canvas.rectangle(Box(end - 1, top, end, top + len(rows) * height), Colours.CARD)
@@ -201,8 +201,8 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
         Tone.WARNING: (Colours.ORANGE, Colours.INK),
     }
     for number, tier in enumerate(panel.tiers):
-        for place, node in enumerate(nodes[number]):
-            word, tone = panel.marks.get((number, place), (str(place) if tier.numbered else "", Tone.MUTED))
+        for index, node in enumerate(nodes[number]):
+            word, tone = panel.marks.get((number, index), (str(index) if tier.numbered else "", Tone.MUTED))
             fill, ink = styles.get(tone, (Colours.WINDOW, Colours.MUTED))
             canvas.rectangle(node, fill, outline=Colours.RED if tone is Tone.BAD else Colours.ACCENT)
             if word and node.width >= ROOM_FOR_NUMBER:
@@ -221,7 +221,7 @@ def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
         step = (right - left) / tier.num_nodes
         is_host = number == len(tiers) - 1
         width, half = max(min(int(step) - 4, 26 if is_host else 46), 3), 10 if is_host else 12
-        lefts = [round(left + (place + 0.5) * step) - width // 2 for place in range(tier.num_nodes)]
+        lefts = [round(left + (index + 0.5) * step) - width // 2 for index in range(tier.num_nodes)]
         nodes.append(tuple(Box(x, y - half, x + width, y + half) for x in lefts))
     return tuple(nodes)
 

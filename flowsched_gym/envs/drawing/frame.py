@@ -38,12 +38,12 @@ def draw_frame(view: View) -> npt.NDArray[np.uint8]:
     Raises:
         MissingDependencyError: Pillow is not installed.
     """
-    places = _places(view)
+    boxes = _layout(view)
     canvas = _sheet(threading.get_ident())
-    cards = tuple(box for panel, box in places if not isinstance(panel, Tiles))
+    cards = tuple(box for panel, box in boxes if not isinstance(panel, Tiles))
     canvas.cover(_background(view.banner.title, view.banner.setting, cards, view.legend))
     _draw_banner(canvas, view.banner)
-    for panel, box in places:
+    for panel, box in boxes:
         draw_panel(canvas, panel, box)
     return canvas.array()
 
@@ -86,15 +86,15 @@ def _draw_key(canvas: Canvas, x: int, key: Key) -> None:
         canvas.bar(box, 1.0, colour, hatched=key.tone is Tone.BAD and key.width > key.thickness)
 
 
-def _places(view: View) -> list[tuple[Panel, Box]]:
+def _layout(view: View) -> list[tuple[Panel, Box]]:
     """Divides the space among the panels."""
     left, right, top, foot = MARGIN, WIDTH - MARGIN, TOP, FOOT
-    places: list[tuple[Panel, Box]] = []
+    boxes: list[tuple[Panel, Box]] = []
     if view.top is not None:
-        places.append((view.top, Box(left, top, right, top + view.top.height)))
+        boxes.append((view.top, Box(left, top, right, top + view.top.height)))
         top += view.top.height + GAP
     if view.bottom is not None:
-        places.append((view.bottom, Box(left, foot - view.bottom.height, right, foot)))
+        boxes.append((view.bottom, Box(left, foot - view.bottom.height, right, foot)))
         foot -= view.bottom.height + GAP
     space = right - left - GAP * (len(view.stacks) - 1)
     whole = max(sum(stack.width for stack in view.stacks), 1)
@@ -107,10 +107,10 @@ def _places(view: View) -> list[tuple[Panel, Box]]:
         for panel in panels:
             height = panel.height or each
             last = panel is panels[-1]
-            places.append((panel, Box(left, y, end, foot if last else y + height)))
+            boxes.append((panel, Box(left, y, end, foot if last else y + height)))
             y += height + GAP
         left = end + GAP
-    return places
+    return boxes
 
 
 def _draw_banner(canvas: Canvas, banner: Banner) -> None:

@@ -114,6 +114,12 @@ class Scene:
         return bool((self.records.deadline_span < np.inf).any())
 
     @functools.cached_property
+    def is_gather(self) -> bool:
+        """Whether all flows go to one host, by deadlines."""
+        destination = self.records.destination
+        return self.has_deadlines and bool((destination == destination[0]).all())
+
+    @functools.cached_property
     def loads(self) -> tuple[IntArray, FloatArray]:
         """Active flows on each link, and the bytes that they have left, (num_links,) each."""
         flows, links = self.crossings(self.active)
@@ -136,22 +142,22 @@ class Scene:
 
     def hosts(self, row: int) -> str:
         """Names the hosts of a flow, such as ``3 to 5``, as far as they matter."""
-        source, destinations = self.records.source[row], self.records.destination
         if not self.num_hosts:
             return ""
-        is_gather = self.has_deadlines and bool((destinations == destinations[0]).all())
-        return f"host {source}" if is_gather else f"{source} to {destinations[row]}"
+        source = int(self.records.source[row])
+        return f"host {source}" if self.is_gather else f"{source} to {int(self.records.destination[row])}"
 
     def flow(self, row: int) -> str:
         """Names a flow."""
-        return f"flow {self.records.flow_id[row]}"
+        return f"flow {int(self.records.flow_id[row])}"
 
     def results(self, rows: IntArray) -> tuple[str, str, str]:
         """Writes how many flows have been delivered, and their mean completion time and slowdown."""
         if not len(rows):
             return "0", "-", "-"
-        fct, slowdown = float(self.records.fct[rows].mean()), float(self.records.slowdown[rows].mean())
-        return str(len(rows)), duration_text(fct), ratio_text(slowdown)
+        count = len(rows)
+        fct, slowdown = (float(values[rows].sum()) / count for values in (self.records.fct, self.records.slowdown))
+        return str(count), duration_text(fct), ratio_text(slowdown)
 
     @property
     def mean_completion_time(self) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def draw_table(canvas: Canvas, table: Table, box: Box) -> None:
 
 
 class _Span(NamedTuple):
-    """The place of a column."""
+    """The columns of pixels that a column of cells takes."""
 
     left: int
     right: int
@@ -174,8 +174,8 @@ def _draw_row(
             ]
             if row.height < PAIR_HEIGHT:
                 parts = [(cell.lower if cell.keep_lower else cell.upper, row)]
-            for part, place in parts:
-                _draw_row(canvas, (part,), [span], place, size if len(parts) < 2 or half >= ROOMY else 11, pale=pale)
+            for part, half_row in parts:
+                _draw_row(canvas, (part,), [span], half_row, size if len(parts) < 2 or half >= ROOMY else 11, pale=pale)
         elif isinstance(cell, str):
             span.write(canvas, y, cell, size=size, colour=Colours.MUTED if pale else Colours.INK)
         elif isinstance(cell, Text):
