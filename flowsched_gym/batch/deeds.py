@@ -7,14 +7,13 @@ import numpy as np
 
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import set_path
+from flowsched_gym.batch.control import serve_first
 from flowsched_gym.batch.log import note
 from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.senders import ask, begin, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
-from flowsched_gym.disciplines import DisciplineArrays
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.ordering import serve_first
 from flowsched_gym.model.rules.tokens import send_to_back, take_request
 
 __all__ = ["Deed", "act_one", "go_on", "grant", "hold", "move_to_front", "postpone", "put_first", "take_path"]
@@ -76,14 +75,14 @@ def hold(t: View, n: int) -> None:
 
 
 @inlined_rule
-def put_first(t: View, n: int, place: int, own: DisciplineArrays | None, choosing: Choosing | None) -> int:
+def put_first(t: View, n: int, place: int, choosing: Choosing | None) -> int:
     """Puts a flow, of those that compete, before all others; returns its row."""
-    if own is None or choosing is None:
+    if choosing is None:
         return NOBODY
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + place])  # type: ignore[assignment]  # signed
     t.networks[n].asking = NOBODY
     note(t, n, DECISION, row)
-    serve_first(n, row, own.level, own.front)
+    serve_first(n, row, t.own)
     return row
 
 
@@ -127,7 +126,7 @@ def act_one(tables: Tables, n: int, what: int, slot: int) -> int:
     if what == POSTPONE:
         return postpone(t, n, slot)
     if what == PUT_FIRST:
-        return put_first(t, n, slot, t.own, t.choosing)
+        return put_first(t, n, slot, t.choosing)
     if what == TAKE_PATH:
         return take_path(t, n, slot, t.choosing)
     if what == GO_ON:

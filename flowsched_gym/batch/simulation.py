@@ -12,7 +12,7 @@ from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many, run_until
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
-from flowsched_gym.disciplines import BaseDiscipline, Ranked
+from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
@@ -84,7 +84,7 @@ class BatchSimulation:
                 "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
                 "unset it, or use single environments and engine 'simpy'"
             )
-        if not isinstance(discipline, BaseDiscipline):
+        if not isinstance(discipline, BaseDiscipline) or type(discipline) not in CLASSES:
             raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
         check_transport(discipline, transport)
         self.num_networks = num_networks

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import ROW
 from flowsched_gym.batch.tables import Tables
-from flowsched_gym.disciplines import KEPT
+from flowsched_gym.disciplines import COMPILED
 
 __all__ = ["Snapshot", "put", "rows_of", "take"]
 
@@ -34,8 +34,8 @@ BLOCKS: Final = (
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
 
-ONE_EACH: Final = ("networks", "own.unknown", "own.held", "own.front", "choosing.choices")
-"""What has one entry for each network; all else has several."""
+ONE_EACH: Final = ("networks", "choosing.choices")
+"""What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Snapshot:
     """Holds networks with their flows; rows and places count from the first of each network.
 
     Attributes:
-        blocks: Parts of ``Tables``, of what the discipline keeps (``own.first``), and of what choices are made from
+        blocks: Parts of ``Tables``, of what the discipline keeps (``own.level``), and of what choices are made from
             (``choosing.asked``, ``routes.hash``) by name, with a leading axis over the networks.
     """
 
@@ -121,15 +121,16 @@ def _blocks(tables: Tables) -> dict[str, Array]:
     count = len(tables.networks)
     arrays = {name: getattr(tables, name) for name in BLOCKS}
     own, choosing = tables.own, tables.choosing
-    if own is not None:
-        arrays |= {f"own.{name}": array for name in KEPT if len(array := getattr(own, name))}
+    rules = COMPILED[type(own)]
+    arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
     if choosing is not None:
         arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
         if choosing.moves:
             arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
         arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
+    one_each = {*ONE_EACH, *(f"own.{name}" for name in rules.kept_once)}
     return {
-        name: array if name in ONE_EACH else array.reshape(count, len(array) // count, *array.shape[1:])
+        name: array if name in one_each else array.reshape(count, len(array) // count, *array.shape[1:])
         for name, array in arrays.items()
     }
 

@@ -22,7 +22,7 @@ from flowsched_gym.batch.records import (
     WINDOW,
     aligned_zeros,
 )
-from flowsched_gym.disciplines import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.filling import CROSSING, LINK, SHARER
@@ -94,7 +94,7 @@ class Tables(NamedTuple):
         scratch: (num_active,) SCRATCH.
         host_place: Scratch, (num_hosts or 1,).
         log: Events, (num_networks * log_length,) LOG_ENTRY.
-        own: What the discipline keeps; ``None`` for processor sharing, which keeps nothing.
+        own: What the discipline keeps, a record of its own type.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         memory: What is remembered of the sharing of links; ``None`` where it begins anew at each event.
         sending: Figures of the transport.
@@ -131,7 +131,7 @@ class Tables(NamedTuple):
     scratch: Rows
     host_place: IntArray
     log: Rows
-    own: DisciplineArrays | None
+    own: Any
     choosing: Choosing | None
     memory: Memory | None
     sending: Sending
@@ -183,7 +183,7 @@ class View(NamedTuple):
     crossed: IntArray
     host_place: IntArray
     log: Rows
-    own: DisciplineArrays | None
+    own: Any
     choosing: Choosing | None
     memory: Memory | None
     sending: Sending
@@ -353,4 +353,4 @@ def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
     """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
     columns = view(tables)
     discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
-    return tables._replace(own=None if discipline.kind is DisciplineKind.PS else discipline.arrays())
+    return tables._replace(own=discipline.own)

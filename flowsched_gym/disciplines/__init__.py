@@ -1,19 +1,27 @@
 """Scheduling disciplines that act inside the simulation at every event."""
 
-from flowsched_gym.disciplines.base import KEPT, BaseDiscipline, DisciplineArrays, DisciplineKind
-from flowsched_gym.disciplines.feedback import Mlfq
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.disciplines.edf import Edf
+from flowsched_gym.disciplines.fifo import Fifo
+from flowsched_gym.disciplines.las import Las
 from flowsched_gym.disciplines.merp import Merp, MerpMode
-from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Ranked, Sjf, Srpt, Ssdf
+from flowsched_gym.disciplines.mlfq import Mlfq
 from flowsched_gym.disciplines.parameters import Within
-from flowsched_gym.disciplines.registry import DISCIPLINES, make_discipline
-from flowsched_gym.disciplines.shared import Las, Ps, Qsjf, Wfq
+from flowsched_gym.disciplines.ps import Ps
+from flowsched_gym.disciplines.psjf import Psjf
+from flowsched_gym.disciplines.qsjf import Qsjf
+from flowsched_gym.disciplines.ranked import Ranked
+from flowsched_gym.disciplines.registry import CLASSES, COMPILED, DISCIPLINES, make_discipline
+from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
+from flowsched_gym.disciplines.sjf import Sjf
+from flowsched_gym.disciplines.srpt import Srpt
+from flowsched_gym.disciplines.wfq import Wfq
 
 __all__ = [
+    "CLASSES",
+    "COMPILED",
     "DISCIPLINES",
-    "KEPT",
     "BaseDiscipline",
-    "DisciplineArrays",
-    "DisciplineKind",
     "Edf",
     "Fifo",
     "Las",
@@ -25,6 +33,7 @@ __all__ = [
     "Psjf",
     "Qsjf",
     "Ranked",
+    "Rules",
     "Sjf",
     "Srpt",
     "Ssdf",

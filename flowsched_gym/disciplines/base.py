@@ -1,116 +1,97 @@
-"""Gives disciplines what they share: the flows that they rule, and arrays for the compiled engine."""
+"""What disciplines are made of: rules, written once for both engines, and a record of what they keep.
 
-from enum import IntEnum
-from typing import Any, ClassVar, Final, NamedTuple
+The rules of a discipline are plain functions. The reference engine calls them as they are; the compiled engine compiles
+those of the one discipline that it runs (``batch.control``), which it finds by the type of the discipline's record.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.expansion import STALE_LINK, STALE_MEMBER
-from flowsched_gym.model.rules.virtual_deadlines import MATCH
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["KEPT", "BaseDiscipline", "DisciplineArrays", "DisciplineKind"]
+__all__ = ["BaseDiscipline", "Rules"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Records = npt.NDArray[Any]
-
-NO_FLOATS = np.zeros(0)
-NO_MARKS = np.zeros((0, 2), dtype=np.int64)
-NO_TABLE = np.zeros((0, 0))
-NO_INTEGERS = np.zeros(0, dtype=np.int64)
-NO_STALE_LINKS = np.zeros(0, dtype=STALE_LINK)
-NO_STALE_MEMBERS = np.zeros(0, dtype=STALE_MEMBER)
-NO_MATCHES = np.zeros(0, dtype=MATCH)
 
 
-class DisciplineKind(IntEnum):
-    """Numbers the disciplines that the compiled engine knows."""
-
-    PS = 0
-    FIFO = 1
-    PSJF = 2
-    SRPT = 3
-    SJF = 4
-    EDF = 5
-    RATIO = 6
-    LAS = 7
-    FEEDBACK = 8
-    SIZE_CLASSES = 9
-    WEIGHTED = 10
-    MERP = 11
-    RANKED = 12
+def _nothing_on_arrival(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
+    """Keeps nothing of a flow that arrives."""
 
 
-class DisciplineArrays(NamedTuple):
-    """Holds what a discipline keeps, beside the state of the flows; empty where it does not need it.
+def _nothing_to_control(
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: Any
+) -> None:
+    """Leaves all flows equal."""
 
-    The flows are those of all networks, one network after the other.
+
+def _never(now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: Any) -> float:
+    """Returns inf: nothing changes by itself."""
+    return np.inf
+
+
+def _nothing_on_move(n: int, row: int, own: Any) -> None:
+    """Keeps nothing of the path of a flow."""
+
+
+def _nobody_else(n: int, own: Any) -> bool:
+    """Returns that only new flows, and those at ``review_at``, may get other priorities."""
+    return False
+
+
+def _no_ranks(n: int, row: int, own: Any) -> None:
+    """Gives no ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of a discipline: functions of plain arrays that Numba can compile, with these names of parameters.
+
+    ``n`` is the number of a network, ``row`` that of a flow among the flows of all networks, ``own`` the record.
 
     Attributes:
-        kind: Which discipline it is.
-        share: Whether the flows of one level share.
-        settings: Numbers of this discipline alone.
-        limits: Thresholds in B, (num_queues - 1,).
-        weights: Weights of queues, (num_queues,).
-        occupancy: Scratch, (num_queues,).
-        links: Scratch, (num_links,) STALE_LINK.
-        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
-        matches: Scratch, (2 * num_flows of a network,) MATCH.
-        first: First key, (num_flows,).
-        second: Second key, (num_flows,).
-        level: Level, queue or rank of each flow, (num_flows,).
-        entered: Time in s at which each flow entered its level, (num_flows,).
-        group: Group of hosts of each flow's source, (num_flows,).
-        pinned: Level at which a flow is held, -1 for none, (num_flows,).
-        mark: Links of each flow's path in bits, (num_flows, 2).
-        table: Two-dimensional values: (num_flows, longest path), or (groups of all networks, num_queues - 1).
-        unknown: Flows whose virtual deadline has not been found yet, or whether levels may have changed,
-            (num_networks,).
-        held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
-        front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
-        num_groups: Groups of hosts in a network.
+        record: NamedTuple of what the discipline keeps, a type of its own even where it keeps nothing.
+        kept: Fields of the record that belong to flows, and change as time goes on: several for each network.
+        kept_once: The same with one entry for each network.
+        begin_flow: Sets what is kept of a flow that arrives, ``(n, row, state, controls, own)``.
+        control: Fills the controls of the live flows, the first ``count`` rows of ``live``; where flows share within
+            priorities, of those at least that may have changed since the last call. It may reorder these rows.
+            ``(now, n, live, count, state, controls, network, own)``.
+        review_time: Returns when the controls change by themselves, in s,
+            ``(now, n, live, count, state, controls, own)``.
+        moved: Learns that the path of a live flow has changed, ``(n, row, own)``.
+        all_may_change: Returns whether other flows than new ones and those at ``review_at`` may get other priorities,
+            ``(n, own)``.
+        serve_first: Puts a flow before all others, as an agent has decided, ``(n, row, own)``.
     """
 
-    kind: int
-    share: bool = True
-    settings: FloatArray = NO_FLOATS
-    limits: FloatArray = NO_FLOATS
-    weights: FloatArray = NO_FLOATS
-    occupancy: IntArray = NO_INTEGERS
-    links: Records = NO_STALE_LINKS
-    members: Records = NO_STALE_MEMBERS
-    matches: Records = NO_MATCHES
-    first: FloatArray = NO_FLOATS
-    second: FloatArray = NO_FLOATS
-    level: IntArray = NO_INTEGERS
-    entered: FloatArray = NO_FLOATS
-    group: IntArray = NO_INTEGERS
-    pinned: IntArray = NO_INTEGERS
-    mark: IntArray = NO_MARKS
-    table: FloatArray = NO_TABLE
-    unknown: IntArray = NO_INTEGERS
-    held: FloatArray = NO_FLOATS
-    front: IntArray = NO_INTEGERS
-    num_groups: int = 1
-
-
-KEPT: Final = ("first", "second", "level", "entered", "group", "pinned", "mark", "table", "unknown", "held", "front")
-"""Fields of ``DisciplineArrays`` that belong to flows or networks, and change as time goes on."""
+    record: type
+    kept: tuple[str, ...] = ()
+    kept_once: tuple[str, ...] = ()
+    begin_flow: Callable[[int, int, FlowState, Controls, Any], None] = _nothing_on_arrival
+    control: Callable[[float, int, IntArray, int, FlowState, Controls, Network, Any], None] = _nothing_to_control
+    review_time: Callable[[float, int, IntArray, int, FlowState, Controls, Any], float] = _never
+    moved: Callable[[int, int, Any], None] = _nothing_on_move
+    all_may_change: Callable[[int, Any], bool] = _nobody_else
+    serve_first: Callable[[int, int, Any], None] = _no_ranks
 
 
 class BaseDiscipline:
-    """Keeps the state and the controls of the simulation that it serves.
+    """A discipline of the package: its parameters, and its rules applied to the flows that it serves.
 
-    What a subclass keeps besides, it makes in ``make_room``, for all flows and networks, and sets in ``begin_flow``.
-    The compiled engine takes it from ``arrays`` and calls the same rules in ``batch.control``. It remembers how links
-    were shared where flows share within ``num_priorities`` priorities, from 0 on; with 0 it begins anew at each event.
+    The compiled engine remembers how links were shared where flows share within ``num_priorities`` priorities, from 0
+    on; with 0 it begins anew at each event.
+
+    Attributes:
+        own: What it keeps, a record of the type ``rules.record``; made by ``make_room``.
     """
 
-    kind: ClassVar[DisciplineKind | None] = None
+    rules: ClassVar[Rules]
+    own: Any
     state: FlowState
     controls: Controls
     network: Network
@@ -142,30 +123,33 @@ class BaseDiscipline:
         self.state = state
         self.controls = controls
         self.network = network
+        self.own = self.new_record(len(state.size), network, num_networks)
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Any:
+        """Makes the record.
+
+        Args:
+            num_flows: Flows of all networks.
+            network: Links and paths, the same for all networks.
+            num_networks: Networks, >= 1.
+        """
+        return self.rules.record()
 
     def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
         """Prepares for an episode of network ``n``, whose flows are sent by these hosts, (num_flows,)."""
 
     def begin_flow(self, row: int) -> None:
         """Sets what is kept of a flow that arrives."""
+        self.rules.begin_flow(0, row, self.state, self.controls, self.own)
 
     def moved(self, row: int) -> None:
         """Learns that the path of a live flow has changed."""
+        self.rules.moved(0, row, self.own)
 
     def control(self, now: float, live: IntArray, count: int) -> None:
         """Fills the controls of the live flows."""
-        raise NotImplementedError
+        self.rules.control(now, 0, live, count, self.state, self.controls, self.network, self.own)
 
     def review_time(self, now: float, live: IntArray, count: int) -> float:
-        """Returns inf: nothing changes by itself."""
-        return float("inf")
-
-    def arrays(self) -> DisciplineArrays:
-        """Hands over what the compiled engine needs; called after ``make_room``.
-
-        Raises:
-            ConfigError: The compiled engine does not know this discipline.
-        """
-        if self.kind is None:
-            raise ConfigError(f"engine 'compiled' does not know {type(self).__name__}: use engine 'simpy'")
-        return DisciplineArrays(kind=int(self.kind))
+        """Returns when the controls change by themselves, in s; inf for never."""
+        return self.rules.review_time(now, 0, live, count, self.state, self.controls, self.own)

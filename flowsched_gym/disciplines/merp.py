@@ -1,12 +1,12 @@
 """Minimises the largest expansion ratio: MERP's flow scheduling as a discipline."""
 
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.expansion import (
@@ -25,6 +25,10 @@ from flowsched_gym.suggestions import listed
 
 __all__ = ["Merp", "MerpMode"]
 
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Records = npt.NDArray[Any]
+
 LONGEST_GAP: Final = 1e300
 """Longest gap in s, so that times stay finite."""
 
@@ -36,6 +40,94 @@ class MerpMode(StrEnum):
     """In the order of virtual deadlines, each flow takes what is left on its path."""
     STRICT = "strict"
     """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
+
+
+class ExpansionRatios(NamedTuple):
+    """Virtual deadlines of flows.
+
+    Attributes:
+        strict: Whether flows send only where they are first.
+        settings: Gap and preemption gap in s; 1 to order anew at every event, (3,).
+        virtual_deadline: Effective virtual deadline of each flow in s, (num_flows,).
+        on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path).
+        mark: Links of each flow's path in bits, (num_flows, 2).
+        standing: Standing of each flow, where there is a gap, (num_flows,).
+        unknown: Flows whose virtual deadline has not been found yet, (num_networks,).
+        held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
+        links: Scratch, (num_links,) STALE_LINK.
+        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
+        matches: Scratch, (2 * num_flows of a network,) MATCH.
+    """
+
+    strict: bool
+    settings: FloatArray
+    virtual_deadline: FloatArray
+    on_link: FloatArray
+    mark: IntArray
+    standing: IntArray
+    unknown: IntArray
+    held: FloatArray
+    links: Records
+    members: Records
+    matches: Records
+
+
+def know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
+    """Knows nothing yet of a flow that arrives."""
+    own.virtual_deadline[row] = UNKNOWN
+    own.unknown[n] += 1
+    own.standing[row] = NEW
+
+
+def by_virtual_deadline(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: ExpansionRatios,
+) -> None:
+    """Ranks by effective virtual deadline."""
+    serve_by_virtual_deadline(
+        now,
+        n,
+        live,
+        count,
+        state.size,
+        state.arrival_time,
+        state.remaining,
+        controls.path,
+        network.capacity,
+        network.path_start,
+        network.path_links,
+        controls.priority,
+        controls.admitted,
+        own.virtual_deadline,
+        own.on_link,
+        own.mark,
+        own.standing,
+        own.unknown,
+        own.settings,
+        own.held,
+        own.strict,
+        own.links,
+        own.members,
+        own.matches,
+    )
+
+
+def end_of_gap(
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: ExpansionRatios
+) -> float:
+    """Returns the end of the detection gap."""
+    return hold_until(now, n, own.held)
+
+
+def forget_path(n: int, row: int, own: ExpansionRatios) -> None:
+    """Orders the links of the new path of a flow anew."""
+    forget_virtual_deadline(n, row, own.virtual_deadline, own.unknown)
 
 
 class Merp(BaseDiscipline):
@@ -56,7 +148,16 @@ class Merp(BaseDiscipline):
         ConfigError: A parameter is out of its range, or there is a gap on many links.
     """
 
-    kind = DisciplineKind.MERP
+    rules = Rules(
+        record=ExpansionRatios,
+        kept=("virtual_deadline", "on_link", "mark", "standing"),
+        kept_once=("unknown", "held"),
+        begin_flow=know_nothing,
+        control=by_virtual_deadline,
+        review_time=end_of_gap,
+        moved=forget_path,
+    )
+    own: ExpansionRatios
 
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
@@ -76,90 +177,34 @@ class Merp(BaseDiscipline):
         self._strict = mode == MerpMode.STRICT
         self.stops_flows = self._strict or any(self._gaps)
 
-    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
-        """Makes room for what is kept from event to event."""
-        super().make_room(state, controls, network, num_networks)
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
+        """Makes room for what is kept from event to event.
+
+        Raises:
+            ConfigError: There is a gap, and the network has many links.
+        """
         if any(self._gaps) and len(network.capacity) > 1:
             raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
-        always = self.data_share < 1
-        self._virtual_deadline = np.zeros(len(state.size))
-        self._on_link = np.zeros((len(state.size), longest_path(network)))
-        self._mark = np.zeros((len(state.size), 2), dtype=np.int64)
-        self._standing = np.zeros(len(state.size), dtype=np.int64)
-        self._unknown = np.zeros(num_networks, dtype=np.int64)
-        self._settings = np.array([*self._gaps, float(always)])
-        self._held = np.zeros(num_networks)
-        num_rows = len(state.size) // num_networks
-        self._links = np.zeros(len(network.capacity), dtype=STALE_LINK)
-        self._links["first"] = IN_ORDER
-        self._members = np.zeros(num_rows * longest_path(network), dtype=STALE_MEMBER)
-        self._matches = np.zeros(2 * num_rows, dtype=MATCH)
+        longest, num_rows = longest_path(network), num_flows // num_networks
+        links = np.zeros(len(network.capacity), dtype=STALE_LINK)
+        links["first"] = IN_ORDER
+        return ExpansionRatios(
+            strict=self._strict,
+            settings=np.array([*self._gaps, float(self.data_share < 1)]),
+            virtual_deadline=np.zeros(num_flows),
+            on_link=np.zeros((num_flows, longest)),
+            mark=np.zeros((num_flows, 2), dtype=np.int64),
+            standing=np.zeros(num_flows, dtype=np.int64),
+            unknown=np.zeros(num_networks, dtype=np.int64),
+            held=np.zeros(num_networks),
+            links=links,
+            members=np.zeros(num_rows * longest, dtype=STALE_MEMBER),
+            matches=np.zeros(2 * num_rows, dtype=MATCH),
+        )
 
-    def begin_network(self, n: int, first_row: int, source: npt.NDArray[np.int64]) -> None:
+    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
         """Begins without flows."""
-        self._unknown[n] = 0
-
-    def begin_flow(self, row: int) -> None:
-        """Knows nothing of a flow yet."""
-        self._virtual_deadline[row] = UNKNOWN
-        self._unknown[0] += 1
-        self._standing[row] = NEW
-
-    def moved(self, row: int) -> None:
-        """Orders the links of the new path anew."""
-        forget_virtual_deadline(0, row, self._virtual_deadline, self._unknown)
-
-    def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
-        """Ranks by effective virtual deadline."""
-        state, controls = self.state, self.controls
-        serve_by_virtual_deadline(
-            now,
-            0,
-            live,
-            count,
-            state.size,
-            state.arrival_time,
-            state.remaining,
-            controls.path,
-            *self.network,
-            controls.priority,
-            controls.admitted,
-            self._virtual_deadline,
-            self._on_link,
-            self._mark,
-            self._standing,
-            self._unknown,
-            self._settings,
-            self._held,
-            self._strict,
-            self._links,
-            self._members,
-            self._matches,
-        )
-
-    def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
-        """Returns the end of the detection gap."""
-        return hold_until(now, 0, self._held)
-
-    def arrays(self) -> DisciplineArrays:
-        """Hands over what is kept from event to event."""
-        return (
-            super()
-            .arrays()
-            ._replace(
-                share=self._strict,
-                settings=self._settings,
-                first=self._virtual_deadline,
-                level=self._standing,
-                mark=self._mark,
-                table=self._on_link,
-                unknown=self._unknown,
-                held=self._held,
-                links=self._links,
-                members=self._members,
-                matches=self._matches,
-            )
-        )
+        self.own.unknown[n] = 0
 
 
 def _is_number(value: object) -> bool:

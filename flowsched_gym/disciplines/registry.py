@@ -4,17 +4,26 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.disciplines.feedback import Mlfq
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.disciplines.edf import Edf
+from flowsched_gym.disciplines.fifo import Fifo
+from flowsched_gym.disciplines.las import Las
 from flowsched_gym.disciplines.merp import Merp
-from flowsched_gym.disciplines.ordered import Edf, Fifo, Lsdf, Psjf, Sjf, Srpt, Ssdf
-from flowsched_gym.disciplines.shared import Las, Ps, Qsjf, Wfq
+from flowsched_gym.disciplines.mlfq import Mlfq
+from flowsched_gym.disciplines.ps import Ps
+from flowsched_gym.disciplines.psjf import Psjf
+from flowsched_gym.disciplines.qsjf import Qsjf
+from flowsched_gym.disciplines.ranked import Ranked
+from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
+from flowsched_gym.disciplines.sjf import Sjf
+from flowsched_gym.disciplines.srpt import Srpt
+from flowsched_gym.disciplines.wfq import Wfq
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.suggestions import listed, similar
 
-__all__ = ["DISCIPLINES", "make_discipline"]
+__all__ = ["CLASSES", "COMPILED", "DISCIPLINES", "make_discipline"]
 
-DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
+DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
     "fifo": Fifo,
     "ps": Ps,
     "srpt": Srpt,
@@ -31,10 +40,16 @@ DISCIPLINES: Final[Mapping[str, type[Discipline]]] = {
 }
 """Classes of the disciplines by name."""
 
+CLASSES: Final[frozenset[type[BaseDiscipline]]] = frozenset((*DISCIPLINES.values(), Ranked))
+"""All disciplines of the package."""
+
+COMPILED: Final[Mapping[type, Rules]] = {each.rules.record: each.rules for each in CLASSES}
+"""Their rules by the records of what they keep; the compiled engine knows no others."""
+
 
 def make_discipline(
     name: str, parameters: Mapping[str, object] | None = None, *, beside: tuple[str, ...] = ()
-) -> Discipline:
+) -> BaseDiscipline:
     """Makes a discipline.
 
     Args:

@@ -89,9 +89,7 @@ class Networks:
         assert batch.grant(number, 0) == row
         if isinstance(discipline, Ranked):
             discipline.serve_first(row)
-            own = batch.tables.own
-            assert own is not None
-            serve_first(number, number * batch.num_rows + row, own.level, own.front)
+            serve_first(number, number * batch.num_rows + row, batch.tables.own.rank, batch.tables.own.front)
         return True
 
     def finish_and_compare(self) -> None:

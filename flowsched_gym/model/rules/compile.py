@@ -24,11 +24,20 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 import numpy as np
 from numba import config, njit, typeof
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from flowsched_gym.model.compiling import watch_compilations
 
-__all__ = ["allocating_rule", "compiled_for", "compiles", "inlined_part", "inlined_rule", "rule", "source_files"]
+__all__ = [
+    "allocating_rule",
+    "chosen_by_type",
+    "compiled_for",
+    "compiles",
+    "inlined_part",
+    "inlined_rule",
+    "rule",
+    "source_files",
+]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -139,6 +148,23 @@ def inlined_part(function: Function) -> Function:
     """Lets compiled code call a function, which it compiles into its own body, and leaves it a plain one in Python."""
     register_jitable(**OPTIONS, **INLINED)(function)
     return function
+
+
+def chosen_by_type(choose: Callable[[str, type], Function]) -> Callable[[Function], Function]:
+    """Lets compiled code call, in place of a function, the one that fits its last argument, a NamedTuple or None.
+
+    Args:
+        choose: Finds it by the name of the function and the class of that argument; its parameters have the same names.
+    """
+
+    def decorate(function: Function) -> Function:
+        def find(*types: Any) -> Function:
+            return choose(function.__name__, getattr(types[-1], "instance_class", type(None)))
+
+        overload(function, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
+        return function
+
+    return decorate
 
 
 def allocating_rule(function: Function) -> Function:

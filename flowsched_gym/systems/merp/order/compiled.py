@@ -138,7 +138,7 @@ def _act(t: View, own: Episodes, n: int, choice: int, choosing: Choosing | None)
         own.episodes[n].empty_slot_choices += 1
         choice = 0
     if num_competing > 0:
-        put_first(t, n, choice, t.own, choosing)
+        put_first(t, n, choice, choosing)
 
 
 @inlined_rule

@@ -1,12 +1,12 @@
 """Serves flows in multi-level feedback queues, whose thresholds may change as time goes on."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.disciplines.base import BaseDiscipline, DisciplineArrays, DisciplineKind
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
@@ -19,6 +19,75 @@ __all__ = ["Mlfq"]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
+
+
+class FeedbackQueues(NamedTuple):
+    """Queues of flows.
+
+    Attributes:
+        share: Whether the flows of a queue share.
+        num_groups: Groups of hosts in a network.
+        thresholds: Demotion thresholds in B, (groups of all networks, num_queues - 1).
+        level: Queue of each flow, (num_flows,).
+        entered: Time in s at which each flow entered its queue, (num_flows,).
+        group: Group of hosts of each flow's source, (num_flows,).
+        pinned: Queue in which a flow is held, -1 for none, (num_flows,).
+        changed: Whether thresholds or pins have changed since the last sharing of the links, (num_networks,).
+    """
+
+    share: bool
+    num_groups: int
+    thresholds: FloatArray
+    level: IntArray
+    entered: FloatArray
+    group: IntArray
+    pinned: IntArray
+    changed: IntArray
+
+
+def enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
+    """Puts a flow that arrives into the highest queue."""
+    own.level[row] = 0
+    own.entered[row] = state.arrival_time[row]
+    own.pinned[row] = -1
+    controls.review_at[row] = 0.0
+
+
+def demote(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: FeedbackQueues,
+) -> None:
+    """Demotes flows that have attained a threshold, and ranks by queue."""
+    level_by_attained(
+        now,
+        n,
+        live,
+        count,
+        state.attained,
+        own.thresholds,
+        own.num_groups,
+        own.group,
+        own.pinned,
+        own.level,
+        own.entered,
+        own.changed,
+        controls.review_at,
+        controls.priority,
+    )
+    if not own.share:
+        head_of_each_level(live, count, own.level, own.entered, controls.priority, own.share)
+
+
+def all_may_change(n: int, own: FeedbackQueues) -> bool:
+    """Returns whether thresholds or pins have changed."""
+    changed: bool = own.changed[n] > 0
+    return changed
 
 
 class Mlfq(BaseDiscipline):
@@ -34,8 +103,16 @@ class Mlfq(BaseDiscipline):
         ConfigError: There is no threshold, or they are not finite, positive and increasing, or a group has none.
     """
 
-    kind = DisciplineKind.FEEDBACK
+    rules = Rules(
+        record=FeedbackQueues,
+        kept=("thresholds", "level", "entered", "group", "pinned"),
+        kept_once=("changed",),
+        begin_flow=enter_highest,
+        control=demote,
+        all_may_change=all_may_change,
+    )
     stops_flows = True
+    own: FeedbackQueues
 
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
@@ -62,16 +139,19 @@ class Mlfq(BaseDiscipline):
         """Queues (K)."""
         return int(self._thresholds.shape[1]) + 1
 
-    def make_room(self, state: FlowState, controls: Controls, network: Network, num_networks: int = 1) -> None:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> FeedbackQueues:
         """Makes room for the queues."""
-        super().make_room(state, controls, network, num_networks)
-        self._level = np.zeros(len(state.size), dtype=np.int64)
-        self._entered = np.zeros(len(state.size))
-        self._group = np.zeros(len(state.size), dtype=np.int64)
-        self._pinned = np.full(len(state.size), -1, dtype=np.int64)
-        self._unknown = np.zeros(num_networks, dtype=np.int64)
-        self._num_rows = len(state.size) // num_networks
-        self._table = np.tile(self._thresholds, (num_networks, 1))
+        self._num_rows = num_flows // num_networks
+        return FeedbackQueues(
+            share=self._share,
+            num_groups=self.num_groups,
+            thresholds=np.tile(self._thresholds, (num_networks, 1)),
+            level=np.zeros(num_flows, dtype=np.int64),
+            entered=np.zeros(num_flows),
+            group=np.zeros(num_flows, dtype=np.int64),
+            pinned=np.full(num_flows, -1, dtype=np.int64),
+            changed=np.zeros(num_networks, dtype=np.int64),
+        )
 
     def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
         """Sets the first thresholds, and finds the group of each flow.
@@ -79,12 +159,12 @@ class Mlfq(BaseDiscipline):
         Raises:
             ConfigError: A host has no group.
         """
-        self._table[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
+        self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
         if self._groups is None:
             return
         if len(source) and source.max() >= len(self._groups):
             raise ConfigError(f"groups has {len(self._groups)} hosts: host {source.max()} sends")
-        self._group[first_row : first_row + len(source)] = self._groups[source]
+        self.own.group[first_row : first_row + len(source)] = self._groups[source]
 
     def set_thresholds(self, thresholds: Thresholds, n: int = 0) -> None:
         """Sets the thresholds of network ``n``, from the next sharing of its links on.
@@ -95,25 +175,25 @@ class Mlfq(BaseDiscipline):
         rows = _rows(thresholds)
         if rows.shape != self._thresholds.shape:
             raise ConfigError(f"thresholds has shape {rows.shape}: it must have {self._thresholds.shape}")
-        self._table[n * self.num_groups : (n + 1) * self.num_groups] = rows
-        self._unknown[n] = 1
+        self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = rows
+        self.own.changed[n] = 1
 
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (num_groups, num_queues - 1)."""
-        return self._table[n * self.num_groups : (n + 1) * self.num_groups].copy()
+        return self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
 
     def queue_of(self, row: int) -> int:
         """Returns the queue of a live flow, as of the last sharing of the links."""
-        return int(self._level[row])
+        return int(self.own.level[row])
 
     def queues_of(self, rows: IntArray) -> IntArray:
         """Returns the queues of live flows, (count,), as of the last sharing of the links."""
-        queues: IntArray = self._level[rows]
+        queues: IntArray = self.own.level[rows]
         return queues
 
     def levels(self, first_row: int, count: int) -> IntArray:
         """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of live ones."""
-        return self._level[first_row : first_row + count]
+        return self.own.level[first_row : first_row + count]
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
         """Holds flows in queues whatever they attain, from the next sharing of the links on.
@@ -130,54 +210,8 @@ class Mlfq(BaseDiscipline):
             wrong = queues[(queues < 0) | (queues >= self.num_queues)]
             if len(wrong):
                 raise ConfigError(f"queue is {wrong[0]}: it must be from 0 to {self.num_queues - 1}")
-        self._pinned[row] = -1 if queue is None else queue
-        self._unknown[row // self._num_rows] = 1
-
-    def begin_flow(self, row: int) -> None:
-        """Puts a flow into the highest queue."""
-        self._level[row] = 0
-        self._entered[row] = self.state.arrival_time[row]
-        self._pinned[row] = -1
-        self.controls.review_at[row] = 0.0
-
-    def control(self, now: float, live: IntArray, count: int) -> None:
-        """Demotes, and ranks by queue."""
-        state, controls = self.state, self.controls
-        level_by_attained(
-            now,
-            0,
-            live,
-            count,
-            state.attained,
-            self._table,
-            self.num_groups,
-            self._group,
-            self._pinned,
-            self._level,
-            self._entered,
-            self._unknown,
-            controls.review_at,
-            controls.priority,
-        )
-        if not self._share:
-            head_of_each_level(live, count, self._level, self._entered, controls.priority, self._share)
-
-    def arrays(self) -> DisciplineArrays:
-        """Hands over thresholds and levels."""
-        return (
-            super()
-            .arrays()
-            ._replace(
-                share=self._share,
-                level=self._level,
-                entered=self._entered,
-                unknown=self._unknown,
-                group=self._group,
-                pinned=self._pinned,
-                table=self._table,
-                num_groups=self.num_groups,
-            )
-        )
+        self.own.pinned[row] = -1 if queue is None else queue
+        self.own.changed[row // self._num_rows] = 1
 
 
 def _rows(thresholds: object) -> FloatArray:

@@ -1,0 +1,50 @@
+"""Serves flows by their deadlines."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_deadline
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Edf"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Key(NamedTuple):
+    """A key of the order of flows without a deadline.
+
+    Attributes:
+        second: Scratch, (num_flows,).
+    """
+
+    second: FloatArray
+
+
+def by_deadline(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Key,
+) -> None:
+    """Ranks by deadline."""
+    order_by_deadline(live, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
+
+
+class Edf(BaseDiscipline):
+    """Earliest absolute deadline first, preemptively; flows without one come last, shortest remaining first."""
+
+    rules = Rules(record=Key, kept=("second",), control=by_deadline)
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Key:
+        """Makes room for the key."""
+        return Key(np.zeros(num_flows))

@@ -1,0 +1,39 @@
+"""Serves flows in the order of their arrival."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_arrival
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Fifo"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Arrivals(NamedTuple):
+    """A record without fields: the rule reads the state of the flows alone."""
+
+
+def by_arrival(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Arrivals,
+) -> None:
+    """Ranks by arrival."""
+    order_by_arrival(live, count, state.arrival_time, controls.priority)
+
+
+class Fifo(BaseDiscipline):
+    """First in, first out."""
+
+    rules = Rules(record=Arrivals, control=by_arrival)

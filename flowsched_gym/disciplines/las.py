@@ -1,0 +1,50 @@
+"""Serves flows by what they have attained."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.feedback import catch_up_time, share_least_attained
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Las"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Attained(NamedTuple):
+    """A record without fields: the rules read the state of the flows alone."""
+
+
+def by_attained(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Attained,
+) -> None:
+    """Makes a level of each group of flows that have attained the same."""
+    share_least_attained(now, live, count, state.attained, state.rate, controls.priority)
+
+
+def next_catch_up(
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: Attained
+) -> float:
+    """Returns when one level catches up with the next."""
+    return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
+
+
+class Las(BaseDiscipline):
+    """Least attained service first; equals share.
+
+    On a network the levels are found anew at each arrival, completion and catch-up; flows of one level whose paths
+    differ may drift apart in between.
+    """
+
+    rules = Rules(record=Attained, control=by_attained, review_time=next_catch_up)

@@ -1,0 +1,12 @@
+"""Shares links equally."""
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+
+__all__ = ["Ps"]
+
+
+class Ps(BaseDiscipline):
+    """Processor sharing; on a network, max-min fairness."""
+
+    rules = Rules(record=type(None))
+    num_priorities = 1

@@ -1,0 +1,39 @@
+"""Serves flows by original size, preemptively."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_size
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Psjf"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Sizes(NamedTuple):
+    """A record without fields: the rule reads the state of the flows alone."""
+
+
+def by_size(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Sizes,
+) -> None:
+    """Ranks by size."""
+    order_by_size(live, count, state.size, state.arrival_time, controls.priority)
+
+
+class Psjf(BaseDiscipline):
+    """Smallest original size first, preemptively."""
+
+    rules = Rules(record=Sizes, control=by_size)

@@ -1,0 +1,75 @@
+"""Serves flows in queues by their original size."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.disciplines.parameters import Within, check_limits, check_within
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.feedback import head_of_each_level, level_of_size
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Qsjf"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class SizeClasses(NamedTuple):
+    """Queues of flows.
+
+    Attributes:
+        share: Whether the flows of a queue share.
+        thresholds: Largest size of each queue but the last in B, (num_queues - 1,).
+        level: Queue of each flow, (num_flows,).
+    """
+
+    share: bool
+    thresholds: FloatArray
+    level: IntArray
+
+
+def find_class(n: int, row: int, state: FlowState, controls: Controls, own: SizeClasses) -> None:
+    """Finds the queue of a flow that arrives."""
+    own.level[row] = level_of_size(state.size[row], own.thresholds)
+
+
+def by_class(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: SizeClasses,
+) -> None:
+    """Ranks by queue."""
+    head_of_each_level(live, count, own.level, state.arrival_time, controls.priority, own.share)
+
+
+class Qsjf(BaseDiscipline):
+    """Queues by original size, strict priority to the smaller: size <= thresholds[0] is queue 0, and so on.
+
+    Args:
+        thresholds: Largest size of each queue but the last in B, increasing, (num_queues - 1,).
+        within: ``ps`` to share inside a queue, ``fifo`` to serve in the order of arrival.
+
+    Raises:
+        ConfigError: There is no threshold, or they are not finite, positive and increasing.
+    """
+
+    rules = Rules(record=SizeClasses, kept=("level",), begin_flow=find_class, control=by_class)
+
+    def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
+        """Checks the thresholds."""
+        self._thresholds = check_limits(thresholds)
+        self._share = check_within(within) is Within.PS
+        self.num_priorities = len(self._thresholds) + 1 if self._share else 0
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> SizeClasses:
+        """Makes room for the queues."""
+        return SizeClasses(self._share, self._thresholds, np.zeros(num_flows, dtype=np.int64))

@@ -1,0 +1,78 @@
+"""Serves flows by ranks that somebody outside gives them, such as an agent."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_rank, serve_first
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Ranked"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Ranks(NamedTuple):
+    """Ranks of flows.
+
+    Attributes:
+        rank: Rank of each flow: smaller first; 0 when it arrives, (num_flows,).
+        front: Smallest rank given so far, (num_networks,); it may go on falling in the next episode.
+    """
+
+    rank: IntArray
+    front: IntArray
+
+
+def go_behind(n: int, row: int, state: FlowState, controls: Controls, own: Ranks) -> None:
+    """Puts a flow that arrives behind all that were there before it and have no rank either."""
+    own.rank[row] = 0
+
+
+def by_rank(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Ranks,
+) -> None:
+    """Ranks as told."""
+    order_by_rank(live, count, own.rank, state.arrival_time, controls.priority)
+
+
+def go_before(n: int, row: int, own: Ranks) -> None:
+    """Puts a flow before all others."""
+    serve_first(n, row, own.rank, own.front)
+
+
+class Ranked(BaseDiscipline):
+    """Smallest rank first, preemptively; it gives no ranks by itself."""
+
+    rules = Rules(
+        record=Ranks,
+        kept=("rank",),
+        kept_once=("front",),
+        begin_flow=go_behind,
+        control=by_rank,
+        serve_first=go_before,
+    )
+    own: Ranks
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Ranks:
+        """Makes room for the ranks."""
+        return Ranks(np.zeros(num_flows, dtype=np.int64), np.zeros(num_networks, dtype=np.int64))
+
+    @property
+    def rank(self) -> IntArray:
+        """Rank of each flow, (num_flows,) int64: smaller first; 0 when a flow arrives."""
+        return self.own.rank
+
+    def serve_first(self, row: int) -> None:
+        """Puts a flow before all others; its new rank counts from the next sharing of the links on."""
+        self.rules.serve_first(0, row, self.own)

@@ -1,0 +1,73 @@
+"""Serves flows by the ratio of their size and the time allowed for them (Artemis, section 4.2)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_ratio, size_deadline_ratio
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Lsdf", "Ssdf"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Ratios(NamedTuple):
+    """Ratios of size and time allowed after arrival.
+
+    Attributes:
+        sign: 1 for the smallest first, -1 for the largest.
+        ratio: Ratio times the sign, which never changes, (num_flows,).
+        second: Scratch, (num_flows,).
+    """
+
+    sign: float
+    ratio: FloatArray
+    second: FloatArray
+
+
+def find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: Ratios) -> None:
+    """Computes the ratio of a flow that arrives."""
+    own.ratio[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, own.sign)
+
+
+def by_ratio(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Ratios,
+) -> None:
+    """Ranks by ratio."""
+    order_by_ratio(live, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
+
+
+class _SizeDeadlineRatio(BaseDiscipline):
+    """An order by the ratio, preemptive; flows without a deadline come last."""
+
+    rules = Rules(record=Ratios, kept=("ratio", "second"), begin_flow=find_ratio, control=by_ratio)
+
+    _sign: float
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Ratios:
+        """Makes room for the ratios and the key."""
+        return Ratios(self._sign, np.zeros(num_flows), np.zeros(num_flows))
+
+
+class Ssdf(_SizeDeadlineRatio):
+    """Smallest size-deadline ratio first (Artemis, section 4.2), preemptively."""
+
+    _sign = 1.0
+
+
+class Lsdf(_SizeDeadlineRatio):
+    """Largest size-deadline ratio first (Artemis, section 4.2), preemptively."""
+
+    _sign = -1.0

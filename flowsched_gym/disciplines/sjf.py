@@ -1,0 +1,54 @@
+"""Serves flows by size, without preemption."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_without_preemption
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Sjf"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Keys(NamedTuple):
+    """Keys of the order.
+
+    Attributes:
+        first: Scratch, (num_flows,).
+        second: Scratch, (num_flows,).
+    """
+
+    first: FloatArray
+    second: FloatArray
+
+
+def begun_first(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: Keys,
+) -> None:
+    """Ranks those that have begun first, then by size."""
+    order_without_preemption(
+        live, count, state.size, state.attained, state.arrival_time, controls.priority, own.first, own.second
+    )
+
+
+class Sjf(BaseDiscipline):
+    """Smallest flow (job) first, without preemption."""
+
+    rules = Rules(record=Keys, kept=("first", "second"), control=begun_first)
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Keys:
+        """Makes room for the keys."""
+        return Keys(np.zeros(num_flows), np.zeros(num_flows))

@@ -1,0 +1,39 @@
+"""Serves flows by what is left of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.ordering import order_by_remaining
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Srpt"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class RemainingSizes(NamedTuple):
+    """A record without fields: the rule reads the state of the flows alone."""
+
+
+def by_remaining(
+    now: float,
+    n: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: RemainingSizes,
+) -> None:
+    """Ranks by remaining bytes."""
+    order_by_remaining(live, count, state.remaining, state.arrival_time, controls.priority)
+
+
+class Srpt(BaseDiscipline):
+    """Shortest remaining processing time first."""
+
+    rules = Rules(record=RemainingSizes, control=by_remaining)
