@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.questions import Asks, Period
-from flowsched_gym.model.routes import Routes, RoutingKind, new_routes
+from flowsched_gym.model.routes import Chooser, Routes, new_chooser, new_routes
 from flowsched_gym.routing import Routing
 
 __all__ = ["CHOICES", "LINK_CHANGE", "ROW", "Choosing", "new_choosing"]
@@ -45,10 +45,8 @@ class Choosing(NamedTuple):
         touched: Scratch, (num_links,), all 0 before and after.
         moved: Scratch, (num_active,).
         most_changes: Changes that a network can have.
-        kind: How paths are chosen, a ``RoutingKind``.
-        flowlet_gap: Pause in s after which a flow chooses anew, under CONGA.
+        chooser: How paths are chosen; ``None`` where paths stay.
         asks: About what an agent is asked, an ``Asks``.
-        moves: Whether paths change.
         seconds: Length of a period in s, inf where flows are counted.
         flows: Flows that finish in a period, 0 where time is measured.
     """
@@ -60,10 +58,8 @@ class Choosing(NamedTuple):
     touched: IntArray
     moved: IntArray
     most_changes: int
-    kind: int
-    flowlet_gap: float
+    chooser: Chooser | None
     asks: int
-    moves: bool
     seconds: float
     flows: int
 
@@ -90,10 +86,8 @@ def new_choosing(
         touched=np.zeros(num_links, dtype=np.int64),
         moved=np.zeros(num_active, dtype=np.int64),
         most_changes=most_changes,
-        kind=int(RoutingKind.ECMP if routing is None else routing.kind),
-        flowlet_gap=0.0 if routing is None else routing.flowlet_gap,
+        chooser=None if routing is None else new_chooser(routing.kind, routing.flowlet_gap),
         asks=int(asks),
-        moves=moves,
         seconds=np.inf if period is None or period.seconds is None else float(period.seconds),
         flows=0 if period is None or period.flows is None else int(period.flows),
     )

@@ -14,12 +14,11 @@ from flowsched_gym.batch.remembering import alter_flow, forget_network
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
-from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.model.rules.competing import find_competing, touch_links
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
+from flowsched_gym.model.rules.liveness import count_live_paths, path_is_live
 from flowsched_gym.model.rules.progress import insert_sorted
-from flowsched_gym.model.rules.routing import choose_path, review_paths
+from flowsched_gym.model.rules.routing import choose_path, note_pauses, review_paths
 from flowsched_gym.model.state import Network
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
 ORDER: Final = int(Asks.ORDER)
 PATH: Final = int(Asks.PATH)
 PERIOD: Final = int(Asks.PERIOD)
-CONGA: Final = int(RoutingKind.CONGA)
 START: Final = int(EventKind.START)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 
@@ -141,7 +139,7 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
     """Chooses the path of a flow that arrives, or notes that it is asked for; returns whether it is."""
     if choosing is None:
         return False
-    if not choosing.moves:
+    if choosing.chooser is None:
         return False
     if choosing.asks == PATH:
         capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
@@ -165,7 +163,6 @@ def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     path = choose_path(
-        choosing.kind,
         net.now,
         row,
         live,
@@ -174,6 +171,7 @@ def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
         t.controls,
         Network(capacity, t.network.path_start, t.network.path_links),
         choosing.routes,
+        choosing.chooser,
     )
     set_path(t, n, row, path)
 
@@ -199,24 +197,22 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
     """Lets flows that have been quiet choose anew, before links are shared."""
     if choosing is None:
         return
-    if choosing.moves and choosing.kind == CONGA:
-        net = t.networks[n]
-        capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-        num_moved = review_paths(
-            choosing.kind,
-            net.now,
-            choosing.flowlet_gap,
-            t.live[n * t.num_active : (n + 1) * t.num_active],
-            net.live,
-            t.state,
-            t.controls,
-            Network(capacity, t.network.path_start, t.network.path_links),
-            choosing.routes,
-            choosing.moved,
-        )
-        for place in range(num_moved):
-            moved(n, choosing.moved[place], t.own)
-            alter_flow(n, choosing.moved[place], t.memory)
+    net = t.networks[n]
+    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
+    num_moved = review_paths(
+        net.now,
+        t.live[n * t.num_active : (n + 1) * t.num_active],
+        net.live,
+        t.state,
+        t.controls,
+        Network(capacity, t.network.path_start, t.network.path_links),
+        choosing.routes,
+        choosing.moved,
+        choosing.chooser,
+    )
+    for place in range(num_moved):
+        moved(n, choosing.moved[place], t.own)
+        alter_flow(n, choosing.moved[place], t.memory)
 
 
 @inlined_rule
@@ -224,10 +220,9 @@ def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
     """Notes who has no rate, after links have been shared."""
     if choosing is None:
         return
-    if choosing.moves and choosing.kind == CONGA:
-        net = t.networks[n]
-        live = t.live[n * t.num_active : (n + 1) * t.num_active]
-        note_quiet(net.now, live, net.live, t.state.rate, choosing.routes.quiet_since)
+    net = t.networks[n]
+    live = t.live[n * t.num_active : (n + 1) * t.num_active]
+    note_pauses(net.now, live, net.live, t.state, choosing.routes, choosing.chooser)
 
 
 @inlined_rule

@@ -388,7 +388,7 @@ class BatchSimulation:
         changes = workload.link_changes
         if choosing is not None:
             choosing.choices[number] = 0
-        if choosing is None or not choosing.moves:
+        if choosing is None or choosing.chooser is None:
             if changes is not None:
                 raise ConfigError("links change in this workload: a routing is needed for flows whose paths fail")
             return

@@ -125,7 +125,7 @@ def _blocks(tables: Tables) -> dict[str, Array]:
     arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
     if choosing is not None:
         arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
-        if choosing.moves:
+        if choosing.chooser is not None:
             arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
         arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
     one_each = {*ONE_EACH, *(f"own.{name}" for name in rules.kept_once)}

@@ -6,7 +6,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Routes", "RoutingKind", "new_routes"]
+__all__ = [
+    "ByCongestion",
+    "ByExpansion",
+    "ByHash",
+    "ByLoad",
+    "Chooser",
+    "HopByHop",
+    "Routes",
+    "RoutingKind",
+    "new_chooser",
+    "new_routes",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,6 +31,49 @@ class RoutingKind(IntEnum):
     CONGA = 2
     MEMR = 3
     MEMR_HOP_BY_HOP = 4
+
+
+class ByHash(NamedTuple):
+    """Equal-cost multi-path: a hash of the flow over the live paths."""
+
+
+class ByLoad(NamedTuple):
+    """Least-loaded: fewest bytes left on the most loaded link."""
+
+
+class ByCongestion(NamedTuple):
+    """CONGA: least utilised links, anew after each pause of a flow.
+
+    Attributes:
+        flowlet_gap: Pause in s, > 0, after which a flow chooses anew.
+    """
+
+    flowlet_gap: float
+
+
+class ByExpansion(NamedTuple):
+    """MEMR: largest expansion ratio and smallest tail rate over the whole path."""
+
+
+class HopByHop(NamedTuple):
+    """MEMR, decided switch by switch."""
+
+
+Chooser = ByHash | ByLoad | ByCongestion | ByExpansion | HopByHop
+"""How paths are chosen, as the rules take it: each way is a type, so that compiled code has the rules of one alone."""
+
+
+def new_chooser(kind: RoutingKind, flowlet_gap: float) -> Chooser:
+    """Makes what the rules take; the gap in s is CONGA's."""
+    if kind is RoutingKind.CONGA:
+        return ByCongestion(flowlet_gap)
+    others: dict[RoutingKind, Chooser] = {
+        RoutingKind.ECMP: ByHash(),
+        RoutingKind.LEAST_LOADED: ByLoad(),
+        RoutingKind.MEMR: ByExpansion(),
+        RoutingKind.MEMR_HOP_BY_HOP: HopByHop(),
+    }
+    return others[kind]
 
 
 class Routes(NamedTuple):

@@ -9,7 +9,7 @@ from simpy import Event
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import PathQuestion
-from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.routes import Routes, new_chooser
 from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
 from flowsched_gym.model.rules.routing import choose_path, review_paths
 from flowsched_gym.model.state import FlowState, Network
@@ -57,9 +57,8 @@ class Paths:
         self._on_request = on_request
         self._waiting: dict[int, Event] = {}
         self.routes = routes
-        self._kind = int(routing.kind)
+        self._chooser = new_chooser(routing.kind, routing.flowlet_gap)
         self._reviews = routing.kind is RoutingKind.CONGA
-        self._flowlet_gap = routing.flowlet_gap
         self._state = state
         self._controls = controls
         self._network = network
@@ -76,7 +75,9 @@ class Paths:
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
-        path = choose_path(self._kind, now, row, active, count, self._state, self._controls, self._network, self.routes)
+        path = choose_path(
+            now, row, active, count, self._state, self._controls, self._network, self.routes, self._chooser
+        )
         self._set(row, path)
 
     def request(self, row: int) -> Event:
@@ -120,9 +121,7 @@ class Paths:
         if not self._reviews:
             return
         num_moved = review_paths(
-            self._kind,
             now,
-            self._flowlet_gap,
             active,
             count,
             self._state,
@@ -130,6 +129,7 @@ class Paths:
             self._network,
             self.routes,
             self._moved,
+            self._chooser,
         )
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)

@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model import Controls, FlowState, Network, new_controls, new_flow_state
-from flowsched_gym.model.routes import Routes, RoutingKind, new_routes
+from flowsched_gym.model.routes import Routes, RoutingKind, new_chooser, new_routes
 from flowsched_gym.model.rules.routing import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 
 __all__ = ["Crossroads", "Flow", "crossroads", "random_crossroads"]
+
+GAP = 1.0
+"""Pause in s after which flows choose anew, unless said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +46,14 @@ class Crossroads(NamedTuple):
         """Chooses the path of a flow, by default of the last one, which is about to join the others."""
         row = row % len(self.live)
         live = self.live if is_live else self.live[self.live != row]
-        chosen = choose_path(int(kind), now, row, live, len(live), *self[:4])
+        chosen = choose_path(now, row, live, len(live), *self[:4], new_chooser(kind, GAP))
         assert isinstance(chosen, int)
         return chosen
 
-    def review(self, kind: RoutingKind, *, now: float, flowlet_gap: float = 1.0) -> list[int]:
+    def review(self, kind: RoutingKind, *, now: float, flowlet_gap: float = GAP) -> list[int]:
         """Lets flows choose anew, and returns who has moved."""
         moved = np.full(len(self.live), -1)
-        count = review_paths(int(kind), now, flowlet_gap, self.live, len(self.live), *self[:4], moved)
+        count = review_paths(now, self.live, len(self.live), *self[:4], moved, new_chooser(kind, flowlet_gap))
         return moved[:count].tolist()
 
 

@@ -15,7 +15,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -151,18 +151,24 @@ def inlined_part(function: Function) -> Function:
 
 
 def chosen_by_type(choose: Callable[[str, type], Function]) -> Callable[[Function], Function]:
-    """Lets compiled code call, in place of a function, the one that fits its last argument, a NamedTuple or None.
+    """Calls, in place of a function, the one that fits its last argument, a NamedTuple or None.
+
+    In compiled code, that one alone is compiled.
 
     Args:
         choose: Finds it by the name of the function and the class of that argument; its parameters have the same names.
     """
 
     def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: object) -> object:
+            return choose(function.__name__, type(arguments[-1]))(*arguments)
+
         def find(*types: Any) -> Function:
             return choose(function.__name__, getattr(types[-1], "instance_class", type(None)))
 
-        overload(function, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
-        return function
+        overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
+        return cast(Function, call)
 
     return decorate
 

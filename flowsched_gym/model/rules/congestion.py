@@ -51,6 +51,11 @@ def review_quiet(
     moved: IntArray,
 ) -> int:
     """Lets quiet flows choose anew, and returns how many change their path; arguments as in ``review_paths``."""
+    waits = 0
+    while waits < count and routes.quiet_since[live[waits]] + flowlet_gap > now:
+        waits += 1
+    if waits == count:
+        return 0
     used = np.zeros(len(network.capacity))
     # Nobody is left out: who chooses has no rate.
     _add_rates(NOBODY, live, count, state.rate, controls.path, network, used)

@@ -11,33 +11,28 @@ load of a path is that of its most loaded link, links that all live paths share 
 CONGA: see ``congestion.py``. MEMR: see ``memr.py``.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.routes import Routes, RoutingKind
+from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, Routes
 from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate, shared_ends
-from flowsched_gym.model.rules.compile import allocating_rule, rule
+from flowsched_gym.model.rules.compile import allocating_rule, chosen_by_type, rule
 from flowsched_gym.model.rules.congestion import choose_least_congested, review_quiet
-from flowsched_gym.model.rules.liveness import count_live_paths
+from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet
 from flowsched_gym.model.rules.memr import choose_by_expansion
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["choose_path", "review_paths"]
+__all__ = ["choose", "choose_path", "note_pauses", "review_paths"]
 
 IntArray = npt.NDArray[np.int64]
-
-LEAST_LOADED: Final = int(RoutingKind.LEAST_LOADED)
-CONGA: Final = int(RoutingKind.CONGA)
-MEMR: Final = int(RoutingKind.MEMR)
-MEMR_HOP_BY_HOP: Final = int(RoutingKind.MEMR_HOP_BY_HOP)
 
 
 @rule
 def choose_path(
-    kind: int,
     now: float,
     row: int,
     live: IntArray,
@@ -46,11 +41,11 @@ def choose_path(
     controls: Controls,
     network: Network,
     routes: Routes,
+    chooser: Chooser | None,
 ) -> int:
     """Chooses the path of a flow that arrives, or whose path has failed.
 
     Args:
-        kind: A ``RoutingKind``.
         now: Time in s.
         row: Row of the flow; it may be among the live ones.
         live: Rows of the live flows in its first ``count`` places.
@@ -59,6 +54,7 @@ def choose_path(
         controls: Their controls.
         network: Links and paths; a link that has failed has capacity 0.
         routes: Between which paths each flow may choose.
+        chooser: How it is chosen; ``None``: flows keep their paths.
 
     Returns:
         Row of the path table; the flow's present path where none is live.
@@ -66,24 +62,93 @@ def choose_path(
     first, last = routes.first[row], routes.last[row]
     num_paths = count_live_paths(first, last, network.capacity, network.path_start, network.path_links)
     if num_paths == 0:
-        chosen = controls.path[row]
-    elif num_paths > 1 and kind == LEAST_LOADED:
-        chosen = _least_loaded(row, live, count, state, controls, network, first, last)
-    elif num_paths > 1 and kind == CONGA:
-        chosen = choose_least_congested(row, live, count, state, controls, network, routes)
-    elif num_paths > 1 and kind in (MEMR, MEMR_HOP_BY_HOP):
-        hop_by_hop = kind == MEMR_HOP_BY_HOP
-        chosen = choose_by_expansion(hop_by_hop, now, row, live, count, state, controls, network, routes)
+        chosen = int(controls.path[row])
+    elif num_paths == 1:
+        chosen = int(nth_candidate(0, first, last, network))
     else:
-        chosen = nth_candidate(routes.hash[row] % num_paths, first, last, network)
-    return int(chosen)
+        chosen = int(choose(now, row, live, count, state, controls, network, routes, chooser))
+    return chosen
 
 
-@rule
-def review_paths(
-    kind: int,
+def _by_hash(
     now: float,
-    flowlet_gap: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: ByHash,
+) -> int:
+    """Returns the path that the hash of a flow falls on."""
+    first, last = routes.first[row], routes.last[row]
+    num_paths = count_live_paths(first, last, network.capacity, network.path_start, network.path_links)
+    return int(nth_candidate(routes.hash[row] % num_paths, first, last, network))
+
+
+def _by_load(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: ByLoad,
+) -> int:
+    """Returns the least loaded path."""
+    return int(_least_loaded(row, live, count, state, controls, network, routes.first[row], routes.last[row]))
+
+
+def _by_congestion(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: ByCongestion,
+) -> int:
+    """Returns the least congested path."""
+    return int(choose_least_congested(row, live, count, state, controls, network, routes))
+
+
+def _by_expansion(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: ByExpansion,
+) -> int:
+    """Returns the path of the largest expansion ratio."""
+    return int(choose_by_expansion(False, now, row, live, count, state, controls, network, routes))
+
+
+def _hop_by_hop(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: HopByHop,
+) -> int:
+    """Returns the same, hop by hop."""
+    return int(choose_by_expansion(True, now, row, live, count, state, controls, network, routes))
+
+
+def _review_none(
+    now: float,
     live: IntArray,
     count: int,
     state: FlowState,
@@ -91,15 +156,125 @@ def review_paths(
     network: Network,
     routes: Routes,
     moved: IntArray,
+    chooser: Chooser | None,
+) -> int:
+    """Lets all flows keep their paths."""
+    return 0
+
+
+def _review_quiet(
+    now: float,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    moved: IntArray,
+    chooser: ByCongestion,
+) -> int:
+    """Lets the flows choose anew that have been quiet for the flowlet gap."""
+    return int(review_quiet(now, chooser.flowlet_gap, live, count, state, controls, network, routes, moved))
+
+
+def _stay(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: None,
+) -> int:
+    """Returns the path that a flow has."""
+    return int(controls.path[row])
+
+
+def _note_none(
+    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
+) -> None:
+    """Notes nothing."""
+
+
+def _note_quiet(
+    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: ByCongestion
+) -> None:
+    """Notes since when flows have been quiet."""
+    note_quiet(now, live, count, state.rate, routes.quiet_since)
+
+
+CHOICES: Final[Mapping[type, Any]] = {
+    type(None): _stay,
+    ByHash: _by_hash,
+    ByLoad: _by_load,
+    ByCongestion: _by_congestion,
+    ByExpansion: _by_expansion,
+    HopByHop: _hop_by_hop,
+}
+PAUSES: Final = {"review_paths": (_review_quiet, _review_none), "note_pauses": (_note_quiet, _note_none)}
+"""What CONGA does, and what all others do."""
+
+
+def _chosen(name: str, chooser: type) -> Any:
+    """Finds a rule of a way to choose paths."""
+    if name == "choose":
+        return CHOICES[chooser]
+    of_congestion, others = PAUSES[name]
+    return of_congestion if chooser is ByCongestion else others
+
+
+@chosen_by_type(_chosen)
+def choose(
+    now: float,
+    row: int,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    chooser: Chooser | None,
+) -> int:
+    """Chooses among several live paths; arguments as in ``choose_path``."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_chosen)
+def note_pauses(
+    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
+) -> None:
+    """Notes which flows have no rate, after links have been shared, where it matters.
+
+    Args:
+        now: Time in s.
+        live: Rows of the live flows in its first ``count`` places.
+        count: Number of live flows.
+        state: The flows.
+        routes: Receives since when each flow has been quiet.
+        chooser: How paths are chosen.
+    """
+
+
+@chosen_by_type(_chosen)
+def review_paths(
+    now: float,
+    live: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    routes: Routes,
+    moved: IntArray,
+    chooser: Chooser | None,
 ) -> int:
     """Lets the flows choose anew that have been quiet for the flowlet gap, under CONGA; others keep their paths.
 
     A flow that goes on to be quiet chooses at each call, as its next packet would if it left now.
 
     Args:
-        kind: A ``RoutingKind``.
         now: Time in s.
-        flowlet_gap: Pause in s, > 0, after which a flow chooses anew.
         live: Rows of the live flows in its first ``count`` places.
         count: Number of live flows.
         state: The flows; rates are those before this instant.
@@ -107,16 +282,12 @@ def review_paths(
         network: Links and paths; a link that has failed has capacity 0.
         routes: Between which paths each flow may choose, and since when it has been quiet.
         moved: Receives the rows of the flows whose path has changed, in the order of ``live``.
+        chooser: How paths are chosen.
 
     Returns:
         How many have changed their path.
     """
-    if kind != CONGA:
-        return 0
-    for place in range(count):
-        if routes.quiet_since[live[place]] + flowlet_gap <= now:
-            return int(review_quiet(now, flowlet_gap, live, count, state, controls, network, routes, moved))
-    return 0
+    raise NotImplementedError
 
 
 @allocating_rule
