@@ -40,7 +40,7 @@ from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule
 from flowsched_gym.model.rules.observation import NEVER
 from flowsched_gym.model.rules.progress import advance, next_event_time
 from flowsched_gym.model.rules.sharing import share_links, sort_by_priority
@@ -65,13 +65,14 @@ DECISION: Final = int(EventKind.DECISION)
 SHARING: Final = int(EventKind.SHARING)
 
 
-@inlined_rule
+@pasted_rule
 def run(t: View, n: int, goal: int) -> None:
     """Runs a network until a decision is asked, or so many flows are delivered, at most all."""
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < goal:
         kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
-        if kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0):
+        settles = kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
+        if settles or (kind == DECISION and asks_for_periods(t.choosing)):
             _settle(t, n)
         if kind == COMPLETION:
             net.wake = np.inf
@@ -142,8 +143,6 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
 def _find_asking(t: View, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
-    if asks_for_periods(t.choosing):
-        _settle(t, n)
     find_question(t, n, t.choosing)
     for place in range(net.num_destinations):
         d = t.destinations[n * t.num_places + place]
@@ -259,13 +258,13 @@ def _settle(t: View, n: int) -> None:
     if num_finished + num_crossed > 0:
         net.sharing_due = True
     for place in range(num_finished):
-        row = t.finished[place]
+        row = np.int64(t.finished[place])  # of one type with all other rows, so that less is compiled
         note(t, n, COMPLETION, row)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.memory)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
     for place in range(num_crossed):
-        row = t.crossed[place]
+        row = np.int64(t.crossed[place])
         note(t, n, DEMOTION, row)
         alter_flow(n, row, t.memory)
         if t.sending.initial_window > 0.0:

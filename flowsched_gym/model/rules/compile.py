@@ -35,6 +35,7 @@ __all__ = [
     "compiles",
     "inlined_part",
     "inlined_rule",
+    "pasted_rule",
     "rule",
     "source_files",
 ]
@@ -148,6 +149,15 @@ def inlined_part(function: Function) -> Function:
     """Lets compiled code call a function, which it compiles into its own body, and leaves it a plain one in Python."""
     register_jitable(**OPTIONS, **INLINED)(function)
     return function
+
+
+def pasted_rule(function: Function) -> Function:
+    """Puts the source of a rule into each compiled function that calls it, for one that would be compiled long.
+
+    Without, LLVM would optimise it by itself first, and then once more with each function that it is inlined into. A
+    parameter of such a rule cannot be None, as Numba would type what happens otherwise.
+    """
+    return cast(Function, njit(**OPTIONS, _nrt=False, inline="always")(function)) if compiles() else function
 
 
 def chosen_by_type(choose: Callable[[str, type], Function]) -> Callable[[Function], Function]:

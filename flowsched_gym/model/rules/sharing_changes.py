@@ -1,18 +1,105 @@
 """Shares links anew after some flows have changed, with what is remembered of the last time (``sharing_memory``)."""
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
 from flowsched_gym.model.rules.refilling import refill
 from flowsched_gym.model.rules.resharing import begin_members, join_members, quit_members, reshare
-from flowsched_gym.model.rules.sharing_memory import Memory, forget_links, take_in, take_out
+from flowsched_gym.model.rules.sharing_memory import Memory, MemoryOfFewLinks, forget_links, take_in, take_out
 
 __all__ = ["leave", "share_changes"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+def _begin_few(n: int, capacity: FloatArray, memory: Memory) -> None:
+    """Begins with few links."""
+    begin_members(n, capacity, memory)
+
+
+def _begin_many(n: int, capacity: FloatArray, memory: Memory) -> None:
+    """Begins with many links."""
+    forget_links(n, capacity, memory)
+
+
+def _put_on_few(
+    n: int, row: int, level: int, path: int, path_start: IntArray, path_links: IntArray, memory: Memory
+) -> None:
+    """Puts a flow on links that are few."""
+    join_members(n, row, level, path, path_start, path_links, memory)
+
+
+def _put_on_many(
+    n: int, row: int, level: int, path: int, path_start: IntArray, path_links: IntArray, memory: Memory
+) -> None:
+    """Puts a flow on links that are many."""
+    take_in(n, row, level, path, path_start, path_links, memory)
+
+
+def _take_from_few(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Takes a flow from links that are few."""
+    quit_members(n, row, memory)
+    return num_served
+
+
+def _take_from_many(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Takes a flow from links that are many."""
+    return take_out(row, rate, memory, served, num_served)
+
+
+def _fill_few(n: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Fills links that are few."""
+    return reshare(n, rate, memory, served)
+
+
+def _fill_many(n: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Fills links that are many."""
+    return refill(n, rate, memory, served, num_served)
+
+
+WAYS: Final[Mapping[str, tuple[Any, Any]]] = {
+    "_begin_links": (_begin_few, _begin_many),
+    "_put_on_links": (_put_on_few, _put_on_many),
+    "_take_from_links": (_take_from_few, _take_from_many),
+    "_fill": (_fill_few, _fill_many),
+}
+"""What is done where links are few, and where they are many."""
+
+
+def _way(name: str, memory: type) -> Any:
+    """Finds what is done with the links of a memory."""
+    few, many = WAYS[name]
+    return few if memory is MemoryOfFewLinks else many
+
+
+@chosen_by_type(_way)
+def _begin_links(n: int, capacity: FloatArray, memory: Memory) -> None:
+    """Begins with links without flows."""
+
+
+@chosen_by_type(_way)
+def _put_on_links(
+    n: int, row: int, level: int, path: int, path_start: IntArray, path_links: IntArray, memory: Memory
+) -> None:
+    """Puts a flow on the links of its path."""
+
+
+@chosen_by_type(_way)
+def _take_from_links(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Takes a flow from its links; returns how many flows have a rate, or will have had one at the next sharing."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_way)
+def _fill(n: int, rate: FloatArray, served: IntArray, num_served: int, memory: Memory) -> int:
+    """Sets the rates; returns how many flows have one."""
+    raise NotImplementedError
 
 
 @rule
@@ -62,24 +149,19 @@ def share_changes(
         if admitted[row] and flow.level == priority[row] + 1 and flow.path == path[row]:
             continue
         if flow.level > 0:
-            num_served = _take_out(n, row, rate, memory, served, num_served)
+            num_served = _take_from_links(n, row, rate, served, num_served, memory)
         if not admitted[row]:
             continue
-        if memory.has_few_links:
-            join_members(n, row, priority[row], path[row], path_start, path_links, memory)
-        else:
-            take_in(n, row, priority[row], path[row], path_start, path_links, memory)
+        _put_on_links(n, row, priority[row], path[row], path_start, path_links, memory)
     net.num_altered = 0
-    if memory.has_few_links:
-        return reshare(n, rate, memory, served)
-    return refill(n, rate, memory, served, num_served)
+    return _fill(n, rate, served, num_served, memory)
 
 
 @rule
 def leave(n: int, row: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
     """Takes out a flow of network ``n`` that has finished; returns how many flows have a rate."""
     if memory.networks[n].known and memory.flows[row].level > 0:
-        num_served = _take_out(n, row, rate, memory, served, num_served)
+        num_served = _take_from_links(n, row, rate, served, num_served, memory)
     return num_served
 
 
@@ -100,17 +182,5 @@ def _begin(
     for place in range(count):
         memory.flows[rows[place]].level = 0
         memory.flows[rows[place]].place = 0
-    if memory.has_few_links:
-        begin_members(n, capacity, memory)
-    else:
-        forget_links(n, capacity, memory)
+    _begin_links(n, capacity, memory)
     memory.networks[n].known = True
-
-
-@inlined_rule
-def _take_out(n: int, row: int, rate: FloatArray, memory: Memory, served: IntArray, num_served: int) -> int:
-    """Takes a flow from its links; returns how many flows have a rate, or will have had one at the next sharing."""
-    if memory.has_few_links:
-        quit_members(n, row, memory)
-        return num_served
-    return take_out(row, rate, memory, served, num_served)

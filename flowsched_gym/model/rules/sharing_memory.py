@@ -12,6 +12,7 @@ __all__ = [
     "ANOTHER_CAPACITY",
     "OTHER_FLOWS",
     "Memory",
+    "MemoryOfFewLinks",
     "alter",
     "change",
     "forget_links",
@@ -114,7 +115,6 @@ class Memory(NamedTuple):
         num_classes: Priorities; they are 0 to num_classes - 1.
         num_links: Links of a network.
         longest: Links of the longest path.
-        has_few_links: Whether links are few.
     """
 
     networks: Records
@@ -134,7 +134,10 @@ class Memory(NamedTuple):
     num_classes: int
     num_links: int
     longest: int
-    has_few_links: bool
+
+
+class MemoryOfFewLinks(Memory):
+    """What is remembered where links are few, a type of its own: compiled code has one of both ways to share alone."""
 
 
 def new_memory(
@@ -154,7 +157,8 @@ def new_memory(
     room = (num_networks, num_classes, num_links, num_flows)
     few, many = (room, (0, 0, 0, 0)) if has_few_links else ((0, 0, 0, 0), room)
     places = many[0] * many[1] * many[2]
-    return Memory(
+    kind = MemoryOfFewLinks if has_few_links else Memory
+    return kind(
         networks=np.zeros(num_networks, dtype=REMEMBERED),
         flows=np.zeros(num_flows, dtype=SHARING_FLOW),
         altered=np.zeros(num_flows, dtype=np.uint32),
@@ -172,7 +176,6 @@ def new_memory(
         num_classes=num_classes,
         num_links=num_links,
         longest=longest,
-        has_few_links=has_few_links,
     )
 
 
