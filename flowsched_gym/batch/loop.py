@@ -298,33 +298,43 @@ def _share(t: View, n: int) -> None:
     altered, num_altered = altered_flows(t, n, t.memory)
     control(net.now, n, altered, num_altered, state, controls, network, t.own)
     data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
-    if remembers(t, n, t.memory):
+    if remembers(t, n, t.memory, t.shares_anew):
         # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
         sort_by_priority(live, count, controls.priority)
         share_from_memory(t, n, altered, num_altered, data_capacity, t.memory)
     else:
-        net.served = share_links(
-            live,
-            count,
-            controls.admitted,
-            controls.priority,
-            controls.weight,
-            controls.rate_cap,
-            controls.path,
-            data_capacity,
-            network.path_start,
-            network.path_links,
-            state.rate,
-            t.residual,
-            t.links,
-            t.sharers,
-            t.crossings,
-            t.blocks,
-            served,
-            net.served,
-        )
+        _share_anew(t, n, data_capacity, t.shares_anew)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
+    )
+
+
+@inlined_rule
+def _share_anew(t: View, n: int, data_capacity: FloatArray, shares_anew: bool | None) -> None:
+    """Sets the rates without what is remembered."""
+    if shares_anew is None:
+        return
+    net = t.networks[n]
+    controls = t.controls
+    net.served = share_links(
+        t.live[n * t.num_active : (n + 1) * t.num_active],
+        net.live,
+        controls.admitted,
+        controls.priority,
+        controls.weight,
+        controls.rate_cap,
+        controls.path,
+        data_capacity,
+        t.network.path_start,
+        t.network.path_links,
+        t.state.rate,
+        t.residual,
+        t.links,
+        t.sharers,
+        t.crossings,
+        t.blocks,
+        t.served[n * t.num_active : (n + 1) * t.num_active],
+        net.served,
     )

@@ -26,11 +26,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 @inlined_rule
-def remembers(t: View, n: int, memory: Memory | None) -> bool:
+def remembers(t: View, n: int, memory: Memory | None, shares_anew: bool | None) -> bool:
     """Tells whether the links of a network can be shared from memory; flows with a largest rate are not remembered."""
     if memory is None:
         return False
-    if memory.networks[n].known:
+    if shares_anew is None or memory.networks[n].known:
         return True
     for place in range(n * t.num_active, n * t.num_active + t.networks[n].live):
         if t.controls.rate_cap[t.live[place]] < np.inf:

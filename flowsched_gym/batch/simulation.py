@@ -51,6 +51,7 @@ class BatchSimulation:
         seed: Seed of the hash by which flows are spread over equal paths.
         log_length: Events of each network to keep for ``log``.
         flow_fields: What a system keeps of a flow besides, as names and types.
+        rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
 
     Attributes:
         tables: The arrays that compiled code works on.
@@ -77,6 +78,7 @@ class BatchSimulation:
         seed: int = 0,
         log_length: int = 0,
         flow_fields: tuple[tuple[str, str], ...] = (),
+        rate_caps: bool = False,
     ) -> None:
         """Makes room for the flows."""
         if not compiles():
@@ -106,6 +108,7 @@ class BatchSimulation:
         self._seed = seed
         self._log_length = log_length
         self._flow_fields = flow_fields
+        self._rate_caps = rate_caps
         self.tables: Tables
         self._make_room(num_rows, num_places, num_changes)
 
@@ -367,6 +370,7 @@ class BatchSimulation:
             log_length=self._log_length,
             flow_fields=self._flow_fields,
             links_change=self._routing is not None,
+            rate_caps=self._rate_caps,
         )
         if self._routing is None and self._asks is Asks.NOTHING:
             return

@@ -97,6 +97,7 @@ class Tables(NamedTuple):
         own: What the discipline keeps, a record of its own type.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         memory: What is remembered of the sharing of links; ``None`` where it begins anew at each event.
+        shares_anew: True where it may begin anew; ``None`` where flows never have a largest rate.
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
@@ -134,6 +135,7 @@ class Tables(NamedTuple):
     own: Any
     choosing: Choosing | None
     memory: Memory | None
+    shares_anew: bool | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -186,6 +188,7 @@ class View(NamedTuple):
     own: Any
     choosing: Choosing | None
     memory: Memory | None
+    shares_anew: bool | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -249,6 +252,7 @@ def view(t: Tables) -> View:
         t.own,
         t.choosing,
         t.memory,
+        t.shares_anew,
         t.sending,
         t.num_tokens,
         t.data_share,
@@ -272,6 +276,7 @@ def new_tables(
     log_length: int,
     flow_fields: tuple[tuple[str, str], ...] = (),
     links_change: bool = False,
+    rate_caps: bool = False,
 ) -> Tables:
     """Makes room for networks without flows.
 
@@ -286,6 +291,7 @@ def new_tables(
         log_length: Events of each network to keep.
         flow_fields: What a system keeps of a flow besides, as names and types.
         links_change: Whether links fail and come up again.
+        rate_caps: Whether flows may get largest rates.
     """
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
@@ -329,6 +335,7 @@ def new_tables(
         own=None,
         choosing=None,
         memory=new_memory(num_networks, num_classes, topology.num_links, num_flows, longest) if num_classes else None,
+        shares_anew=True if rate_caps or not num_classes else None,
         sending=Sending(
             handshake=transport.handshake_round_trips,
             initial_window=transport.initial_window,

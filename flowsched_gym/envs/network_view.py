@@ -70,6 +70,7 @@ class NetworkView:
         told: How many of these there were at the last action; 0 before the second.
         network: Number of this network among them.
         first_row: Row there of the first flow.
+        has_rate_caps: Whether ``rate_cap`` may be written (``PeriodControl.sets_rate_caps``).
     """
 
     now: float
@@ -87,6 +88,7 @@ class NetworkView:
     told: int
     network: int = 0
     first_row: int = 0
+    has_rate_caps: bool = True
 
     @property
     def size(self) -> FloatArray:
@@ -121,7 +123,9 @@ class NetworkView:
     @property
     def rate_cap(self) -> FloatArray:
         """Largest rates in B/s, (num_flows,) float64, inf for none; may be written, for live flows."""
-        return self.flows["rate_cap"]
+        caps = self.flows["rate_cap"][:]
+        caps.setflags(write=self.has_rate_caps)
+        return caps
 
     @property
     def path(self) -> npt.NDArray[np.integer[Any]]:
@@ -319,4 +323,5 @@ def view_network(
         told=told,
         network=number,
         first_row=first,
+        has_rate_caps=tables.shares_anew is not None,
     )

@@ -45,6 +45,8 @@ class PeriodControl(ABC, Generic[Action]):
     memory_size: int = 0
     may_pass: ClassVar[bool] = False
     """Whether ``asks`` may answer no."""
+    sets_rate_caps: ClassVar[bool] = False
+    """Whether ``act`` may write ``view.rate_cap``."""
 
     def asks(self, view: NetworkView) -> bool:
         """Tells whether there is anything to decide at the beginning of a period; if not, it begins at once."""

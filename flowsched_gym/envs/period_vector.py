@@ -92,6 +92,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             routing=template._routing,
             asks=Asks.PERIOD,
             period=template._period,
+            rate_caps=self._control.sets_rate_caps,
         )
         super().__init__(
             template,

@@ -32,8 +32,8 @@ UNNOTICED: Final = 1.0
 
 HINT: Final = f"{QUIET_VARIABLE}=1 hides this line"
 ENGINE: Final = (
-    "flowsched: compiling the engine of vector environments and of engine='compiled': half a minute to two minutes "
-    f"of computing, once per machine for each kind of environment or discipline ({HINT})"
+    "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "
+    f"computing, once per machine for each kind of environment or discipline ({HINT})"
 )
 RULES: Final = (
     f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, once per machine ({HINT})"

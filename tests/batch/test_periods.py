@@ -49,7 +49,7 @@ def decide(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generat
 def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, period: Period) -> None:
     limits = [[1e5, 1e6, 3e6]] * 2
     compiled = Mlfq(limits, within, GROUPS)
-    batch = BatchSimulation(3, 150, SWITCH, compiled, asks=Asks.PERIOD, period=period, log_length=5_000)
+    batch = BatchSimulation(3, 150, SWITCH, compiled, asks=Asks.PERIOD, period=period, log_length=5_000, rate_caps=True)
     workloads = [flows_of(seed, simultaneous=seed > 0) for seed in range(3)]
     for number, workload in enumerate(workloads):
         batch.load(number, workload)

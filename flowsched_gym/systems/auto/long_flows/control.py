@@ -33,6 +33,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
     """
 
     may_pass: ClassVar[bool] = True
+    sets_rate_caps: ClassVar[bool] = True
     memory_size = MEMORY_SIZE
 
     def __init__(self, config: AuTOLongFlowsConfig) -> None:

@@ -117,7 +117,8 @@ class MERPRouteEnv(MaskedEnv[int]):
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
     rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives; see ``ArtemisEnv`` for autoreset, masks and
-    states. Episodes are drawn in Python. The first use on a machine compiles for a minute.
+    states. Episodes are drawn in Python. The first use on a machine compiles for half a
+    minute.
 
     ## Version History
     * v0: Initial version.
