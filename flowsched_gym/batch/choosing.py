@@ -119,15 +119,15 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     path_start, path_links = t.network.path_start, t.network.path_links
     path = t.controls.path
-    stuck = np.int64(0)
+    stuck: int = np.int64(0)  # type: ignore[assignment]  # of one type with the rows
     for place in range(n * t.num_active, n * t.num_active + net.live):
-        row = np.int64(t.live[place])
+        row: int = np.int64(t.live[place])  # type: ignore[assignment]
         if not path_is_live(path[row], capacity, path_start, path_links):
             stuck = insert_sorted(choosing.moved, stuck, row)
     for place in range(net.timer_head, net.timer_tail):
         timer = t.timers[place]
         if timer.kind == START:
-            row = np.int64(timer.row)
+            row = np.int64(timer.row)  # type: ignore[assignment]
             if not path_is_live(path[row], capacity, path_start, path_links):
                 stuck = insert_sorted(choosing.moved, stuck, row)
     for place in range(stuck):

@@ -258,13 +258,14 @@ def _settle(t: View, n: int) -> None:
     if num_finished + num_crossed > 0:
         net.sharing_due = True
     for place in range(num_finished):
-        row = np.int64(t.finished[place])  # of one type with all other rows, so that less is compiled
+        # Of one type with all other rows, so that less is compiled.
+        row: int = np.int64(t.finished[place])  # type: ignore[assignment]
         note(t, n, COMPLETION, row)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.memory)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
     for place in range(num_crossed):
-        row = np.int64(t.crossed[place])
+        row = np.int64(t.crossed[place])  # type: ignore[assignment]
         note(t, n, DEMOTION, row)
         alter_flow(n, row, t.memory)
         if t.sending.initial_window > 0.0:

@@ -1,4 +1,4 @@
-"""Replays in a process with an empty cache: of disciplines, ways to choose paths and to share links, one is compiled."""
+"""Replays from an empty cache: of disciplines, ways to choose paths and ways to share links, one is compiled."""
 
 from pathlib import Path
 
@@ -16,7 +16,8 @@ class Compiled(event.Listener):
         pass
 
 event.register("numba:compile", Compiled())
-flows = {{"flow_id": [0, 1], "source": [0, 1], "destination": [2, 2], "size_bytes": [1e5, 2e5], "arrival_s": [0.0, 0.001]}}
+hosts = {{"flow_id": [0, 1], "source": [0, 1], "destination": [2, 2]}}
+flows = {{**hosts, "size_bytes": [1e5, 2e5], "arrival_s": [0.0, 0.001]}}
 flowsched_gym.replay(flows, discipline={discipline!r}, topology="one-link", engine="compiled", parameters={parameters})
 print(*sorted(Compiled.names))
 """

@@ -157,10 +157,11 @@ def pasted_rule(function: Function) -> Function:
     Without, LLVM would optimise it by itself first, and then once more with each function that it is inlined into. A
     parameter of such a rule cannot be None, as Numba would type what happens otherwise.
     """
-    return cast(Function, njit(**OPTIONS, _nrt=False, inline="always")(function)) if compiles() else function
+    options: Any = {**OPTIONS, "_nrt": False, "inline": "always"}
+    return cast(Function, njit(**options)(function)) if compiles() else function
 
 
-def chosen_by_type(choose: Callable[[str, type], Function]) -> Callable[[Function], Function]:
+def chosen_by_type(choose: Callable[[str, type], Any]) -> Callable[[Function], Function]:
     """Calls, in place of a function, the one that fits its last argument, a NamedTuple or None.
 
     In compiled code, that one alone is compiled.
@@ -174,7 +175,7 @@ def chosen_by_type(choose: Callable[[str, type], Function]) -> Callable[[Functio
         def call(*arguments: object) -> object:
             return choose(function.__name__, type(arguments[-1]))(*arguments)
 
-        def find(*types: Any) -> Function:
+        def find(*types: Any) -> Any:
             return choose(function.__name__, getattr(types[-1], "instance_class", type(None)))
 
         overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
