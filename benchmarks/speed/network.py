@@ -24,7 +24,7 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.evaluation import replay, write_json
 from flowsched_gym.files import write_text
-from flowsched_gym.model.rules.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.model.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_tree
 from flowsched_gym.workload import Pareto, PoissonWorkload, Workload, load_cdf

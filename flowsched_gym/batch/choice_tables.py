@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.questions import Asks, Period
 from flowsched_gym.model.routes import Chooser, Routes, new_chooser, new_routes
-from flowsched_gym.routing import Routing
+from flowsched_gym.topology import Routing
 
 __all__ = ["CHOICES", "LINK_CHANGE", "ROW", "Choosing", "new_choosing"]
 

@@ -14,11 +14,11 @@ from flowsched_gym.batch.remembering import alter_flow, forget_network
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
-from flowsched_gym.model.rules.competing import find_competing, touch_links
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.liveness import count_live_paths, path_is_live
-from flowsched_gym.model.rules.progress import insert_sorted
-from flowsched_gym.model.rules.routing import choose_path, note_pauses, review_paths
+from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
+from flowsched_gym.model.rules.routing.choose_path import choose_path, note_pauses, review_paths
+from flowsched_gym.model.rules.routing.liveness import count_live_paths, path_is_live
+from flowsched_gym.model.rules.transport.progress import insert_sorted
 from flowsched_gym.model.state import Network
 
 __all__ = [

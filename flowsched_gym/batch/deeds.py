@@ -14,7 +14,7 @@ from flowsched_gym.batch.senders import ask, begin, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.tokens import send_to_back, take_request
+from flowsched_gym.model.rules.transport.tokens import send_to_back, take_request
 
 __all__ = ["Deed", "act_one", "go_on", "grant", "hold", "move_to_front", "postpone", "put_first", "take_path"]
 

@@ -7,7 +7,7 @@ from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.observation import NEVER
-from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.rules.transport.windows import wire_volume
 
 __all__ = ["arriving_row", "foresee_request", "load", "load_one", "request_time_of", "set_order"]
 

@@ -42,9 +42,9 @@ from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule
 from flowsched_gym.model.rules.observation import NEVER
-from flowsched_gym.model.rules.progress import advance, next_event_time
-from flowsched_gym.model.rules.sharing import share_links, sort_by_priority
-from flowsched_gym.model.rules.tokens import take_out
+from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
+from flowsched_gym.model.rules.transport.progress import advance, next_event_time
+from flowsched_gym.model.rules.transport.tokens import take_out
 from flowsched_gym.model.state import Network
 
 __all__ = ["run", "run_many", "run_until"]

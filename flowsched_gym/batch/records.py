@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import ROW
-from flowsched_gym.model.rules.filling import BLOCK
+from flowsched_gym.model.rules.sharing.filling import BLOCK
 
 __all__ = [
     "CACHE_LINE",

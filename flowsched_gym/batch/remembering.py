@@ -1,4 +1,4 @@
-"""Shares links from memory where flows share within priorities; see ``model.rules.sharing_changes``.
+"""Shares links from memory where flows share within priorities; see ``model.rules.sharing.changes``.
 
 Each function takes the memory of its own: where it is ``None``, compiled code has nothing of it.
 """
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.tables import View
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.sharing_changes import leave, share_changes
-from flowsched_gym.model.rules.sharing_memory import Memory, alter
+from flowsched_gym.model.rules.sharing.changes import leave, share_changes
+from flowsched_gym.model.rules.sharing.memory import Memory, alter
 
 __all__ = [
     "alter_flow",

@@ -6,8 +6,7 @@ from typing import Final
 from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.records import Records
-from flowsched_gym.routing import Routing
-from flowsched_gym.topology import Topology
+from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
 
 __all__ = ["run_compiled"]

@@ -8,7 +8,7 @@ from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.transport import next_window
+from flowsched_gym.model.rules.transport.windows import next_window
 
 __all__ = ["ask", "begin", "next_round", "open_window", "permit", "send"]
 

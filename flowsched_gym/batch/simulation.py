@@ -19,11 +19,10 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
-from flowsched_gym.model.rules.liveness import path_is_live
-from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.rules.routing.liveness import path_is_live
+from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
-from flowsched_gym.routing import Routing
-from flowsched_gym.topology import Topology, isolated_fct
+from flowsched_gym.topology import Routing, Topology, isolated_fct
 from flowsched_gym.workload import Workload
 
 __all__ = ["BatchSimulation"]

@@ -25,8 +25,8 @@ from flowsched_gym.batch.records import (
 from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.filling import CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.sharing_memory import Memory, new_memory
+from flowsched_gym.model.rules.sharing.filling import CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.memory import Memory, new_memory
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time

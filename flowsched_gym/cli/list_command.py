@@ -6,8 +6,8 @@ import inspect
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS
-from flowsched_gym.routing.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.topology import TOPOLOGIES
+from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
 
 __all__ = ["inventory", "run"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.feedback import catch_up_time, share_least_attained
+from flowsched_gym.model.rules.ordering.feedback import catch_up_time, share_least_attained
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Las"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.expansion import (
+from flowsched_gym.model.rules.ordering.expansion import (
     IN_ORDER,
     NEW,
     STALE_LINK,
@@ -19,7 +19,7 @@ from flowsched_gym.model.rules.expansion import (
     hold_until,
     serve_by_virtual_deadline,
 )
-from flowsched_gym.model.rules.virtual_deadlines import MATCH
+from flowsched_gym.model.rules.ordering.virtual_deadlines import MATCH
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.suggestions import listed
 

@@ -10,8 +10,8 @@ from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.feedback import head_of_each_level, level_by_attained
-from flowsched_gym.model.rules.limits import are_limits
+from flowsched_gym.model.rules.ordering.feedback import head_of_each_level, level_by_attained
+from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Mlfq"]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.rules.limits import are_limits
+from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.suggestions import listed
 
 __all__ = ["Within", "check_limits", "check_numbers", "check_whole_numbers", "check_within"]

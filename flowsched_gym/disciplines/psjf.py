@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering import order_by_size
+from flowsched_gym.model.rules.ordering.keys import order_by_size
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Psjf"]

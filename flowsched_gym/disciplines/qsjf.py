@@ -9,7 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_within
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.feedback import head_of_each_level, level_of_size
+from flowsched_gym.model.rules.ordering.feedback import head_of_each_level, level_of_size
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Qsjf"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering import order_without_preemption
+from flowsched_gym.model.rules.ordering.keys import order_without_preemption
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Sjf"]

@@ -10,7 +10,7 @@ from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_numbers, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.feedback import weigh_queues
+from flowsched_gym.model.rules.ordering.feedback import weigh_queues
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Wfq"]

@@ -18,7 +18,7 @@ from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import TRANSPORTS, Records, Transport, TransportName
-from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology

@@ -15,9 +15,8 @@ from flowsched_gym.envs.network_view import KeptColumns, NetworkView, view_simul
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, Period
-from flowsched_gym.routing import Routing
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Topology, isolated_fct
+from flowsched_gym.topology import Routing, Topology, isolated_fct
 from flowsched_gym.workload import Workload, WorkloadSource
 
 __all__ = ["PeriodControl", "PeriodEnv"]

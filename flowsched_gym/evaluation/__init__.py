@@ -1,6 +1,6 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
-from flowsched_gym.evaluation.bounds import BoundMethod, DeadlineBound, deadline_bound
+from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
 from flowsched_gym.evaluation.evaluate import evaluate, resolve_policy
 from flowsched_gym.evaluation.player import Player, Progress

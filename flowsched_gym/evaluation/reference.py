@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation.bounds import BoundMethod, DeadlineBound, deadline_bound
+from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
 from flowsched_gym.evaluation.evaluate import check_episodes
 from flowsched_gym.evaluation.player import Progress

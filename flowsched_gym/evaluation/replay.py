@@ -12,10 +12,9 @@ from flowsched_gym.batch import run_compiled
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import Records
-from flowsched_gym.routing import Routing, make_routing
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.suggestions import listed
-from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, make_topology
+from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, make_routing, make_topology
 from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
 
 __all__ = ["replay"]

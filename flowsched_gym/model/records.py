@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.progress import latest_completion
+from flowsched_gym.model.rules.transport.progress import latest_completion
 
 __all__ = ["Records", "complete_records"]
 

@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class RoutingKind(IntEnum):
-    """Numbers the ways to choose a path; ``model/rules/routing.py`` says what each of them does."""
+    """Numbers the ways to choose a path; ``model/rules/routing/choose_path.py`` says what each of them does."""
 
     ECMP = 0
     LEAST_LOADED = 1

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import OrderQuestion
-from flowsched_gym.model.rules.competing import find_competing, touch_links
+from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Contest"]

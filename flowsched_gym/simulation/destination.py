@@ -7,7 +7,7 @@ import numpy.typing as npt
 from simpy import Event
 
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
+from flowsched_gym.model.rules.transport.tokens import send_to_back, take_out, take_request
 from flowsched_gym.simulation.environment import NetworkEnvironment
 
 __all__ = ["Destination"]

@@ -13,9 +13,9 @@ from simpy import Event
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.progress import advance, next_event_time
-from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.share_links import share_links
+from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.simulation.paths import Paths

@@ -16,11 +16,10 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.routes import Routes, new_routes
-from flowsched_gym.model.rules.progress import latest_completion
-from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.rules.transport.progress import latest_completion
+from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.model.state import Network, new_flow_state
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
-from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation.contest import Contest
 from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.environment import LAST_ROW, NetworkEnvironment
@@ -29,7 +28,7 @@ from flowsched_gym.simulation.links import SharedLinks
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.simulation.senders import open_windows
-from flowsched_gym.topology import Topology, isolated_fct, round_trip_time
+from flowsched_gym.topology import Routing, RoutingKind, Topology, isolated_fct, round_trip_time
 from flowsched_gym.workload import Workload
 
 __all__ = ["SimulatedNetwork"]

@@ -10,11 +10,11 @@ from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import PathQuestion
 from flowsched_gym.model.routes import Routes, new_chooser
-from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet, path_is_live
-from flowsched_gym.model.rules.routing import choose_path, review_paths
+from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
+from flowsched_gym.model.rules.routing.liveness import count_live_paths, note_quiet, path_is_live
 from flowsched_gym.model.state import FlowState, Network
-from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation.environment import NetworkEnvironment
+from flowsched_gym.topology import Routing, RoutingKind
 
 __all__ = ["Paths"]
 

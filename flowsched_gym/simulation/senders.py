@@ -10,7 +10,7 @@ from simpy.events import ProcessGenerator
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.transport import next_window
+from flowsched_gym.model.rules.transport.windows import next_window
 from flowsched_gym.model.state import FlowState
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.simulation.environment import NetworkEnvironment

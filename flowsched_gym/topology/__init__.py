@@ -1,20 +1,27 @@
-"""Networks: hosts, links, paths."""
+"""Networks: hosts, links, paths, and ways to choose among these."""
 
+from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.topology.crossing import crossing_shares
 from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, multi_plane, one_link, tree9
 from flowsched_gym.topology.isolation import isolated_fct, round_trip_time
 from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
+from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 __all__ = [
     "DEFAULT_CAPACITY",
+    "DEFAULT_FLOWLET_GAP",
+    "ROUTINGS",
     "TOPOLOGIES",
+    "Routing",
+    "RoutingKind",
     "Topology",
     "big_switch",
     "crossing_shares",
     "fat_tree",
     "isolated_fct",
     "leaf_spine",
+    "make_routing",
     "make_topology",
     "multi_plane",
     "one_link",

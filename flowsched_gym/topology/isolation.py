@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.transport import isolated_times
+from flowsched_gym.model.rules.transport.windows import isolated_times
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology.topology import Topology
 

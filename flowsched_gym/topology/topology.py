@@ -20,7 +20,7 @@ LATEST_TIME: Final = 1e307
 LONGEST_DELAY: Final = 1e300
 """Longest propagation delay of a link in s, so that the delays of paths stay below ``LATEST_TIME``."""
 LEAST_PART: Final = 2e-14
-"""Part of its arrival time that a flow must send for at least: twice the rounding that ``rules.progress`` allows
+"""Part of its arrival time that a flow must send for at least: twice the rounding that ``transport.progress`` allows
 event times (``TIME_TOLERANCE``), so that rounding moves a completion time by half at most."""
 
 FloatArray = npt.NDArray[np.float64]

@@ -13,9 +13,8 @@ from flowsched_gym.disciplines import Fifo, Merp, Ps, Ranked, Srpt
 from flowsched_gym.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.model import TRANSPORTS
 from flowsched_gym.model.questions import Asks, OrderQuestion
-from flowsched_gym.routing import ROUTINGS, make_routing
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import fat_tree, leaf_spine, one_link, tree9
+from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
 from tests.flows import make_flows
 

@@ -8,7 +8,7 @@ import pytest
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import BaseDiscipline, Ranked, make_discipline
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.ordering import serve_first
+from flowsched_gym.model.rules.ordering.keys import serve_first
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload

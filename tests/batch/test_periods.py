@@ -9,9 +9,8 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.questions import Asks, Period
-from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import big_switch, multi_plane
+from flowsched_gym.topology import Routing, RoutingKind, big_switch, multi_plane
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
 
 NUM_HOSTS = 8

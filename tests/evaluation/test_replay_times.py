@@ -5,7 +5,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.errors import WorkloadError
-from flowsched_gym.evaluation.bounds import deadline_bound
+from flowsched_gym.evaluation.bounds.bound import deadline_bound
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
 from flowsched_gym.workload import FixedWorkload, LinkChanges, Workload, find_source, workload_from_columns

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model import Controls, FlowState, Network, new_controls, new_flow_state
 from flowsched_gym.model.routes import Routes, RoutingKind, new_chooser, new_routes
-from flowsched_gym.model.rules.routing import choose_path, review_paths
+from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 
 __all__ = ["Crossroads", "Flow", "crossroads", "random_crossroads"]

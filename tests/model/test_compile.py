@@ -31,7 +31,7 @@ if {patience} is None:
 else:
     compiling.PATIENCE = {patience}
 with event.install_recorder("numba:compile") as recorder:
-    from flowsched_gym.model.rules.sharing import share_links
+    from flowsched_gym.model.rules.sharing.share_links import share_links
     from flowsched_gym.registration import system_of
     from tests.envs.episodes import combinations, fingerprint
     environment = system_of("{env_id}")[1]
@@ -125,7 +125,7 @@ def test_rules_are_compiled_when_their_patience_ends(tmp_path: Path) -> None:
 def test_long_arrays_are_given_to_machine_code_at_once(tmp_path: Path) -> None:
     program = """
 import numpy as np
-from flowsched_gym.model.rules.transport import wire_volume
+from flowsched_gym.model.rules.transport.windows import wire_volume
 for num_flows in (10_000, 10_001):
     wire_volume(np.ones(num_flows), 0.0, 0.0, np.empty(num_flows))
     print(len(wire_volume.signatures))
@@ -137,7 +137,7 @@ for num_flows in (10_000, 10_001):
 def test_a_rule_that_has_no_machine_code_yet_warns_of_no_overflow_either(tmp_path: Path) -> None:
     program = """
 import numpy as np
-from flowsched_gym.model.rules.progress import next_event_time
+from flowsched_gym.model.rules.transport.progress import next_event_time
 live, attained, left = np.zeros(1, np.int64), np.zeros(1), np.full(1, 1e300)
 slow, never = np.full(1, 1e-300), np.full(1, np.inf)
 print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_event_time.signatures))

@@ -64,8 +64,8 @@ def function(module: str):
 
 
 FUNCTIONS = {
-    "rule": function("flowsched_gym.model.rules.sharing"),
-    "other rule": function("flowsched_gym.model.rules.sums"),
+    "rule": function("flowsched_gym.model.rules.sharing.share_links"),
+    "other rule": function("flowsched_gym.model.rules.numerics.sums"),
     "load": function("flowsched_gym.batch.loading"),
     "run": function("flowsched_gym.batch.loop"),
     "step": function("flowsched_gym.systems.artemis.compiled"),

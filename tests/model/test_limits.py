@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.limits import are_limits, are_within, spread_limits
+from flowsched_gym.model.rules.ordering.limits import are_limits, are_within, spread_limits
 
 NUMBERS = st.sampled_from([-np.inf, -1.0, 0.0, 1e-300, 1.0, 2.0, np.nextafter(2.0, 3.0), 1e300, np.inf, np.nan])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flowsched_gym.model import Network
 from flowsched_gym.model.routes import RoutingKind
-from flowsched_gym.model.rules.memr import (
+from flowsched_gym.model.rules.routing.memr import (
     expansion_ratio,
     expect_on_links,
     least_expected_rate,

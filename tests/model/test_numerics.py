@@ -11,7 +11,7 @@ import pytest
 
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.compiled_numerics import natural_log, sum_of_logs, take_exponentials
+from flowsched_gym.model.rules.numerics.compiled import natural_log, sum_of_logs, take_exponentials
 
 FloatArray = npt.NDArray[np.float64]
 

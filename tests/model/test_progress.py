@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flowsched_gym.model.rules.progress import next_event_time
+from flowsched_gym.model.rules.transport.progress import next_event_time
 
 
 @pytest.mark.parametrize("now", [0.0, 5e-324, 1e-310, 1e-300, 1.0, 1e9])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.share_links import share_links
 
 ROUNDING = 1e-9
 

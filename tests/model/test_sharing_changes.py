@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.sharing import share_links
-from flowsched_gym.model.rules.sharing_changes import leave, share_changes
-from flowsched_gym.model.rules.sharing_memory import Memory, new_memory
+from flowsched_gym.model.rules.sharing.changes import leave, share_changes
+from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.memory import Memory, new_memory
+from flowsched_gym.model.rules.sharing.share_links import share_links
 
 NUM_FLOWS = 60
 LONGEST = 4

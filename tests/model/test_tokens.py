@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.tokens import send_to_back, take_out, take_request
+from flowsched_gym.model.rules.transport.tokens import send_to_back, take_out, take_request
 from flowsched_gym.simulation import Destination
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, Transport, TransportName
-from flowsched_gym.model.rules.transport import isolated_times, next_window, wire_volume
+from flowsched_gym.model.rules.transport.windows import isolated_times, next_window, wire_volume
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.model.rules.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.model.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -7,9 +7,8 @@ from flowsched_gym.disciplines import Fifo, Ps, Ranked, Srpt
 from flowsched_gym.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.model import EventKind, Transport
 from flowsched_gym.model.questions import Asks, PathQuestion
-from flowsched_gym.routing import make_routing
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Topology, leaf_spine, one_link, tree9
+from flowsched_gym.topology import Topology, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload
 from tests.flows import make_flows
 

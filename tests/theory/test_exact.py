@@ -11,8 +11,8 @@ import pytest
 import flowsched_gym
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.model import Records
-from flowsched_gym.model.rules.filling import BLOCK, CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.sharing import share_links
+from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.share_links import share_links
 from flowsched_gym.topology import Topology, big_switch, one_link
 
 FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"

@@ -54,33 +54,33 @@ PATIENCE: float = 0.25
 PATIENT: Final = frozenset(
     f"flowsched_gym.model.rules.{name}"
     for name in (
-        "candidates",
-        "competing",
-        "compiled_numerics",
         "completions",
-        "congestion",
         "contenders",
-        "expansion",
-        "feedback",
         "finished_flows",
-        "filling",
-        "limits",
-        "liveness",
         "long_flows",
-        "memr",
+        "numerics.compiled",
+        "numerics.sums",
         "observation",
-        "ordering",
+        "ordering.competing",
+        "ordering.expansion",
+        "ordering.feedback",
+        "ordering.keys",
+        "ordering.limits",
+        "ordering.virtual_deadlines",
         "path_observation",
-        "progress",
-        "routing",
+        "routing.candidates",
+        "routing.choose_path",
+        "routing.congestion",
+        "routing.liveness",
+        "routing.memr",
         "selection",
-        "sharing",
+        "sharing.filling",
+        "sharing.share_links",
         "slowdowns",
         "summary",
-        "sums",
-        "tokens",
-        "transport",
-        "virtual_deadlines",
+        "transport.progress",
+        "transport.tokens",
+        "transport.windows",
     )
 )
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
@@ -100,7 +100,8 @@ def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
     for module, names in IMPORT.findall(source.decode()):
         folder = PACKAGE.parent.joinpath(*module.split("."))
         candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
-        candidates += [(folder / name).with_suffix(".py") for name in re.findall(r"\w+", names)]
+        for name in re.findall(r"\w+", names):
+            candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
         imported += [candidate for candidate in candidates if candidate.is_file()]
     return hashlib.sha256(source).digest(), tuple(imported)
 

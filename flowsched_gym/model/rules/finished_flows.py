@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.sums import pairwise_sum
+from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 
 __all__ = [
     "FIRST_PORT",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.finished_flows import NUM_TUPLE_COLUMNS, write_five_tuple
-from flowsched_gym.model.rules.sums import pairwise_sum
+from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 
 __all__ = ["count_on_links", "find_long", "latest_long", "mark_usable", "progress_of_long", "show_long", "show_paths"]
 

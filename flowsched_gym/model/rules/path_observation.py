@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
-from flowsched_gym.model.rules.candidates import shared_ends
 from flowsched_gym.model.rules.compile import allocating_rule, rule
-from flowsched_gym.model.rules.liveness import path_is_live
-from flowsched_gym.model.rules.memr import expect_on_links, expect_on_path
 from flowsched_gym.model.rules.observation import squash
+from flowsched_gym.model.rules.routing.candidates import shared_ends
+from flowsched_gym.model.rules.routing.liveness import path_is_live
+from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["NUM_CONTEXT_COLUMNS", "NUM_SLOT_COLUMNS", "PathScales", "fill_live", "fill_paths", "first_live"]

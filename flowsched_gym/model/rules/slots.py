@@ -148,7 +148,7 @@ def virtual_deadline_slot(
     so_far_scale: float,
     action: IntArray,
 ) -> None:
-    """Chooses the occupied slot that goes first by virtual deadlines (MERP, Algorithm 2), as ``rules.expansion`` does.
+    """Chooses the occupied slot that goes first by virtual deadlines (MERP, Algorithm 2), as ``expansion`` does.
 
     Of the flows that are left, the one whose slowdown would be the smallest if it were served last goes last. Among
     equals it is the one with the larger ``remaining * size``, then the later slot.

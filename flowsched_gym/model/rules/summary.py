@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.compiled_numerics import natural_log
+from flowsched_gym.model.rules.numerics.compiled import natural_log
+from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 from flowsched_gym.model.rules.observation import squash
 from flowsched_gym.model.rules.selection import select
-from flowsched_gym.model.rules.sums import pairwise_sum
 
 __all__ = ["show_places", "summarise_arrived", "summarise_finished", "summarise_live"]
 

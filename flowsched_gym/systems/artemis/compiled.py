@@ -34,7 +34,7 @@ from flowsched_gym.model.rules.observation import (
     fill_paper,
     fill_requirements,
 )
-from flowsched_gym.model.rules.progress import latest_completion
+from flowsched_gym.model.rules.transport.progress import latest_completion
 
 __all__ = [
     "DESTINATION",

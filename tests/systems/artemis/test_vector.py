@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.errors import ConfigError, FlowFileError
-from flowsched_gym.model.rules.progress import DEADLINE_TOLERANCE, latest_completion
+from flowsched_gym.model.rules.transport.progress import DEADLINE_TOLERANCE, latest_completion
 from flowsched_gym.systems.artemis import SYSTEM
 from flowsched_gym.systems.artemis.vector import ArtemisVectorEnv
 from flowsched_gym.workload import (

@@ -9,12 +9,11 @@ from flowsched_gym.envs import MaskedEnv, PeriodEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Period
-from flowsched_gym.routing import Routing, RoutingKind
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
-from flowsched_gym.topology import multi_plane
+from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike, workload_label
 
 __all__ = ["AuTOLongFlowsEnv"]

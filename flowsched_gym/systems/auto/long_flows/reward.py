@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.compiled_numerics import sum_of_logs
 from flowsched_gym.model.rules.long_flows import progress_of_long
+from flowsched_gym.model.rules.numerics.compiled import sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
 from flowsched_gym.systems.auto.long_flows.seen import long_live
 

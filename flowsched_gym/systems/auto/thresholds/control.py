@@ -7,7 +7,7 @@ from gymnasium import spaces
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.envs import NetworkView, PeriodControl
 from flowsched_gym.errors import InvalidAction, shown
-from flowsched_gym.model.rules.limits import are_within
+from flowsched_gym.model.rules.ordering.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules import numerics
-from flowsched_gym.model.rules.compiled_numerics import take_exponentials
-from flowsched_gym.model.rules.limits import spread_limits
+from flowsched_gym.model.rules.numerics.compiled import take_exponentials
+from flowsched_gym.model.rules.ordering.limits import spread_limits
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.compiled_numerics import natural_log
 from flowsched_gym.model.rules.finished_flows import mean_fares
+from flowsched_gym.model.rules.numerics.compiled import natural_log
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
 
 __all__ = ["MEMORY_SIZE", "pay"]

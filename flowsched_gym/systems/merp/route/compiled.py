@@ -22,8 +22,8 @@ from flowsched_gym.batch.stepping import (
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.completions import add_completions
-from flowsched_gym.model.rules.liveness import path_is_live
 from flowsched_gym.model.rules.path_observation import PathScales, fill_live, fill_paths, first_live
+from flowsched_gym.model.rules.routing.liveness import path_is_live
 from flowsched_gym.model.state import Network
 from flowsched_gym.systems.merp.route.observation import TIME_SCALE
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.routing import ROUTINGS
 from flowsched_gym.systems.merp.flows import flow_source
+from flowsched_gym.topology import ROUTINGS
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import (
     PoissonWorkload,

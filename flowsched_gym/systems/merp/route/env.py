@@ -15,13 +15,12 @@ from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Asks, PathQuestion
 from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
-from flowsched_gym.routing import make_routing
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
 from flowsched_gym.systems.merp.route.observation import path_scales, route_layout
 from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.systems.merp.route.reward import RoutePayments
-from flowsched_gym.topology import Topology, fat_tree
+from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.workload import Workload, WorkloadLike, workload_label
 

@@ -94,7 +94,7 @@ class _LeastPair(PathPolicy):
 
 
 class LeastLoadedPath(_LeastPair):
-    """Fewest bytes left on the most loaded link of the path, then fewest flows: the rule of ``model.rules.routing``."""
+    """Fewest bytes left on the most loaded link of the path, then fewest flows: as ``routing.choose_path``."""
 
     pure: ClassVar[bool] = True
     needs = ("bytes_left", "num_flows")

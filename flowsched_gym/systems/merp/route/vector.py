@@ -12,7 +12,6 @@ from flowsched_gym.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.envs import CompiledVectorEnv
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.model.questions import Asks
-from flowsched_gym.routing import make_routing
 from flowsched_gym.systems.merp.route.compiled import (
     EPISODE,
     FCT,
@@ -27,6 +26,7 @@ from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.observation import path_scales
 from flowsched_gym.systems.merp.route.reward import reward_terms
+from flowsched_gym.topology import make_routing
 from flowsched_gym.workload import Workload, WorkloadLike
 from flowsched_gym.workload.checks import check_integer
 

@@ -9,9 +9,8 @@ import pytest
 
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.model.questions import PathQuestion
-from flowsched_gym.model.rules.memr import expect_on_links, expect_on_path
+from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.policies import SlotPolicy
-from flowsched_gym.routing import make_routing
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.observation import route_layout
@@ -23,7 +22,7 @@ from flowsched_gym.systems.merp.route.policies import (
     PathPolicy,
     RandomPath,
 )
-from flowsched_gym.topology import fat_tree
+from flowsched_gym.topology import fat_tree, make_routing
 from tests.envs.episodes import play
 
 POLICIES: tuple[type[PathPolicy], ...] = (RandomPath, HashedPath, LeastLoadedPath, CongaPath, MemrPath)

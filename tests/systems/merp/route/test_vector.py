@@ -10,10 +10,10 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.errors import ConfigError, WorkloadError
-from flowsched_gym.routing import ROUTINGS
 from flowsched_gym.systems.merp.route import ROUTE
 from flowsched_gym.systems.merp.route.config import core_cables
 from flowsched_gym.systems.merp.route.vector import MERPRouteVectorEnv
+from flowsched_gym.topology import ROUTINGS
 from flowsched_gym.workload import FixedWorkload, LinkChanges, PoissonWorkload, RandomFailures, Workload, make_workload
 from tests.envs.vectors import Pair, SimultaneousFlows, keep_event_logs
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import MissingDependencyError
-from flowsched_gym.evaluation.feasibility import (
+from flowsched_gym.evaluation.bounds.feasibility import (
     IntervalSlack,
     Jobs,
     serve_earliest_due_first,

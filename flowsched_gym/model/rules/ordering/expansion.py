@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
 
 __all__ = [
     "IN_ORDER",

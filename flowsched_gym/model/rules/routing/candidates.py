@@ -1,7 +1,7 @@
 """Looks at the paths between which a flow may choose: the live ones, on which no link has failed."""
 
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.liveness import path_is_live
+from flowsched_gym.model.rules.routing.liveness import path_is_live
 from flowsched_gym.model.state import Network
 
 __all__ = ["is_candidate", "nth_candidate", "shared_ends"]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.members import BLOCK, NO_LINK, Members, new_members
+from flowsched_gym.model.rules.sharing.members import BLOCK, NO_LINK, Members, new_members
 
 __all__ = [
     "ANOTHER_CAPACITY",

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
-from flowsched_gym.model.rules.candidates import is_candidate, shared_ends
 from flowsched_gym.model.rules.compile import allocating_rule, rule
+from flowsched_gym.model.rules.routing.candidates import is_candidate, shared_ends
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose_least_congested", "review_quiet"]

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.filling import find_tightest
-from flowsched_gym.model.rules.sharing_memory import (
+from flowsched_gym.model.rules.sharing.filling import find_tightest
+from flowsched_gym.model.rules.sharing.memory import (
     ANOTHER_CAPACITY,
     OTHER_FLOWS,
     Memory,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.filling import fill_class, is_still_blocked
+from flowsched_gym.model.rules.sharing.filling import fill_class, is_still_blocked
 
 __all__ = ["share_links", "sort_by_priority"]
 

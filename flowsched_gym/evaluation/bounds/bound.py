@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation.feasibility import Jobs, serve_earliest_due_first
-from flowsched_gym.evaluation.selection import NODE_LIMIT, select_most_jobs
+from flowsched_gym.evaluation.bounds.feasibility import Jobs, serve_earliest_due_first
+from flowsched_gym.evaluation.bounds.selection import NODE_LIMIT, select_most_jobs
 from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.workload import Workload
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.progress import TIME_TOLERANCE
+from flowsched_gym.model.rules.transport.progress import TIME_TOLERANCE
 
 __all__ = [
     "LEVEL_TOLERANCE",

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.members import BLOCK
-from flowsched_gym.model.rules.sharing_memory import Memory
+from flowsched_gym.model.rules.sharing.members import BLOCK
+from flowsched_gym.model.rules.sharing.memory import Memory
 
 __all__ = ["begin_members", "join_members", "quit_members", "reshare"]
 

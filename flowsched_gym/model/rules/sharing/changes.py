@@ -1,4 +1,4 @@
-"""Shares links anew after some flows have changed, with what is remembered of the last time (``sharing_memory``)."""
+"""Shares links anew after some flows have changed, with what is remembered of the last time (``memory``)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
-from flowsched_gym.model.rules.refilling import refill
-from flowsched_gym.model.rules.resharing import begin_members, join_members, quit_members, reshare
-from flowsched_gym.model.rules.sharing_memory import Memory, MemoryOfFewLinks, forget_links, take_in, take_out
+from flowsched_gym.model.rules.sharing.memory import Memory, MemoryOfFewLinks, forget_links, take_in, take_out
+from flowsched_gym.model.rules.sharing.refilling import refill
+from flowsched_gym.model.rules.sharing.resharing import begin_members, join_members, quit_members, reshare
 
 __all__ = ["leave", "share_changes"]
 

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, Routes
-from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate, shared_ends
 from flowsched_gym.model.rules.compile import allocating_rule, chosen_by_type, rule
-from flowsched_gym.model.rules.congestion import choose_least_congested, review_quiet
-from flowsched_gym.model.rules.liveness import count_live_paths, note_quiet
-from flowsched_gym.model.rules.memr import choose_by_expansion
+from flowsched_gym.model.rules.routing.candidates import is_candidate, nth_candidate, shared_ends
+from flowsched_gym.model.rules.routing.congestion import choose_least_congested, review_quiet
+from flowsched_gym.model.rules.routing.liveness import count_live_paths, note_quiet
+from flowsched_gym.model.rules.routing.memr import choose_by_expansion
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose", "choose_path", "note_pauses", "review_paths"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.routing import ROUTINGS, Routing, RoutingKind, make_routing
+from flowsched_gym.topology import ROUTINGS, Routing, RoutingKind, make_routing
 
 
 def test_every_kind_has_one_name() -> None:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
-from flowsched_gym.model.rules.candidates import is_candidate, nth_candidate
 from flowsched_gym.model.rules.compile import allocating_rule, rule
-from flowsched_gym.model.rules.virtual_deadlines import goes_later, virtual_deadlines
+from flowsched_gym.model.rules.ordering.virtual_deadlines import goes_later, virtual_deadlines
+from flowsched_gym.model.rules.routing.candidates import is_candidate, nth_candidate
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = [

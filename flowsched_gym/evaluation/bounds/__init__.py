@@ -1,0 +1,1 @@
+"""Bounds of what any scheduler could reach."""

@@ -1,0 +1,1 @@
+"""Orders of flows, and levels of feedback queues."""

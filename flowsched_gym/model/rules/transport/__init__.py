@@ -1,0 +1,1 @@
+"""Windows, tokens, and bytes on their way."""
