@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class Key(NamedTuple):
+class _Key(NamedTuple):
     """A key of the order of flows without a deadline.
 
     Attributes:
@@ -26,7 +26,7 @@ class Key(NamedTuple):
     second: FloatArray
 
 
-def by_deadline(
+def _by_deadline(
     now: float,
     n: int,
     live: IntArray,
@@ -34,7 +34,7 @@ def by_deadline(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Key,
+    own: _Key,
 ) -> None:
     """Ranks by deadline."""
     order_by_deadline(live, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
@@ -43,8 +43,8 @@ def by_deadline(
 class Edf(BaseDiscipline):
     """Earliest absolute deadline first, preemptively; flows without one come last, shortest remaining first."""
 
-    rules = Rules(record=Key, kept=("second",), control=by_deadline)
+    rules = Rules(record=_Key, kept=("second",), control=_by_deadline)
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Key:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _Key:
         """Makes room for the key."""
-        return Key(np.zeros(num_flows))
+        return _Key(np.zeros(num_flows))

@@ -15,11 +15,11 @@ __all__ = ["Fifo"]
 IntArray = npt.NDArray[np.int64]
 
 
-class Arrivals(NamedTuple):
+class _Arrivals(NamedTuple):
     """A record without fields: the rule reads the state of the flows alone."""
 
 
-def by_arrival(
+def _by_arrival(
     now: float,
     n: int,
     live: IntArray,
@@ -27,7 +27,7 @@ def by_arrival(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Arrivals,
+    own: _Arrivals,
 ) -> None:
     """Ranks by arrival."""
     order_by_arrival(live, count, state.arrival_time, controls.priority)
@@ -36,4 +36,4 @@ def by_arrival(
 class Fifo(BaseDiscipline):
     """First in, first out."""
 
-    rules = Rules(record=Arrivals, control=by_arrival)
+    rules = Rules(record=_Arrivals, control=_by_arrival)

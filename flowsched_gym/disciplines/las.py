@@ -15,11 +15,11 @@ __all__ = ["Las"]
 IntArray = npt.NDArray[np.int64]
 
 
-class Attained(NamedTuple):
+class _Attained(NamedTuple):
     """A record without fields: the rules read the state of the flows alone."""
 
 
-def by_attained(
+def _by_attained(
     now: float,
     n: int,
     live: IntArray,
@@ -27,14 +27,14 @@ def by_attained(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Attained,
+    own: _Attained,
 ) -> None:
     """Makes a level of each group of flows that have attained the same."""
     share_least_attained(now, live, count, state.attained, state.rate, controls.priority)
 
 
-def next_catch_up(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: Attained
+def _next_catch_up(
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: _Attained
 ) -> float:
     """Returns when one level catches up with the next."""
     return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
@@ -47,4 +47,4 @@ class Las(BaseDiscipline):
     differ may drift apart in between.
     """
 
-    rules = Rules(record=Attained, control=by_attained, review_time=next_catch_up)
+    rules = Rules(record=_Attained, control=_by_attained, review_time=_next_catch_up)

@@ -42,7 +42,7 @@ class MerpMode(StrEnum):
     """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
 
 
-class ExpansionRatios(NamedTuple):
+class _ExpansionRatios(NamedTuple):
     """Virtual deadlines of flows.
 
     Attributes:
@@ -72,14 +72,14 @@ class ExpansionRatios(NamedTuple):
     matches: Records
 
 
-def know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
+def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: _ExpansionRatios) -> None:
     """Knows nothing yet of a flow that arrives."""
     own.virtual_deadline[row] = UNKNOWN
     own.unknown[n] += 1
     own.standing[row] = NEW
 
 
-def by_virtual_deadline(
+def _by_virtual_deadline(
     now: float,
     n: int,
     live: IntArray,
@@ -87,7 +87,7 @@ def by_virtual_deadline(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: ExpansionRatios,
+    own: _ExpansionRatios,
 ) -> None:
     """Ranks by effective virtual deadline."""
     serve_by_virtual_deadline(
@@ -118,14 +118,14 @@ def by_virtual_deadline(
     )
 
 
-def end_of_gap(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: ExpansionRatios
+def _end_of_gap(
+    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: _ExpansionRatios
 ) -> float:
     """Returns the end of the detection gap."""
     return hold_until(now, n, own.held)
 
 
-def forget_path(n: int, row: int, own: ExpansionRatios) -> None:
+def _forget_path(n: int, row: int, own: _ExpansionRatios) -> None:
     """Orders the links of the new path of a flow anew."""
     forget_virtual_deadline(n, row, own.virtual_deadline, own.unknown)
 
@@ -149,15 +149,15 @@ class Merp(BaseDiscipline):
     """
 
     rules = Rules(
-        record=ExpansionRatios,
+        record=_ExpansionRatios,
         kept=("virtual_deadline", "on_link", "mark", "standing"),
         kept_once=("unknown", "held"),
-        begin_flow=know_nothing,
-        control=by_virtual_deadline,
-        review_time=end_of_gap,
-        moved=forget_path,
+        begin_flow=_know_nothing,
+        control=_by_virtual_deadline,
+        review_time=_end_of_gap,
+        moved=_forget_path,
     )
-    own: ExpansionRatios
+    own: _ExpansionRatios
 
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
@@ -177,7 +177,7 @@ class Merp(BaseDiscipline):
         self._strict = mode == MerpMode.STRICT
         self.stops_flows = self._strict or any(self._gaps)
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _ExpansionRatios:
         """Makes room for what is kept from event to event.
 
         Raises:
@@ -188,7 +188,7 @@ class Merp(BaseDiscipline):
         longest, num_rows = longest_path(network), num_flows // num_networks
         links = np.zeros(len(network.capacity), dtype=STALE_LINK)
         links["first"] = IN_ORDER
-        return ExpansionRatios(
+        return _ExpansionRatios(
             strict=self._strict,
             settings=np.array([*self._gaps, float(self.data_share < 1)]),
             virtual_deadline=np.zeros(num_flows),

@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
 
-class FeedbackQueues(NamedTuple):
+class _FeedbackQueues(NamedTuple):
     """Queues of flows.
 
     Attributes:
@@ -45,7 +45,7 @@ class FeedbackQueues(NamedTuple):
     changed: IntArray
 
 
-def enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
+def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: _FeedbackQueues) -> None:
     """Puts a flow that arrives into the highest queue."""
     own.level[row] = 0
     own.entered[row] = state.arrival_time[row]
@@ -53,7 +53,7 @@ def enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: F
     controls.review_at[row] = 0.0
 
 
-def demote(
+def _demote(
     now: float,
     n: int,
     live: IntArray,
@@ -61,7 +61,7 @@ def demote(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: FeedbackQueues,
+    own: _FeedbackQueues,
 ) -> None:
     """Demotes flows that have attained a threshold, and ranks by queue."""
     level_by_attained(
@@ -84,7 +84,7 @@ def demote(
         head_of_each_level(live, count, own.level, own.entered, controls.priority, own.share)
 
 
-def all_may_change(n: int, own: FeedbackQueues) -> bool:
+def _all_may_change(n: int, own: _FeedbackQueues) -> bool:
     """Returns whether thresholds or pins have changed."""
     changed: bool = own.changed[n] > 0
     return changed
@@ -104,15 +104,15 @@ class Mlfq(BaseDiscipline):
     """
 
     rules = Rules(
-        record=FeedbackQueues,
+        record=_FeedbackQueues,
         kept=("thresholds", "level", "entered", "group", "pinned"),
         kept_once=("changed",),
-        begin_flow=enter_highest,
-        control=demote,
-        all_may_change=all_may_change,
+        begin_flow=_enter_highest,
+        control=_demote,
+        all_may_change=_all_may_change,
     )
     stops_flows = True
-    own: FeedbackQueues
+    own: _FeedbackQueues
 
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
@@ -139,10 +139,10 @@ class Mlfq(BaseDiscipline):
         """Queues (K)."""
         return int(self._thresholds.shape[1]) + 1
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> FeedbackQueues:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _FeedbackQueues:
         """Makes room for the queues."""
         self._num_rows = num_flows // num_networks
-        return FeedbackQueues(
+        return _FeedbackQueues(
             share=self._share,
             num_groups=self.num_groups,
             thresholds=np.tile(self._thresholds, (num_networks, 1)),

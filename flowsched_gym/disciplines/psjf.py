@@ -15,11 +15,11 @@ __all__ = ["Psjf"]
 IntArray = npt.NDArray[np.int64]
 
 
-class Sizes(NamedTuple):
+class _Sizes(NamedTuple):
     """A record without fields: the rule reads the state of the flows alone."""
 
 
-def by_size(
+def _by_size(
     now: float,
     n: int,
     live: IntArray,
@@ -27,7 +27,7 @@ def by_size(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Sizes,
+    own: _Sizes,
 ) -> None:
     """Ranks by size."""
     order_by_size(live, count, state.size, state.arrival_time, controls.priority)
@@ -36,4 +36,4 @@ def by_size(
 class Psjf(BaseDiscipline):
     """Smallest original size first, preemptively."""
 
-    rules = Rules(record=Sizes, control=by_size)
+    rules = Rules(record=_Sizes, control=_by_size)

@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class SizeClasses(NamedTuple):
+class _SizeClasses(NamedTuple):
     """Queues of flows.
 
     Attributes:
@@ -32,12 +32,12 @@ class SizeClasses(NamedTuple):
     level: IntArray
 
 
-def find_class(n: int, row: int, state: FlowState, controls: Controls, own: SizeClasses) -> None:
+def _find_class(n: int, row: int, state: FlowState, controls: Controls, own: _SizeClasses) -> None:
     """Finds the queue of a flow that arrives."""
     own.level[row] = level_of_size(state.size[row], own.thresholds)
 
 
-def by_class(
+def _by_class(
     now: float,
     n: int,
     live: IntArray,
@@ -45,7 +45,7 @@ def by_class(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: SizeClasses,
+    own: _SizeClasses,
 ) -> None:
     """Ranks by queue."""
     head_of_each_level(live, count, own.level, state.arrival_time, controls.priority, own.share)
@@ -62,7 +62,7 @@ class Qsjf(BaseDiscipline):
         ConfigError: There is no threshold, or they are not finite, positive and increasing.
     """
 
-    rules = Rules(record=SizeClasses, kept=("level",), begin_flow=find_class, control=by_class)
+    rules = Rules(record=_SizeClasses, kept=("level",), begin_flow=_find_class, control=_by_class)
 
     def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
         """Checks the thresholds."""
@@ -70,6 +70,6 @@ class Qsjf(BaseDiscipline):
         self._share = check_within(within) is Within.PS
         self.num_priorities = len(self._thresholds) + 1 if self._share else 0
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> SizeClasses:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _SizeClasses:
         """Makes room for the queues."""
-        return SizeClasses(self._share, self._thresholds, np.zeros(num_flows, dtype=np.int64))
+        return _SizeClasses(self._share, self._thresholds, np.zeros(num_flows, dtype=np.int64))

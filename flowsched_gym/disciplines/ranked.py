@@ -15,7 +15,7 @@ __all__ = ["Ranked"]
 IntArray = npt.NDArray[np.int64]
 
 
-class Ranks(NamedTuple):
+class _Ranks(NamedTuple):
     """Ranks of flows.
 
     Attributes:
@@ -27,12 +27,12 @@ class Ranks(NamedTuple):
     front: IntArray
 
 
-def go_behind(n: int, row: int, state: FlowState, controls: Controls, own: Ranks) -> None:
+def _go_behind(n: int, row: int, state: FlowState, controls: Controls, own: _Ranks) -> None:
     """Puts a flow that arrives behind all that were there before it and have no rank either."""
     own.rank[row] = 0
 
 
-def by_rank(
+def _by_rank(
     now: float,
     n: int,
     live: IntArray,
@@ -40,13 +40,13 @@ def by_rank(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Ranks,
+    own: _Ranks,
 ) -> None:
     """Ranks as told."""
     order_by_rank(live, count, own.rank, state.arrival_time, controls.priority)
 
 
-def go_before(n: int, row: int, own: Ranks) -> None:
+def _go_before(n: int, row: int, own: _Ranks) -> None:
     """Puts a flow before all others."""
     serve_first(n, row, own.rank, own.front)
 
@@ -55,18 +55,18 @@ class Ranked(BaseDiscipline):
     """Smallest rank first, preemptively; it gives no ranks by itself."""
 
     rules = Rules(
-        record=Ranks,
+        record=_Ranks,
         kept=("rank",),
         kept_once=("front",),
-        begin_flow=go_behind,
-        control=by_rank,
-        serve_first=go_before,
+        begin_flow=_go_behind,
+        control=_by_rank,
+        serve_first=_go_before,
     )
-    own: Ranks
+    own: _Ranks
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Ranks:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _Ranks:
         """Makes room for the ranks."""
-        return Ranks(np.zeros(num_flows, dtype=np.int64), np.zeros(num_networks, dtype=np.int64))
+        return _Ranks(np.zeros(num_flows, dtype=np.int64), np.zeros(num_networks, dtype=np.int64))
 
     @property
     def rank(self) -> IntArray:

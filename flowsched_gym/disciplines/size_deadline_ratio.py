@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class Ratios(NamedTuple):
+class _Ratios(NamedTuple):
     """Ratios of size and time allowed after arrival.
 
     Attributes:
@@ -30,12 +30,12 @@ class Ratios(NamedTuple):
     second: FloatArray
 
 
-def find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: Ratios) -> None:
+def _find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: _Ratios) -> None:
     """Computes the ratio of a flow that arrives."""
     own.ratio[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, own.sign)
 
 
-def by_ratio(
+def _by_ratio(
     now: float,
     n: int,
     live: IntArray,
@@ -43,7 +43,7 @@ def by_ratio(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Ratios,
+    own: _Ratios,
 ) -> None:
     """Ranks by ratio."""
     order_by_ratio(live, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
@@ -52,13 +52,13 @@ def by_ratio(
 class _SizeDeadlineRatio(BaseDiscipline):
     """An order by the ratio, preemptive; flows without a deadline come last."""
 
-    rules = Rules(record=Ratios, kept=("ratio", "second"), begin_flow=find_ratio, control=by_ratio)
+    rules = Rules(record=_Ratios, kept=("ratio", "second"), begin_flow=_find_ratio, control=_by_ratio)
 
     _sign: float
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Ratios:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _Ratios:
         """Makes room for the ratios and the key."""
-        return Ratios(self._sign, np.zeros(num_flows), np.zeros(num_flows))
+        return _Ratios(self._sign, np.zeros(num_flows), np.zeros(num_flows))
 
 
 class Ssdf(_SizeDeadlineRatio):

@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-class Keys(NamedTuple):
+class _Keys(NamedTuple):
     """Keys of the order.
 
     Attributes:
@@ -28,7 +28,7 @@ class Keys(NamedTuple):
     second: FloatArray
 
 
-def begun_first(
+def _begun_first(
     now: float,
     n: int,
     live: IntArray,
@@ -36,7 +36,7 @@ def begun_first(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: Keys,
+    own: _Keys,
 ) -> None:
     """Ranks those that have begun first, then by size."""
     order_without_preemption(
@@ -47,8 +47,8 @@ def begun_first(
 class Sjf(BaseDiscipline):
     """Smallest flow (job) first, without preemption."""
 
-    rules = Rules(record=Keys, kept=("first", "second"), control=begun_first)
+    rules = Rules(record=_Keys, kept=("first", "second"), control=_begun_first)
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> Keys:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _Keys:
         """Makes room for the keys."""
-        return Keys(np.zeros(num_flows), np.zeros(num_flows))
+        return _Keys(np.zeros(num_flows), np.zeros(num_flows))

@@ -15,11 +15,11 @@ __all__ = ["Srpt"]
 IntArray = npt.NDArray[np.int64]
 
 
-class RemainingSizes(NamedTuple):
+class _RemainingSizes(NamedTuple):
     """A record without fields: the rule reads the state of the flows alone."""
 
 
-def by_remaining(
+def _by_remaining(
     now: float,
     n: int,
     live: IntArray,
@@ -27,7 +27,7 @@ def by_remaining(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: RemainingSizes,
+    own: _RemainingSizes,
 ) -> None:
     """Ranks by remaining bytes."""
     order_by_remaining(live, count, state.remaining, state.arrival_time, controls.priority)
@@ -36,4 +36,4 @@ def by_remaining(
 class Srpt(BaseDiscipline):
     """Shortest remaining processing time first."""
 
-    rules = Rules(record=RemainingSizes, control=by_remaining)
+    rules = Rules(record=_RemainingSizes, control=_by_remaining)

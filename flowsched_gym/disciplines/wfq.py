@@ -23,7 +23,7 @@ LARGEST_WEIGHT: Final = 1e100
 """Between these a rate over a weight is neither 0 nor infinite."""
 
 
-class WeightedQueues(NamedTuple):
+class _WeightedQueues(NamedTuple):
     """Queues of flows and their weights.
 
     Attributes:
@@ -39,7 +39,7 @@ class WeightedQueues(NamedTuple):
     occupancy: IntArray
 
 
-def weigh(
+def _weigh(
     now: float,
     n: int,
     live: IntArray,
@@ -47,7 +47,7 @@ def weigh(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: WeightedQueues,
+    own: _WeightedQueues,
 ) -> None:
     """Weighs the flows."""
     weigh_queues(
@@ -75,7 +75,7 @@ class Wfq(BaseDiscipline):
         ConfigError: A queue does not exist, or a weight is not finite and > 0.
     """
 
-    rules = Rules(record=WeightedQueues, kept=("queue",), control=weigh)
+    rules = Rules(record=_WeightedQueues, kept=("queue",), control=_weigh)
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
         """Checks queues and weights."""
@@ -98,9 +98,9 @@ class Wfq(BaseDiscipline):
         if len(self._queue) != num_flows:
             raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> WeightedQueues:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _WeightedQueues:
         """Gives the flows of each network their queues."""
         num_rows = num_flows // num_networks
         queue = np.zeros((num_networks, num_rows), dtype=np.int64)
         queue[:, : len(self._queue)] = self._queue[:num_rows]
-        return WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))
+        return _WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Names the ways to choose a path, and makes them by name; ``model/rules/routing/choose_path.py`` holds what they do."""
+"""Names the ways to choose a path, and makes them by name; `model/rules/routing/choose_path.py` has what they do."""
 
 import math
 from collections.abc import Mapping
