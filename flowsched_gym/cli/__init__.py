@@ -1,4 +1,4 @@
-"""Offers the package on the command line: ``flowsched list | workload | replay | evaluate | leaderboard``."""
+"""Offers the package on the command line: ``flowsched list | workload | replay | evaluate | compile | leaderboard``."""
 
 import sys
 from collections.abc import Sequence

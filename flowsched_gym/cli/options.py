@@ -115,6 +115,19 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
 
+def _add_compile(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of ``flowsched compile``."""
+    parser.epilog = (
+        "Machine code is kept beside the package, or in the folder that NUMBA_CACHE_DIR names, and found there by all "
+        "processes. Other disciplines, routings or numbers of links than the default ones have code of "
+        "their own."
+    )
+    parser.add_argument(
+        "environments", nargs="*", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0 (default: all)"
+    )
+    _add_pairs(parser, "--kwarg", "argument of the environments, such as k=3")
+
+
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of ``flowsched leaderboard``."""
     parser.add_argument(
@@ -147,6 +160,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "replay": Command("run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.replay_command"),
     "evaluate": Command(
         "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command"
+    ),
+    "compile": Command(
+        "compile the engine of vector environments beforehand", _add_compile, "flowsched_gym.cli.compile_command"
     ),
     "leaderboard": Command(
         "regenerate the leaderboard from its result files and print it",

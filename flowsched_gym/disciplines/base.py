@@ -81,7 +81,7 @@ class Rules:
 
 
 class BaseDiscipline:
-    """A discipline of the package: its parameters, and its rules applied to the flows that it serves.
+    """A discipline: its parameters, and its rules applied to the flows that it serves.
 
     The compiled engine remembers how links were shared where flows share within ``num_priorities`` priorities, from 0
     on; with 0 it begins anew at each event.
@@ -90,7 +90,7 @@ class BaseDiscipline:
         own: What it keeps, a record of the type ``rules.record``; made by ``make_room``.
     """
 
-    rules: ClassVar[Rules]
+    rules: ClassVar[Rules] = Rules(record=type(None))
     own: Any
     state: FlowState
     controls: Controls
