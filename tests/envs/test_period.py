@@ -39,6 +39,8 @@ FLOWS = PoissonWorkload(
 class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
     """Sets a threshold of 1 to 5 B, holds the oldest live flow in the last queue, and caps the rate of the others."""
 
+    sets_rate_caps = True
+
     layout = Layout(
         context=tuple(
             Column(name=name, meaning=name, unit="1", encoding=Encoding.SQUASHED)
