@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from flowsched_gym.model.rules.transport.tokens import send_to_back, take_out, take_request
 from flowsched_gym.simulation import Destination
+from flowsched_gym.simulation.environment import NetworkEnvironment
 
 
 def waiting(destination: Destination) -> list[int]:
@@ -37,19 +38,22 @@ def test_taking_a_row_out_keeps_the_others() -> None:
 
 @given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))
 def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]) -> None:
-    destination = Destination(host=0, num_tokens=2, num_requests=len(commands))
+    env, changes = NetworkEnvironment(), []
+    times = [0.0] * len(commands)
+    destination = Destination(env, 0, 2, len(commands), times, on_change=lambda: changes.append(env.now))
     queue: list[int] = []
     active: list[int] = []
     postponed: set[int] = set()
     arrived = 0
     for command, choice in commands:
+        num_changes, freed = len(changes), command == "return" and bool(active)
         if command == "enqueue":
-            destination.enqueue(arrived)
+            destination.request(arrived)
             queue.append(arrived)
             arrived += 1
         elif command == "return" and active:
             row = active.pop(choice % len(active))
-            destination.take_back(row)
+            destination.release(row)
         elif queue and command == "grant" and len(active) < 2:
             slot = choice % len(queue)
             active.append(queue.pop(slot))
@@ -60,6 +64,7 @@ def test_a_destination_behaves_like_a_plain_list(commands: list[tuple[str, int]]
             postponed.add(queue[-1])
             assert destination.postpone(slot) == queue[-1]
 
+        assert len(changes) - num_changes == (command == "enqueue" or freed)
         assert waiting(destination) == queue
         assert destination.num_waiting == len(queue)
         assert destination.active[: destination.num_active].tolist() == active
