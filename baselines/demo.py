@@ -16,12 +16,12 @@ from typing import Any, Final
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
-from flowsched_gym.baselines.animation import animate
-from flowsched_gym.baselines.callbacks import TrainingInterrupted
-from flowsched_gym.baselines.comparison import FIGURE_FILE, TABLE_FILE
-from flowsched_gym.baselines.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.hydra_store import environment_arguments, read_config, register_schemas
-from flowsched_gym.baselines.trainer import MODEL_FILE, train
+from flowsched_gym.baselines.applications.animation import animate
+from flowsched_gym.baselines.applications.comparison import FIGURE_FILE, TABLE_FILE
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
+from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
+from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
 from flowsched_gym.errors import FlowSchedError
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.integrations.sb3 import load_policy

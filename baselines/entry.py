@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from typing import Final
 
-from flowsched_gym.baselines.help import print_help
+from flowsched_gym.baselines.applications.help import print_help
 from flowsched_gym.errors import MissingDependencyError
 
 __all__ = ["evaluate", "heuristics", "train"]

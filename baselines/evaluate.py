@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flowsched_gym.baselines.application import run_application
-from flowsched_gym.baselines.comparison import Contestant
-from flowsched_gym.baselines.hydra_schemas import EvaluateConfig
+from flowsched_gym.baselines.applications.application import run_application
+from flowsched_gym.baselines.applications.comparison import Contestant
+from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig
 from flowsched_gym.baselines.run_heuristics import compare_and_report
 from flowsched_gym.errors import ConfigError
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flowsched_gym.baselines.application import run_application
-from flowsched_gym.baselines.comparison import Contestant, heuristics_of, play_all, write_comparison
-from flowsched_gym.baselines.hydra_schemas import HeuristicsConfig
-from flowsched_gym.baselines.hydra_store import environment_arguments
+from flowsched_gym.baselines.applications.application import run_application
+from flowsched_gym.baselines.applications.comparison import Contestant, heuristics_of, play_all, write_comparison
+from flowsched_gym.baselines.configuration.hydra_schemas import HeuristicsConfig
+from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.workload import workload_label
 
 __all__ = ["compare_and_report", "main"]

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flowsched_gym.baselines.application import run_application
-from flowsched_gym.baselines.callbacks import TrainingInterrupted
-from flowsched_gym.baselines.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.trainer import MODEL_FILE, train
+from flowsched_gym.baselines.applications.application import run_application
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
+from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
 
 __all__ = ["main"]
 

@@ -20,10 +20,10 @@ import torch
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.baselines.algorithm_schemas import DDPGConfig, ReinforceConfig
-from flowsched_gym.baselines.algorithms import build_model
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig
-from flowsched_gym.baselines.starting import first_action, start_at
+from flowsched_gym.baselines.configuration.algorithm_schemas import DDPGConfig, ReinforceConfig
+from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.starting import first_action, start_at
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.policies import Policy

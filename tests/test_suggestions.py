@@ -7,7 +7,7 @@ import gymnasium as gym
 import pytest
 
 from flowsched_gym import replay
-from flowsched_gym.baselines.schema_checks import check_member
+from flowsched_gym.baselines.configuration.schema_checks import check_member
 from flowsched_gym.cli import main
 from flowsched_gym.errors import ConfigError, UnknownArgumentError
 from flowsched_gym.evaluation import evaluate, make_environment

@@ -7,9 +7,9 @@ import torch
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
-from flowsched_gym.baselines.checkpoints import FORMAT, latest_checkpoint
-from flowsched_gym.baselines.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_store import read_config, register_schemas
+from flowsched_gym.baselines.training.checkpoints import FORMAT, latest_checkpoint
 from flowsched_gym.integrations.archive import read_archive
 from flowsched_gym.integrations.models import read_model
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from stable_baselines3 import DDPG, SAC, TD3
 
-from flowsched_gym.baselines.algorithms import build_model
-from flowsched_gym.baselines.reinforce import Reinforce
-from flowsched_gym.baselines.trainer import train
+from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.reinforce import Reinforce
+from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env
 from tests.baselines.small_training import compose_training, compose_training_by_numbers

@@ -4,7 +4,7 @@ import torch
 from gymnasium import spaces
 from torch import nn
 
-from flowsched_gym.baselines.auto_networks import LateActionNetwork, LateActionPolicy
+from flowsched_gym.baselines.networks.auto_networks import LateActionNetwork, LateActionPolicy
 
 
 def test_the_action_is_read_by_the_last_hidden_layer_alone() -> None:

@@ -8,14 +8,14 @@ import pytest
 import torch
 from stable_baselines3 import A2C
 
-from flowsched_gym.baselines.checkpoints import (
+from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
+from flowsched_gym.baselines.training.checkpoints import (
     latest_checkpoint,
     load_checkpoint,
     restore_generators,
     save_checkpoint,
 )
-from flowsched_gym.baselines.hydra_schemas import Vectorization
-from flowsched_gym.baselines.training_envs import make_training_envs
+from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.errors import ConfigError
 from tests.payload import add_payload
 

@@ -22,7 +22,7 @@ FEW: Final = (*(override for override in SMALL if not override.startswith("run_n
 PPO: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
 KILLED: Final = """
 import os, signal
-from flowsched_gym.baselines.callbacks import Checkpoints
+from flowsched_gym.baselines.training.callbacks import Checkpoints
 from flowsched_gym.baselines.train import main
 
 save = Checkpoints.save

@@ -7,8 +7,8 @@ from typing import Any
 import wandb
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from flowsched_gym.baselines.hydra_schemas import LoggerConfig
-from flowsched_gym.baselines.loggers import CsvCurves, WandbCurves, make_logger
+from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
+from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
 
 EXCLUDED: Any = {}
 

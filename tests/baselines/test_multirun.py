@@ -7,8 +7,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from flowsched_gym.baselines.leftovers import write_failure
-from flowsched_gym.baselines.multirun import TableOfJobs, read_jobs, table_of_jobs
+from flowsched_gym.baselines.applications.leftovers import write_failure
+from flowsched_gym.baselines.applications.multirun import TableOfJobs, read_jobs, table_of_jobs
 
 
 def leave(folder: Path, number: int, overrides: list[str], **changes: Any) -> Path:

@@ -10,8 +10,8 @@ from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.baselines.pathwise import PathwisePolicy, PathwiseShape
-from flowsched_gym.baselines.reinforce import Reinforce
+from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
+from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy, save_model

@@ -6,7 +6,7 @@ import pytest
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.baselines.reinforce import Reinforce, RunningAverages, discounted_returns
+from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
 
 
 class Guess(gym.Env):

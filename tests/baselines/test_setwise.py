@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, PPO
 
-from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwiseNetwork, SetwisePolicy, SetwiseShape
+from flowsched_gym.baselines.networks.setwise import MaskableSetwisePolicy, SetwiseNetwork, SetwisePolicy, SetwiseShape
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.errors import ConfigError
 

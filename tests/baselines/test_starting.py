@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stable_baselines3 import SAC
 
-from flowsched_gym.baselines.algorithms import build_model
-from flowsched_gym.baselines.starting import first_action, start_at, start_with_std
+from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action

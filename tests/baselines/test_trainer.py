@@ -11,9 +11,9 @@ import gymnasium as gym
 import pytest
 import torch
 
-from flowsched_gym.baselines.callbacks import Comparisons, TrainingInterrupted
-from flowsched_gym.baselines.checkpoints import latest_checkpoint
-from flowsched_gym.baselines.trainer import train
+from flowsched_gym.baselines.training.callbacks import Comparisons, TrainingInterrupted
+from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
+from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.sb3 import load_policy

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.baselines.hydra_schemas import Vectorization
-from flowsched_gym.baselines.training_envs import (
+from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
+from flowsched_gym.baselines.training.training_envs import (
     environment_states,
     make_training_envs,
     restore_environments,

@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_module
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.algorithm_schemas import (
+from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
     DDPGConfig,
@@ -20,15 +20,15 @@ from flowsched_gym.baselines.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.hydra_schemas import EvaluateConfig, TrainConfig, Vectorization
-from flowsched_gym.baselines.hydra_store import (
+from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig, TrainConfig, Vectorization
+from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
     read_config,
     register_schemas,
     schema_name,
 )
-from flowsched_gym.baselines.policy_schemas import (
+from flowsched_gym.baselines.configuration.policy_schemas import (
     AutoConfig,
     FlatConfig,
     PathwiseConfig,

@@ -23,7 +23,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 from torch.nn.functional import one_hot
 
-from flowsched_gym.baselines.setwise import ACTOR_GAIN, FORBIDDEN
+from flowsched_gym.baselines.networks.setwise import ACTOR_GAIN, FORBIDDEN
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
 

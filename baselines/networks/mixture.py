@@ -14,7 +14,7 @@ from stable_baselines3.common.distributions import CategoricalDistribution, Dist
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 
-from flowsched_gym.baselines.setwise import SetwisePolicy
+from flowsched_gym.baselines.networks.setwise import SetwisePolicy
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["EpsilonMixture", "MixturePolicy", "SetwiseMixturePolicy", "mix_with_uniform"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
 
-from flowsched_gym.baselines.hydra_schemas import LoggerConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.errors import MissingDependencyError
 from flowsched_gym.files import naming_file, write_text
 

@@ -19,7 +19,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from flowsched_gym.baselines.hydra_schemas import Vectorization
+from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
 from flowsched_gym.envs import VectorState
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env

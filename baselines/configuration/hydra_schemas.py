@@ -11,7 +11,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.schema_checks import check_member, check_range
+from flowsched_gym.baselines.configuration.schema_checks import check_member, check_range
 from flowsched_gym.errors import ConfigError
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.baselines.progress import progress_bar
+from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,

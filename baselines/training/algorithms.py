@@ -19,7 +19,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from flowsched_gym.baselines.algorithm_schemas import (
+from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
     DDPGConfig,
@@ -31,12 +31,18 @@ from flowsched_gym.baselines.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.auto_networks import LateActionPolicy
-from flowsched_gym.baselines.mixture import MixturePolicy, SetwiseMixturePolicy
-from flowsched_gym.baselines.pathwise import PathwisePolicy, PathwiseShape
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, PolicyConfig, SetwiseConfig
-from flowsched_gym.baselines.reinforce import Reinforce
-from flowsched_gym.baselines.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
+from flowsched_gym.baselines.configuration.policy_schemas import (
+    AutoConfig,
+    FlatConfig,
+    PathwiseConfig,
+    PolicyConfig,
+    SetwiseConfig,
+)
+from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
+from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
+from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
+from flowsched_gym.baselines.networks.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
+from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.suggestions import listed

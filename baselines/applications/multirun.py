@@ -11,7 +11,7 @@ from typing import Any, Final
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.baselines.leftovers import FAILURE_FILE
+from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE
 from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import merit

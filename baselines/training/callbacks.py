@@ -13,12 +13,12 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from flowsched_gym.baselines.algorithm_schemas import RolloutConfig
-from flowsched_gym.baselines.checkpoints import Checkpoint, restore_generators, save_checkpoint
-from flowsched_gym.baselines.hydra_schemas import CheckpointConfig
-from flowsched_gym.baselines.interim import InterimComparison
-from flowsched_gym.baselines.mixture import EpsilonMixture
-from flowsched_gym.baselines.progress import progress_bar
+from flowsched_gym.baselines.applications.progress import progress_bar
+from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig
+from flowsched_gym.baselines.networks.mixture import EpsilonMixture
+from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
+from flowsched_gym.baselines.training.interim import InterimComparison
 
 __all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 

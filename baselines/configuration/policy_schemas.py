@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowsched_gym.baselines.schema_checks import check_member, check_range
+from flowsched_gym.baselines.configuration.schema_checks import check_member, check_range
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig"]

@@ -20,8 +20,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from flowsched_gym.baselines.reinforce import Reinforce
-from flowsched_gym.baselines.training_envs import environment_states, restore_environments
+from flowsched_gym.baselines.training.reinforce import Reinforce
+from flowsched_gym.baselines.training.training_envs import environment_states, restore_environments
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 

@@ -26,18 +26,7 @@ from stable_baselines3.common.callbacks import CallbackList
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from flowsched_gym import __version__
-from flowsched_gym.baselines.algorithm_schemas import RolloutConfig
-from flowsched_gym.baselines.algorithms import build_model
-from flowsched_gym.baselines.callbacks import (
-    Checkpoints,
-    Comparisons,
-    Curves,
-    Interruption,
-    ProgressBar,
-    Schedules,
-)
-from flowsched_gym.baselines.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
-from flowsched_gym.baselines.comparison import (
+from flowsched_gym.baselines.applications.comparison import (
     FIGURE_FILE,
     Comparison,
     Contestant,
@@ -45,13 +34,24 @@ from flowsched_gym.baselines.comparison import (
     play_all,
     write_comparison,
 )
-from flowsched_gym.baselines.hydra_schemas import TrainConfig
-from flowsched_gym.baselines.hydra_store import environment_arguments
-from flowsched_gym.baselines.interim import InterimComparison
-from flowsched_gym.baselines.loggers import WandbCurves, make_logger
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig
-from flowsched_gym.baselines.starting import first_action, start_at, start_with_std
-from flowsched_gym.baselines.training_envs import make_training_envs, training_seed
+from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
+from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
+from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
+from flowsched_gym.baselines.training.algorithms import build_model
+from flowsched_gym.baselines.training.callbacks import (
+    Checkpoints,
+    Comparisons,
+    Curves,
+    Interruption,
+    ProgressBar,
+    Schedules,
+)
+from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
+from flowsched_gym.baselines.training.interim import InterimComparison
+from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
+from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
+from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.files import read_json

@@ -18,10 +18,15 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from flowsched_gym.baselines.hydra_errors import explain
-from flowsched_gym.baselines.hydra_store import SCHEMAS, read_config, register_schemas
-from flowsched_gym.baselines.leftovers import has_failures, remember_folder, remove_leftovers, write_failure
-from flowsched_gym.baselines.workload_files import own_folders, refuse_hidden_files
+from flowsched_gym.baselines.applications.leftovers import (
+    has_failures,
+    remember_folder,
+    remove_leftovers,
+    write_failure,
+)
+from flowsched_gym.baselines.configuration.hydra_errors import explain
+from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, read_config, register_schemas
+from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
 from flowsched_gym.errors import FlowSchedError
 from flowsched_gym.model.compiling import announced_by
 

@@ -15,7 +15,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from flowsched_gym.baselines.algorithm_schemas import (
+from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     DDPGConfig,
     MaskablePPOConfig,
@@ -25,15 +25,15 @@ from flowsched_gym.baselines.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.hydra_schemas import (
+from flowsched_gym.baselines.configuration.hydra_schemas import (
     EvaluateConfig,
     HeuristicsConfig,
     LoggerConfig,
     TrainConfig,
     run_folder,
 )
-from flowsched_gym.baselines.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
-from flowsched_gym.baselines.workload_files import register_resolvers
+from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
+from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.registration import SYSTEMS, load_target, system_of
 from flowsched_gym.suggestions import similar

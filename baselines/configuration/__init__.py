@@ -1,0 +1,1 @@
+"""Schemas of the configuration files, their registration with Hydra, and error messages."""

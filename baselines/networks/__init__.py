@@ -1,0 +1,1 @@
+"""Networks and policies of the learning agents."""
