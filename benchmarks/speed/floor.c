@@ -12,7 +12,7 @@
 
 enum { TOKENS = 10, SLOTS = 5, CONTEXT = 4, COLUMNS = 7, ROWS = 128, TIMERS = 2 * TOKENS };
 enum { PRESENT, SIZE, SPAN, WAITING, TIME_LEFT, SLACK, POSTPONED, MOMENT, SEEN };
-enum { NOBODY = -1, TOKEN_RETURN = 0, START = 1 };
+enum { NOBODY = -1, DELIVERY = 0, START = 1 };
 enum { FAR = 4, NEAR = 2 };
 
 static const double SIZE_SCALE = 3e5, TIME_SCALE = 0.02;
@@ -96,7 +96,7 @@ static void settle(const Shared *all, Network *net) {
             flow->attained = flow->volume;
             flow->remaining = flow->rate = 0.0;
             net->sharing_due = 1;
-            set_timer(net, net->now + all->delay, TOKEN_RETURN, row);
+            set_timer(net, net->now + all->delay, DELIVERY, row);
         } else {
             flow->attained = sent;
             flow->remaining = flow->volume - sent;
@@ -120,7 +120,7 @@ static void share(const Shared *all, Network *net) {
 }
 
 static void deliver(const Shared *all, Network *net, size_t first) {
-    for (int row = take_timer(net, TOKEN_RETURN); row != NOBODY; row = take_timer(net, TOKEN_RETURN)) {
+    for (int row = take_timer(net, DELIVERY); row != NOBODY; row = take_timer(net, DELIVERY)) {
         int64_t number = net->flows[row].number;
         all->completion[first + (size_t)number] = net->now;
         all->order[first + (size_t)net->delivered++] = (int32_t)number;
@@ -164,9 +164,9 @@ static int run(const Shared *all, Network *net, size_t n) {
     const Drawn *drawn = all->drawn + first;
     int fits = 1;
     while (net->asking == NOBODY && net->delivered < all->num_flows && fits) {
-        enum { COMPLETION = 2, ARRIVAL = 3 };
+        enum { LAST_BYTE_SENT = 2, ARRIVAL = 3 };
         double time = net->wake;
-        int kind = COMPLETION;
+        int kind = LAST_BYTE_SENT;
         if (net->timer_head < net->timer_tail && net->timers[net->timer_head].time < time) {
             time = net->timers[net->timer_head].time;
             kind = net->timers[net->timer_head].kind;
@@ -189,11 +189,11 @@ static int run(const Shared *all, Network *net, size_t n) {
             net->moment++;
         }
         net->now = time;
-        if (kind == COMPLETION) {
+        if (kind == LAST_BYTE_SENT) {
             settle(all, net);
             net->wake = INFINITY;
             net->sharing_due = 1;
-        } else if (kind == TOKEN_RETURN) {
+        } else if (kind == DELIVERY) {
             deliver(all, net, first);
         } else if (kind == ARRIVAL) {
             fits = arrive(all, net, drawn);

@@ -52,14 +52,14 @@ __all__ = ["run", "run_many", "run_until"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-COMPLETION: Final = int(EventKind.COMPLETION)
-DEMOTION: Final = int(EventKind.DEMOTION)
-TOKEN_RETURN: Final = int(EventKind.TOKEN_RETURN)
+LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
+BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)
+DELIVERY: Final = int(EventKind.DELIVERY)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 ARRIVAL: Final = int(EventKind.ARRIVAL)
 START: Final = int(EventKind.START)
 RESUME: Final = int(EventKind.RESUME)
-EXPIRY: Final = int(EventKind.EXPIRY)
+PERIOD_END: Final = int(EventKind.PERIOD_END)
 """The end of a sender's pause, a start too; this number only sorts it behind the starts of its instant."""
 DECISION: Final = int(EventKind.DECISION)
 SHARING: Final = int(EventKind.SHARING)
@@ -71,13 +71,13 @@ def run(t: View, n: int, goal: int) -> None:
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < goal:
         kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
-        settles = kind in (COMPLETION, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
+        settles = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
         if settles or (kind == DECISION and asks_for_periods(t.choosing)):
             _settle(t, n)
-        if kind == COMPLETION:
+        if kind == LAST_BYTE_SENT:
             net.wake = np.inf
             net.sharing_due = True
-        elif kind == TOKEN_RETURN:
+        elif kind == DELIVERY:
             _deliver(t, n)
         elif kind == LINK_CHANGE:
             change_links(t, n, t.choosing)
@@ -88,7 +88,7 @@ def run(t: View, n: int, goal: int) -> None:
             _find_asking(t, n)
         elif kind == SHARING:
             _share(t, n)
-        elif kind == EXPIRY:
+        elif kind == PERIOD_END:
             begin_period(t, n, t.choosing)
         else:
             _start(t, n, kind)
@@ -114,7 +114,7 @@ def run_until(tables: Tables, n: int, goal: int) -> None:
 def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) -> int:
     """Moves the clock of a network to its next event, and returns the kind of that: the smallest of its instant."""
     time = net.wake
-    kind = COMPLETION
+    kind = LAST_BYTE_SENT
     if net.timer_head < net.timer_tail:
         timer = timers[net.timer_head]
         if timer.time < time:
@@ -128,7 +128,7 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
         kind = ARRIVAL
     if period_time < time:
         time = period_time
-        kind = EXPIRY
+        kind = PERIOD_END
     if time > net.now:
         if net.decision_due:
             return DECISION
@@ -193,12 +193,12 @@ def _begin(t: View, n: int, row: int) -> None:
 def _deliver(t: View, n: int) -> None:
     """Records flows whose last byte has arrived, and frees their tokens."""
     net = t.networks[n]
-    row = take_timer(t, n, TOKEN_RETURN)
+    row = take_timer(t, n, DELIVERY)
     while row != NOBODY:
         t.completion_time[row] = net.now
         t.delivered[n * t.num_rows + net.delivered] = row
         net.delivered += 1
-        note(t, n, TOKEN_RETURN, row)
+        note(t, n, DELIVERY, row)
         if t.num_tokens > 0:
             d = t.destinations[n * t.num_places + t.place[row]]
             d.num_active = take_out(t.active, d.active, d.num_active, row)
@@ -206,7 +206,7 @@ def _deliver(t: View, n: int) -> None:
             d.tokens += 1
             d.held = False
             net.decision_due = True
-        row = take_timer(t, n, TOKEN_RETURN)
+        row = take_timer(t, n, DELIVERY)
     count_delivered(t, n, t.choosing)
 
 
@@ -260,13 +260,13 @@ def _settle(t: View, n: int) -> None:
     for place in range(num_finished):
         # Of one type with all other rows, so that less is compiled.
         row: int = np.int64(t.finished[place])  # type: ignore[assignment]
-        note(t, n, COMPLETION, row)
+        note(t, n, LAST_BYTE_SENT, row)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.memory)
-        set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], TOKEN_RETURN, row)
+        set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
     for place in range(num_crossed):
         row = np.int64(t.crossed[place])  # type: ignore[assignment]
-        note(t, n, DEMOTION, row)
+        note(t, n, BYTE_THRESHOLD, row)
         alter_flow(n, row, t.memory)
         if t.sending.initial_window > 0.0:
             if net.now >= t.round_end[row]:

@@ -10,7 +10,7 @@ from flowsched_gym.model.rules.compile import inlined_rule, rule
 
 __all__ = ["set_timer", "take_timer"]
 
-TOKEN_RETURN: Final = int(EventKind.TOKEN_RETURN)
+DELIVERY: Final = int(EventKind.DELIVERY)
 
 
 @inlined_rule
@@ -33,7 +33,7 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
         before = timers[place - 1]
         if before.time < time or (
             before.time == time
-            and (before.kind < kind or (before.kind == kind and (kind != TOKEN_RETURN or before.row < row)))
+            and (before.kind < kind or (before.kind == kind and (kind != DELIVERY or before.row < row)))
         ):
             break
         timers[place].time = before.time

@@ -1,4 +1,4 @@
-"""Fixes the order in which events of one instant happen."""
+"""The order of events within one instant."""
 
 from enum import IntEnum
 
@@ -6,18 +6,18 @@ __all__ = ["EventKind"]
 
 
 class EventKind(IntEnum):
-    """Breaks ties at one instant: the smaller kind happens first; among equals, the one scheduled first.
+    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled.
 
-    Completions free capacity before anything else sees the instant; a decision is asked when all of the instant's
-    events have happened; the links are shared once, after the decisions, because these may change who sends.
+    Flows that have sent their last byte free capacity before anything else sees the instant. A decision is requested
+    after all other events of its instant. The links are shared once, after the decisions, which may change who sends.
     """
 
-    COMPLETION = 0
+    LAST_BYTE_SENT = 0
     """A flow has sent its last byte."""
-    DEMOTION = 1
-    """A flow has crossed a level of attained service at which its controls change."""
-    TOKEN_RETURN = 2
-    """The last byte of a flow has reached the destination, whose token is free again."""
+    BYTE_THRESHOLD = 1
+    """A flow has attained the bytes at which its controls change."""
+    DELIVERY = 2
+    """The last byte of a flow has reached its destination; the token, if any, is free again."""
     LINK_CHANGE = 3
     """A link fails or comes up again."""
     ARRIVAL = 4
@@ -26,9 +26,9 @@ class EventKind(IntEnum):
     """A flow begins to send."""
     RESUME = 6
     """A flow goes on to send after a pause."""
-    EXPIRY = 7
-    """A deadline, a period or another time limit passes."""
+    PERIOD_END = 7
+    """A period ends and the next one begins."""
     DECISION = 8
-    """The agent is asked."""
+    """An agent decides."""
     SHARING = 9
-    """The rates of all flows are set anew."""
+    """The links are shared and all rates updated."""

@@ -143,7 +143,7 @@ class SharedLinks:
         wakes = False
         if num_crossed:
             for row in self._crossed[:num_crossed].tolist():
-                self._note(EventKind.DEMOTION, row)
+                self._note(EventKind.BYTE_THRESHOLD, row)
                 window = self._window_sent.pop(row, None)
                 if window is not None:
                     window.succeed()
@@ -156,11 +156,11 @@ class SharedLinks:
         """Lets the last bytes of flows travel to their destinations."""
         env = self._env
         for row in rows:
-            self._note(EventKind.COMPLETION, row)
+            self._note(EventKind.LAST_BYTE_SENT, row)
             if self._on_change is not None:
                 self._on_change(row)
             self._window_sent.pop(row, None)
-            env.at(env.now + self._delay[row], EventKind.TOKEN_RETURN, row, self._last_byte.pop(row))
+            env.at(env.now + self._delay[row], EventKind.DELIVERY, row, self._last_byte.pop(row))
 
     def _share(self, _: Event) -> None:
         """Shares the links, after all else of this instant."""
@@ -187,7 +187,7 @@ class SharedLinks:
         review_time = self._discipline.review_time(now, self.active, count)
         time = next_event_time(now, self._served, self._num_served, *self._progress, review_time)
         if time < np.inf:
-            self._forecast = self._env.at(time, EventKind.COMPLETION)
+            self._forecast = self._env.at(time, EventKind.LAST_BYTE_SENT)
             self._forecast.callbacks.append(self._on_forecast)
 
     def _on_forecast(self, event: Event) -> None:

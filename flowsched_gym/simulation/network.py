@@ -263,13 +263,13 @@ class SimulatedNetwork:
     def _deliver(self, row: int) -> None:
         """Records a flow whose last byte has arrived."""
         env = self.env
-        self._note(EventKind.TOKEN_RETURN, row)
+        self._note(EventKind.DELIVERY, row)
         self.completion_time[row] = env.now
         self.delivered.append(row)
         if self._periods is not None:
             self._periods.count()
         if self.finished:
-            env.at(env.now, EventKind.TOKEN_RETURN, LAST_ROW, self._over)
+            env.at(env.now, EventKind.DELIVERY, LAST_ROW, self._over)
 
     def _on_moved(self, row: int) -> None:
         """Notes that a flow has taken another path."""

@@ -43,7 +43,7 @@ class Periods:
         if self._num_delivered >= self._goal:
             self._goal = math.inf
             # A period ends when all flows of this instant have been counted.
-            self._env.at(self._env.now, EventKind.TOKEN_RETURN, LAST_ROW, self._enough)
+            self._env.at(self._env.now, EventKind.DELIVERY, LAST_ROW, self._enough)
 
     def question(self) -> PeriodQuestion | None:
         """Returns what is to be asked, if a period has begun since the last question."""
@@ -54,7 +54,7 @@ class Periods:
 
     def _begin(self) -> ProcessGenerator:
         """Begins one period after the other."""
-        yield self._env.at(0.0, EventKind.EXPIRY)
+        yield self._env.at(0.0, EventKind.PERIOD_END)
         while True:
             self.begun += 1
             self._due = True
@@ -64,7 +64,7 @@ class Periods:
     def _end(self) -> Event:
         """Returns the event at which the period that has just begun ends."""
         if self._period.seconds is not None:
-            return self._env.at(self.begun * self._period.seconds, EventKind.EXPIRY)
+            return self._env.at(self.begun * self._period.seconds, EventKind.PERIOD_END)
         assert self._period.flows is not None
         self._goal = self._num_delivered + self._period.flows
         self._enough = self._env.event()

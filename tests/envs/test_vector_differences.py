@@ -157,8 +157,8 @@ def end_late(end: Callable[..., Any]) -> Callable[..., Any]:
 EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "rates": (links, "share_links", faster),
     "time of the next event": (links, "next_event_time", later),
-    "token return after arrival": (NetworkEnvironment, "at", swapped(EventKind.TOKEN_RETURN, EventKind.ARRIVAL)),
-    "completion after arrival": (NetworkEnvironment, "at", swapped(EventKind.COMPLETION, EventKind.ARRIVAL)),
+    "token return after arrival": (NetworkEnvironment, "at", swapped(EventKind.DELIVERY, EventKind.ARRIVAL)),
+    "completion after arrival": (NetworkEnvironment, "at", swapped(EventKind.LAST_BYTE_SENT, EventKind.ARRIVAL)),
     "last bytes of one instant": (NetworkEnvironment, "at", youngest_first),
     "arrivals of one instant": (Simulation, "_arrivals", arrive_youngest_first),
     "arrivals of one instant, compiled": (BatchSimulation, "sort_requests", sort_youngest_first),

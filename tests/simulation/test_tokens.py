@@ -14,12 +14,12 @@ from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import Workload
 from tests.flows import make_flows
 
-ARRIVAL, COMPLETION, DECISION, DEMOTION, TOKEN_RETURN = (
+ARRIVAL, LAST_BYTE_SENT, DECISION, BYTE_THRESHOLD, DELIVERY = (
     EventKind.ARRIVAL,
-    EventKind.COMPLETION,
+    EventKind.LAST_BYTE_SENT,
     EventKind.DECISION,
-    EventKind.DEMOTION,
-    EventKind.TOKEN_RETURN,
+    EventKind.BYTE_THRESHOLD,
+    EventKind.DELIVERY,
 )
 
 
@@ -50,8 +50,8 @@ def test_a_token_costs_a_round_trip_and_the_last_byte_a_path_more() -> None:
     assert simulation.log == [
         (1.5, ARRIVAL, 0),  # the request has crossed two links
         (1.5, DECISION, 0),
-        (4.0, COMPLETION, 0),  # the token was there at 2.0, two bytes take two seconds
-        (4.5, TOKEN_RETURN, 0),  # the last byte has crossed two links
+        (4.0, LAST_BYTE_SENT, 0),  # the token was there at 2.0, two bytes take two seconds
+        (4.5, DELIVERY, 0),  # the last byte has crossed two links
     ]
     records = simulation.records()
     assert records.grant_time.tolist() == [1.5]
@@ -78,11 +78,11 @@ def test_one_token_serves_two_flows_one_after_the_other() -> None:
         (0.5, ARRIVAL, 0),
         (0.5, ARRIVAL, 1),
         (0.5, DECISION, 0),
-        (3.0, COMPLETION, 0),
-        (3.5, TOKEN_RETURN, 0),
+        (3.0, LAST_BYTE_SENT, 0),
+        (3.5, DELIVERY, 0),
         (3.5, DECISION, 1),
-        (7.0, COMPLETION, 1),  # token at 4.0, three bytes
-        (7.5, TOKEN_RETURN, 1),
+        (7.0, LAST_BYTE_SENT, 1),  # token at 4.0, three bytes
+        (7.5, DELIVERY, 1),
     ]
 
 
@@ -95,10 +95,10 @@ def test_two_tokens_let_two_flows_share_the_link_of_their_destination() -> None:
         (0.5, ARRIVAL, 1),
         (0.5, DECISION, 0),
         (0.5, DECISION, 1),
-        (5.0, COMPLETION, 0),  # from 1.0 on at half the link
-        (5.5, TOKEN_RETURN, 0),
-        (7.0, COMPLETION, 1),  # two bytes at half, two at the whole link
-        (7.5, TOKEN_RETURN, 1),
+        (5.0, LAST_BYTE_SENT, 0),  # from 1.0 on at half the link
+        (5.5, DELIVERY, 0),
+        (7.0, LAST_BYTE_SENT, 1),  # two bytes at half, two at the whole link
+        (7.5, DELIVERY, 1),
     ]
 
 
@@ -119,9 +119,9 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
     assert simulation.log is not None
 
     assert [event[1:] for event in simulation.log if event[0] == 5.0] == [
-        (COMPLETION, 3),  # sent from 1.0 on, four bytes
-        (DEMOTION, 2),  # sends from 2.0 on, three bytes are the threshold
-        (TOKEN_RETURN, 1),  # sent 3.5 bytes until 4.5
+        (LAST_BYTE_SENT, 3),  # sent from 1.0 on, four bytes
+        (BYTE_THRESHOLD, 2),  # sends from 2.0 on, three bytes are the threshold
+        (DELIVERY, 1),  # sent 3.5 bytes until 4.5
         (ARRIVAL, 0),  # asked at 4.5
         (DECISION, 0),
     ]
@@ -131,14 +131,14 @@ def test_the_order_of_kinds_is_the_documented_one() -> None:
     names = [kind.name for kind in sorted(EventKind)]
 
     assert names == [
-        "COMPLETION",
-        "DEMOTION",
-        "TOKEN_RETURN",
+        "LAST_BYTE_SENT",
+        "BYTE_THRESHOLD",
+        "DELIVERY",
         "LINK_CHANGE",
         "ARRIVAL",
         "START",
         "RESUME",
-        "EXPIRY",
+        "PERIOD_END",
         "DECISION",
         "SHARING",
     ]

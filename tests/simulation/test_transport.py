@@ -40,11 +40,11 @@ def test_a_flow_sends_in_rounds_until_its_window_fills_the_pause() -> None:
 
     assert simulation.log == [
         (0.0, EventKind.ARRIVAL, 0),
-        (7.0, EventKind.DEMOTION, 0),  # the handshake ends at 6; one byte, then a pause until 12
-        (14.0, EventKind.DEMOTION, 0),  # two bytes from 12, then a pause until 18
-        (22.0, EventKind.DEMOTION, 0),  # four bytes from 18, then a pause until 24
-        (25.0, EventKind.COMPLETION, 0),  # the last byte from 24
-        (27.0, EventKind.TOKEN_RETURN, 0),
+        (7.0, EventKind.BYTE_THRESHOLD, 0),  # the handshake ends at 6; one byte, then a pause until 12
+        (14.0, EventKind.BYTE_THRESHOLD, 0),  # two bytes from 12, then a pause until 18
+        (22.0, EventKind.BYTE_THRESHOLD, 0),  # four bytes from 18, then a pause until 24
+        (25.0, EventKind.LAST_BYTE_SENT, 0),  # the last byte from 24
+        (27.0, EventKind.DELIVERY, 0),
     ]
     assert simulation.records().slowdown.tolist() == [1.0]
 
@@ -75,12 +75,12 @@ def test_a_pause_leaves_the_link_to_the_other_flow() -> None:
 
     # Each sends a byte at the whole link while the other pauses, and again when its round trip of 6 s has passed.
     assert [event for event in log if event[1] is not EventKind.ARRIVAL] == [
-        (1.0, EventKind.DEMOTION, 0),
-        (2.0, EventKind.DEMOTION, 1),
-        (7.0, EventKind.COMPLETION, 0),
-        (8.0, EventKind.COMPLETION, 1),
-        (9.0, EventKind.TOKEN_RETURN, 0),
-        (10.0, EventKind.TOKEN_RETURN, 1),
+        (1.0, EventKind.BYTE_THRESHOLD, 0),
+        (2.0, EventKind.BYTE_THRESHOLD, 1),
+        (7.0, EventKind.LAST_BYTE_SENT, 0),
+        (8.0, EventKind.LAST_BYTE_SENT, 1),
+        (9.0, EventKind.DELIVERY, 0),
+        (10.0, EventKind.DELIVERY, 1),
     ]
 
 
