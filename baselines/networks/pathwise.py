@@ -134,7 +134,7 @@ class Flows(NamedTuple):
     """Holds what observations tell of the flows in the slots.
 
     Attributes:
-        live: Which slots hold a flow, (batch, slots) bool.
+        active: Which slots hold a flow, (batch, slots) bool.
         own: Columns of the flows themselves, (batch, slots, columns).
         up: Other flows on the link up of each path, by kind, (batch, slots, paths, kinds).
         down: Other flows on the link down of each path.
@@ -143,7 +143,7 @@ class Flows(NamedTuple):
         shares_down: The same of destinations.
     """
 
-    live: torch.Tensor
+    active: torch.Tensor
     own: torch.Tensor
     up: torch.Tensor
     down: torch.Tensor
@@ -182,17 +182,17 @@ class PathwiseNetwork(nn.Module):
         size = shape.num_slots * shape.num_slot_features
         slots = observation[:, shape.first : shape.first + size].reshape(-1, shape.num_slots, shape.num_slot_features)
         source, destination = slots[:, :, shape.source], slots[:, :, shape.destination]
-        live = source > 0
+        active = source > 0
         path = torch.round(slots[:, :, shape.path] * shape.num_paths).long() - 1
-        present = one_hot(path.clamp(min=0), shape.num_paths) * live.unsqueeze(-1)
+        present = one_hot(path.clamp(min=0), shape.num_paths) * active.unsqueeze(-1)
         return Flows(
-            live=live,
+            active=active,
             own=slots[:, :, shape.own],
             up=self._counts(slots[:, :, shape.up]),
             down=self._counts(slots[:, :, shape.down]),
             path=present.float(),
-            shares_up=_shares(source, live),
-            shares_down=_shares(destination, live),
+            shares_up=_shares(source, active),
+            shares_down=_shares(destination, active),
         )
 
     def walk(self, flows: Flows, allowed: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
@@ -208,13 +208,13 @@ class PathwiseNetwork(nn.Module):
             Paths, (batch, slots) int64; 0 of empty slots.
         """
         moves, own = torch.zeros_like(flows.path), self.read_flow(flows.own)
-        chosen = torch.zeros(flows.live.shape, dtype=torch.int64)
-        for slot in range(int(flows.live.sum(dim=1).max())):
+        chosen = torch.zeros(flows.active.shape, dtype=torch.int64)
+        for slot in range(int(flows.active.sum(dim=1).max())):
             one = slice(slot, slot + 1)
             logits, _ = self._score(Flows(*(each[:, one] for each in flows)), own[:, one], moves)
             best = (logits.masked_fill(~allowed[:, one], FORBIDDEN) + noise[:, one]).argmax(dim=-1)
-            chosen[:, one] = best * flows.live[:, one]
-            moves[:, one] = self._moves(flows.path[:, one], flows.live[:, one], best)
+            chosen[:, one] = best * flows.active[:, one]
+            moves[:, one] = self._moves(flows.path[:, one], flows.active[:, one], best)
         return chosen
 
     def logits(self, flows: Flows, paths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -228,7 +228,7 @@ class PathwiseNetwork(nn.Module):
             Logits of queues and rate steps, (batch, slots, queues + rates), and of paths, (batch, slots, paths), each
             slot's from what the slots before it have taken.
         """
-        logits, hidden = self._score(flows, self.read_flow(flows.own), self._moves(flows.path, flows.live, paths))
+        logits, hidden = self._score(flows, self.read_flow(flows.own), self._moves(flows.path, flows.active, paths))
         return self.score_rest(hidden.mean(dim=2)), logits
 
     def values(self, flows: Flows) -> torch.Tensor:
@@ -236,7 +236,7 @@ class PathwiseNetwork(nn.Module):
         counts = self._encoded(torch.cat([flows.up, flows.down], dim=-1))
         here = (counts * flows.path.unsqueeze(-1)).sum(dim=2)
         vectors = self.value_flow(torch.cat([flows.own, here, counts.mean(dim=2)], dim=-1))
-        total: torch.Tensor = (vectors * flows.live.unsqueeze(-1)).sum(dim=1) / self.shape.num_slots
+        total: torch.Tensor = (vectors * flows.active.unsqueeze(-1)).sum(dim=1) / self.shape.num_slots
         value: torch.Tensor = self.value(total)
         return value
 
@@ -249,9 +249,9 @@ class PathwiseNetwork(nn.Module):
         scores: torch.Tensor = self.score_path(hidden).squeeze(-1)
         return scores - TIE * torch.arange(self.shape.num_paths), torch.relu(hidden)
 
-    def _moves(self, before: torch.Tensor, live: torch.Tensor, paths: torch.Tensor) -> torch.Tensor:
+    def _moves(self, before: torch.Tensor, active: torch.Tensor, paths: torch.Tensor) -> torch.Tensor:
         """Returns 1 where a flow goes, -1 where it has been, 0 else, (batch, slots, paths)."""
-        moves: torch.Tensor = one_hot(paths, self.shape.num_paths) * live.unsqueeze(-1) - before
+        moves: torch.Tensor = one_hot(paths, self.shape.num_paths) * active.unsqueeze(-1) - before
         return moves
 
     def _counts(self, encoded: torch.Tensor) -> torch.Tensor:
@@ -344,7 +344,7 @@ class PathwisePolicy(MaskableActorCriticPolicy):
         rest, paths = noise[..., : -shape.num_paths], noise[..., -shape.num_paths :]
         path = self.network.walk(flows, allowed[..., -shape.num_paths :], paths)
         logits = self.network.logits(flows, path)[0].masked_fill(~allowed[..., : -shape.num_paths], FORBIDDEN) + rest
-        queue, step = (part.argmax(dim=-1) * flows.live for part in torch.split(logits, self._sizes[:2], dim=-1))
+        queue, step = (part.argmax(dim=-1) * flows.active for part in torch.split(logits, self._sizes[:2], dim=-1))
         return torch.stack([queue, step, path], dim=-1).flatten(start_dim=1)
 
     def _judge(self, flows: Flows, allowed: torch.Tensor, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -355,8 +355,8 @@ class PathwisePolicy(MaskableActorCriticPolicy):
         for part, scores in enumerate(torch.split(logits, self._sizes, dim=-1)):
             logarithms = torch.log_softmax(scores, dim=-1)
             taken = logarithms.gather(-1, chosen[..., part : part + 1]).squeeze(-1)
-            log_prob = log_prob + (taken * flows.live).sum(dim=1)
-            entropy = entropy - ((logarithms.exp() * logarithms).sum(dim=-1) * flows.live).sum(dim=1)
+            log_prob = log_prob + (taken * flows.active).sum(dim=1)
+            entropy = entropy - ((logarithms.exp() * logarithms).sum(dim=-1) * flows.active).sum(dim=1)
         return log_prob, entropy
 
     @property
@@ -377,9 +377,9 @@ def _last(num_inputs: int, num_outputs: int) -> nn.Linear:
     return layer
 
 
-def _shares(host: torch.Tensor, live: torch.Tensor) -> torch.Tensor:
+def _shares(host: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
     """Returns 1 where the flow of a slot shares its host with that of an earlier slot, (batch, slots, slots)."""
-    same = (host.unsqueeze(2) == host.unsqueeze(1)) & live.unsqueeze(1)
+    same = (host.unsqueeze(2) == host.unsqueeze(1)) & active.unsqueeze(1)
     return torch.tril(same.float(), diagonal=-1)
 
 

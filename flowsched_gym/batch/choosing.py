@@ -16,8 +16,8 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
+from flowsched_gym.model.rules.routing.availability import count_paths_up, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, note_pauses, review_paths
-from flowsched_gym.model.rules.routing.liveness import count_live_paths, path_is_live
 from flowsched_gym.model.rules.transport.progress import insert_sorted
 from flowsched_gym.model.state import Network
 
@@ -122,13 +122,13 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
     stuck: int = np.int64(0)  # type: ignore[assignment]  # of one type with the rows
     for place in range(n * t.num_active, n * t.num_active + net.live):
         row: int = np.int64(t.live[place])  # type: ignore[assignment]
-        if not path_is_live(path[row], capacity, path_start, path_links):
+        if not path_is_up(path[row], capacity, path_start, path_links):
             stuck = insert_sorted(choosing.moved, stuck, row)
     for place in range(net.timer_head, net.timer_tail):
         timer = t.timers[place]
         if timer.kind == START:
             row = np.int64(timer.row)  # type: ignore[assignment]
-            if not path_is_live(path[row], capacity, path_start, path_links):
+            if not path_is_up(path[row], capacity, path_start, path_links):
                 stuck = insert_sorted(choosing.moved, stuck, row)
     for place in range(stuck):
         choose(t, n, choosing.moved[place], choosing)
@@ -144,7 +144,7 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
     if choosing.asks == PATH:
         capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
         first, last = choosing.routes.first[row], choosing.routes.last[row]
-        if count_live_paths(first, last, capacity, t.network.path_start, t.network.path_links) > 1:
+        if count_paths_up(first, last, capacity, t.network.path_start, t.network.path_links) > 1:
             choices = choosing.choices[n]
             if choices.num_asked == 0:
                 choices.first_asked = n * t.num_rows

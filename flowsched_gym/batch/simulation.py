@@ -19,7 +19,7 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
-from flowsched_gym.model.rules.routing.liveness import path_is_live
+from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.topology import Routing, Topology, isolated_fct
@@ -427,7 +427,7 @@ class BatchSimulation:
             number * self.tables.link_stride,
         )
         capacity = self.tables.capacity[first_link : first_link + num_links]
-        if not path_is_live(first + choice, capacity, network.path_start, network.path_links):
+        if not path_is_up(first + choice, capacity, network.path_start, network.path_links):
             raise SimulationError(f"choice is {choice}: a link of that path has failed")
 
     def _act(self, number: int, what: Deed, slot: int) -> int:

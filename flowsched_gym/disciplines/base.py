@@ -24,12 +24,12 @@ def _nothing_on_arrival(n: int, row: int, state: FlowState, controls: Controls, 
 
 
 def _nothing_to_control(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: Any
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: Any
 ) -> None:
     """Leaves all flows equal."""
 
 
-def _never(now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: Any) -> float:
+def _never(now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: Any) -> float:
     """Returns inf: nothing changes by itself."""
     return np.inf
 
@@ -58,12 +58,12 @@ class Rules:
         kept: Fields of the record that belong to flows, and change as time goes on: several for each network.
         kept_once: The same with one entry for each network.
         begin_flow: Sets what is kept of a flow that arrives, ``(n, row, state, controls, own)``.
-        control: Fills the controls of the live flows, the first ``count`` rows of ``live``; where flows share within
-            priorities, of those at least that may have changed since the last call. It may reorder these rows.
-            ``(now, n, live, count, state, controls, network, own)``.
+        control: Fills the controls of the active flows, the first ``count`` rows of ``active``; where flows share
+            within priorities, of those at least that may have changed since the last call. It may reorder these rows.
+            ``(now, n, active, count, state, controls, network, own)``.
         review_time: Returns when the controls change by themselves, in s,
-            ``(now, n, live, count, state, controls, own)``.
-        moved: Learns that the path of a live flow has changed, ``(n, row, own)``.
+            ``(now, n, active, count, state, controls, own)``.
+        moved: Learns that the path of an active flow has changed, ``(n, row, own)``.
         all_may_change: Returns whether other flows than new ones and those at ``review_at`` may get other priorities,
             ``(n, own)``.
         serve_first: Puts a flow before all others, as an agent has decided, ``(n, row, own)``.
@@ -143,13 +143,13 @@ class BaseDiscipline:
         self.rules.begin_flow(0, row, self.state, self.controls, self.own)
 
     def moved(self, row: int) -> None:
-        """Learns that the path of a live flow has changed."""
+        """Learns that the path of an active flow has changed."""
         self.rules.moved(0, row, self.own)
 
-    def control(self, now: float, live: IntArray, count: int) -> None:
-        """Fills the controls of the live flows."""
-        self.rules.control(now, 0, live, count, self.state, self.controls, self.network, self.own)
+    def control(self, now: float, active: IntArray, count: int) -> None:
+        """Fills the controls of the active flows."""
+        self.rules.control(now, 0, active, count, self.state, self.controls, self.network, self.own)
 
-    def review_time(self, now: float, live: IntArray, count: int) -> float:
+    def review_time(self, now: float, active: IntArray, count: int) -> float:
         """Returns when the controls change by themselves, in s; inf for never."""
-        return self.rules.review_time(now, 0, live, count, self.state, self.controls, self.own)
+        return self.rules.review_time(now, 0, active, count, self.state, self.controls, self.own)

@@ -29,7 +29,7 @@ class _Key(NamedTuple):
 def _by_deadline(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -37,7 +37,7 @@ def _by_deadline(
     own: _Key,
 ) -> None:
     """Ranks by deadline."""
-    order_by_deadline(live, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
+    order_by_deadline(active, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
 
 
 class Edf(BaseDiscipline):

@@ -22,7 +22,7 @@ class _Arrivals(NamedTuple):
 def _by_arrival(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -30,7 +30,7 @@ def _by_arrival(
     own: _Arrivals,
 ) -> None:
     """Ranks by arrival."""
-    order_by_arrival(live, count, state.arrival_time, controls.priority)
+    order_by_arrival(active, count, state.arrival_time, controls.priority)
 
 
 class Fifo(BaseDiscipline):

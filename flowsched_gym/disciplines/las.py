@@ -22,7 +22,7 @@ class _Attained(NamedTuple):
 def _by_attained(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -30,14 +30,14 @@ def _by_attained(
     own: _Attained,
 ) -> None:
     """Makes a level of each group of flows that have attained the same."""
-    share_least_attained(now, live, count, state.attained, state.rate, controls.priority)
+    share_least_attained(now, active, count, state.attained, state.rate, controls.priority)
 
 
 def _next_catch_up(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: _Attained
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: _Attained
 ) -> float:
     """Returns when one level catches up with the next."""
-    return catch_up_time(now, live, count, state.attained, controls.priority, state.rate)
+    return catch_up_time(now, active, count, state.attained, controls.priority, state.rate)
 
 
 class Las(BaseDiscipline):

@@ -82,7 +82,7 @@ def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: _
 def _by_virtual_deadline(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -93,7 +93,7 @@ def _by_virtual_deadline(
     serve_by_virtual_deadline(
         now,
         n,
-        live,
+        active,
         count,
         state.size,
         state.arrival_time,
@@ -119,7 +119,7 @@ def _by_virtual_deadline(
 
 
 def _end_of_gap(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: _ExpansionRatios
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: _ExpansionRatios
 ) -> float:
     """Returns the end of the detection gap."""
     return hold_until(now, n, own.held)

@@ -56,7 +56,7 @@ def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: 
 def _demote(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -67,7 +67,7 @@ def _demote(
     level_by_attained(
         now,
         n,
-        live,
+        active,
         count,
         state.attained,
         own.thresholds,
@@ -81,7 +81,7 @@ def _demote(
         controls.priority,
     )
     if not own.share:
-        head_of_each_level(live, count, own.level, own.entered, controls.priority, own.share)
+        head_of_each_level(active, count, own.level, own.entered, controls.priority, own.share)
 
 
 def _all_may_change(n: int, own: _FeedbackQueues) -> bool:
@@ -183,16 +183,16 @@ class Mlfq(BaseDiscipline):
         return self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
 
     def queue_of(self, row: int) -> int:
-        """Returns the queue of a live flow, as of the last sharing of the links."""
+        """Returns the queue of an active flow, as of the last sharing of the links."""
         return int(self.own.level[row])
 
     def queues_of(self, rows: IntArray) -> IntArray:
-        """Returns the queues of live flows, (count,), as of the last sharing of the links."""
+        """Returns the queues of active flows, (count,), as of the last sharing of the links."""
         queues: IntArray = self.own.level[rows]
         return queues
 
     def levels(self, first_row: int, count: int) -> IntArray:
-        """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of live ones."""
+        """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of active ones."""
         return self.own.level[first_row : first_row + count]
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:

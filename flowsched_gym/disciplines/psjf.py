@@ -22,7 +22,7 @@ class _Sizes(NamedTuple):
 def _by_size(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -30,7 +30,7 @@ def _by_size(
     own: _Sizes,
 ) -> None:
     """Ranks by size."""
-    order_by_size(live, count, state.size, state.arrival_time, controls.priority)
+    order_by_size(active, count, state.size, state.arrival_time, controls.priority)
 
 
 class Psjf(BaseDiscipline):

@@ -40,7 +40,7 @@ def _find_class(n: int, row: int, state: FlowState, controls: Controls, own: _Si
 def _by_class(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -48,7 +48,7 @@ def _by_class(
     own: _SizeClasses,
 ) -> None:
     """Ranks by queue."""
-    head_of_each_level(live, count, own.level, state.arrival_time, controls.priority, own.share)
+    head_of_each_level(active, count, own.level, state.arrival_time, controls.priority, own.share)
 
 
 class Qsjf(BaseDiscipline):

@@ -35,7 +35,7 @@ def _go_behind(n: int, row: int, state: FlowState, controls: Controls, own: _Ran
 def _by_rank(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -43,7 +43,7 @@ def _by_rank(
     own: _Ranks,
 ) -> None:
     """Ranks as told."""
-    order_by_rank(live, count, own.rank, state.arrival_time, controls.priority)
+    order_by_rank(active, count, own.rank, state.arrival_time, controls.priority)
 
 
 def _go_before(n: int, row: int, own: _Ranks) -> None:

@@ -38,7 +38,7 @@ def _find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: _Ra
 def _by_ratio(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -46,7 +46,7 @@ def _by_ratio(
     own: _Ratios,
 ) -> None:
     """Ranks by ratio."""
-    order_by_ratio(live, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
+    order_by_ratio(active, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
 
 
 class _SizeDeadlineRatio(BaseDiscipline):

@@ -31,7 +31,7 @@ class _Keys(NamedTuple):
 def _begun_first(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -40,7 +40,7 @@ def _begun_first(
 ) -> None:
     """Ranks those that have begun first, then by size."""
     order_without_preemption(
-        live, count, state.size, state.attained, state.arrival_time, controls.priority, own.first, own.second
+        active, count, state.size, state.attained, state.arrival_time, controls.priority, own.first, own.second
     )
 
 

@@ -22,7 +22,7 @@ class _RemainingSizes(NamedTuple):
 def _by_remaining(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -30,7 +30,7 @@ def _by_remaining(
     own: _RemainingSizes,
 ) -> None:
     """Ranks by remaining bytes."""
-    order_by_remaining(live, count, state.remaining, state.arrival_time, controls.priority)
+    order_by_remaining(active, count, state.remaining, state.arrival_time, controls.priority)
 
 
 class Srpt(BaseDiscipline):

@@ -42,7 +42,7 @@ class _WeightedQueues(NamedTuple):
 def _weigh(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -51,7 +51,7 @@ def _weigh(
 ) -> None:
     """Weighs the flows."""
     weigh_queues(
-        live,
+        active,
         count,
         own.queue,
         own.weights,

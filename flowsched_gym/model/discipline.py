@@ -15,7 +15,7 @@ __all__ = ["Discipline", "check_transport"]
 
 @runtime_checkable
 class Discipline(Protocol):
-    """Fills the controls of the live flows whenever the set of flows, or a level that they have attained, changes.
+    """Fills the controls of the active flows whenever the set of flows, or a level that they have attained, changes.
 
     One object serves one simulation: it may keep state of its own, made in ``begin``.
 
@@ -52,20 +52,20 @@ class Discipline(Protocol):
         ...
 
     def moved(self, row: int) -> None:
-        """Learns that the path of a live flow has changed; ``control`` follows in the same instant."""
+        """Learns that the path of an active flow has changed; ``control`` follows in the same instant."""
         ...
 
-    def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
-        """Fills the controls of the live flows.
+    def control(self, now: float, active: npt.NDArray[np.int64], count: int) -> None:
+        """Fills the controls of the active flows.
 
         Args:
             now: Time in s.
-            live: Rows of the live flows in its first ``count`` places; may be reordered, within these.
-            count: Number of live flows.
+            active: Rows of the active flows in its first ``count`` places; may be reordered, within these.
+            count: Number of active flows.
         """
         ...
 
-    def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
+    def review_time(self, now: float, active: npt.NDArray[np.int64], count: int) -> float:
         """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
 
         Called after the links have been shared, so that the rates are known.

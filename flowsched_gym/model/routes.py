@@ -34,7 +34,7 @@ class RoutingKind(IntEnum):
 
 
 class ByHash(NamedTuple):
-    """Equal-cost multi-path: a hash of the flow over the live paths."""
+    """Equal-cost multi-path: a hash of the flow over the paths that are up."""
 
 
 class ByLoad(NamedTuple):

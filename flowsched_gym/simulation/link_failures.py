@@ -43,5 +43,5 @@ def change_links(
             links.set_capacity(link, float(capacity[link]) if up else 0.0)
             note(EventKind.LINK_CHANGE, link)
         for row in sorted((*links.active[: links.num_active].tolist(), *connecting)):
-            if not paths.is_live(row):
+            if not paths.is_up(row):
                 paths.choose(env.now, row, links.active, links.num_active)

@@ -50,7 +50,7 @@ class SimulatedNetwork:
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone. Where links
-            change, a flow without a live path waits, and nothing that it has sent is lost.
+            change, a flow without a path that is up waits, and nothing that it has sent is lost.
         asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PERIOD`` a period.
         period: When a period ends.
         seed: Seed of the hash by which flows are spread over equal paths.
@@ -243,7 +243,7 @@ class SimulatedNetwork:
         """Chooses a path for a flow that arrives, or waits until an agent has chosen one."""
         if self._paths is None:
             return
-        if self._asks is Asks.PATH and self._paths.num_live(row) > 1:
+        if self._asks is Asks.PATH and self._paths.num_up(row) > 1:
             yield self._paths.request(row)
         else:
             self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)

@@ -10,8 +10,8 @@ from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import PathQuestion
 from flowsched_gym.model.routes import Routes, new_chooser
+from flowsched_gym.model.rules.routing.availability import count_paths_up, note_quiet, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
-from flowsched_gym.model.rules.routing.liveness import count_live_paths, note_quiet, path_is_live
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.topology import Routing, RoutingKind
@@ -65,13 +65,13 @@ class Paths:
         self._on_moved = on_moved
         self._moved = np.zeros(len(state.size), dtype=np.int64)
 
-    def is_live(self, row: int) -> bool:
+    def is_up(self, row: int) -> bool:
         """Tells whether the path of a flow carries data."""
-        return bool(path_is_live(self._controls.path[row], *self._network))
+        return bool(path_is_up(self._controls.path[row], *self._network))
 
-    def num_live(self, row: int) -> int:
+    def num_up(self, row: int) -> int:
         """Counts the paths of a flow that carry data."""
-        return int(count_live_paths(self.routes.first[row], self.routes.last[row], *self._network))
+        return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network))
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
@@ -106,7 +106,7 @@ class Paths:
         first, last = int(self.routes.first[row]), int(self.routes.last[row])
         if not 0 <= choice < last - first:
             raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        if not path_is_live(first + choice, *self._network):
+        if not path_is_up(first + choice, *self._network):
             raise SimulationError(f"choice is {choice}: a link of that path has failed")
         self._set(row, first + choice)
 

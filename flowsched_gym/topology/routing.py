@@ -27,7 +27,7 @@ ROUTINGS: Final[Mapping[str, RoutingKind]] = {
 """Ways to choose a path by name."""
 
 DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "ecmp": "a hash of the flow over the live paths (equal-cost multi-path)",
+    "ecmp": "a hash of the flow over the paths that are up (equal-cost multi-path)",
     "least-loaded": "fewest bytes left on the most loaded link",
     "conga": "least utilised links, anew after each pause of a flow (CONGA, as a model of flows)",
     "memr": "largest expansion ratio and smallest tail rate over the whole path (MERP, Algorithms 4 to 6)",
@@ -38,7 +38,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Says how flows choose among the live paths of their hosts.
+    """Says how flows choose among the paths that are up of their hosts.
 
     Attributes:
         kind: How a path is chosen.

@@ -91,7 +91,7 @@ def test_paths_in_another_order_get_their_scores_in_that_order(env, seen) -> Non
     network, order = loud(policy_for(env)).network, [2, 0, 1]
     flows = network.read(seen)
     renamed = flows._replace(up=flows.up[:, :, order], down=flows.down[:, :, order], path=flows.path[:, :, order])
-    moved = torch.randint(PATHS, flows.live.shape) * flows.live
+    moved = torch.randint(PATHS, flows.active.shape) * flows.active
 
     rest, logits = network.logits(flows, torch.tensor(order)[moved])
     other_rest, other = network.logits(renamed, moved)
@@ -104,9 +104,9 @@ def test_paths_in_another_order_get_their_scores_in_that_order(env, seen) -> Non
 
 def test_a_slot_sees_where_those_before_it_have_gone_and_not_those_behind(env, seen) -> None:
     network = loud(policy_for(env)).network
-    full = seen[network.read(seen).live.all(dim=1)][:20]
+    full = seen[network.read(seen).active.all(dim=1)][:20]
     flows = network.read(full)
-    paths = torch.zeros(flows.live.shape, dtype=torch.int64)
+    paths = torch.zeros(flows.active.shape, dtype=torch.int64)
     changed = paths.clone()
     changed[:, 5] = 1
 
@@ -122,7 +122,7 @@ def test_a_slot_sees_where_those_before_it_have_gone_and_not_those_behind(env, s
 
 def test_draws_come_as_often_as_their_log_probabilities_say(env, seen) -> None:
     policy = loud(policy_for(env))
-    two = seen[policy.network.read(seen).live.sum(dim=1) == 2][:1]
+    two = seen[policy.network.read(seen).active.sum(dim=1) == 2][:1]
     with torch.no_grad():
         actions, _, log_prob = policy.forward(two.expand(20_000, -1))
 
@@ -154,12 +154,12 @@ def test_what_is_masked_is_not_chosen(env, seen) -> None:
 
     drawn, _ = policy.predict(seen.numpy(), action_masks=masks.reshape(len(seen), -1))
 
-    live = policy.network.read(seen).live.numpy()
+    active = policy.network.read(seen).active.numpy()
     queue, step, path = np.moveaxis(drawn.reshape(len(seen), SLOTS, 3), 2, 0)
-    assert (queue[live] != 0).all()
-    assert (step[live] != 0).all()
-    assert set(path[live]) == {0, 2}
-    assert (drawn.reshape(len(seen), SLOTS, 3)[~live] == 0).all()
+    assert (queue[active] != 0).all()
+    assert (step[active] != 0).all()
+    assert set(path[active]) == {0, 2}
+    assert (drawn.reshape(len(seen), SLOTS, 3)[~active] == 0).all()
 
 
 def test_a_new_network_mostly_leaves_queue_and_rate_and_takes_any_path(env, seen) -> None:
@@ -167,8 +167,8 @@ def test_a_new_network_mostly_leaves_queue_and_rate_and_takes_any_path(env, seen
 
     drawn, _ = policy.predict(seen.numpy())
 
-    live = policy.network.read(seen).live.numpy()
-    queue, step, path = (part[live] for part in np.moveaxis(drawn.reshape(len(seen), SLOTS, 3), 2, 0))
+    active = policy.network.read(seen).active.numpy()
+    queue, step, path = (part[active] for part in np.moveaxis(drawn.reshape(len(seen), SLOTS, 3), 2, 0))
     assert (queue == QUEUES - 1).mean() > 0.9
     assert (step == RATES - 1).mean() > 0.9
     assert np.bincount(path, minlength=PATHS) / len(path) == pytest.approx(np.full(PATHS, 1 / PATHS), abs=0.1)

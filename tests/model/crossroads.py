@@ -40,20 +40,20 @@ class Crossroads(NamedTuple):
     controls: Controls
     network: Network
     routes: Routes
-    live: npt.NDArray[np.int64]
+    active: npt.NDArray[np.int64]
 
-    def choose(self, kind: RoutingKind, row: int = -1, *, now: float = 0.0, is_live: bool = False) -> int:
+    def choose(self, kind: RoutingKind, row: int = -1, *, now: float = 0.0, is_active: bool = False) -> int:
         """Chooses the path of a flow, by default of the last one, which is about to join the others."""
-        row = row % len(self.live)
-        live = self.live if is_live else self.live[self.live != row]
-        chosen = choose_path(now, row, live, len(live), *self[:4], new_chooser(kind, GAP))
+        row = row % len(self.active)
+        active = self.active if is_active else self.active[self.active != row]
+        chosen = choose_path(now, row, active, len(active), *self[:4], new_chooser(kind, GAP))
         assert isinstance(chosen, int)
         return chosen
 
     def review(self, kind: RoutingKind, *, now: float, flowlet_gap: float = GAP) -> list[int]:
         """Lets flows choose anew, and returns who has moved."""
-        moved = np.full(len(self.live), -1)
-        count = review_paths(now, self.live, len(self.live), *self[:4], moved, new_chooser(kind, flowlet_gap))
+        moved = np.full(len(self.active), -1)
+        count = review_paths(now, self.active, len(self.active), *self[:4], moved, new_chooser(kind, flowlet_gap))
         return moved[:count].tolist()
 
 
@@ -92,7 +92,7 @@ def crossroads(
             path_links=np.concatenate(paths).astype(np.int64),
         ),
         routes=routes,
-        live=np.arange(len(flows)),
+        active=np.arange(len(flows)),
     )
 
 

@@ -132,7 +132,7 @@ def test_live_flows_are_shown_where_their_slots_begin(first_queue: int, num_queu
 
 def test_others_on_the_links_of_each_path_are_shown_without_the_flow_itself() -> None:
     flows = drawn(5)
-    live, long, now = flows["live"], flows["live"][::2], 25.0
+    active, long, now = flows["live"], flows["live"][::2], 25.0
     rows, width = long[:6], 5 + 4 * PATHS
     shown = np.zeros(6 * width, dtype=np.float32)
     show_paths(
@@ -140,7 +140,7 @@ def test_others_on_the_links_of_each_path_are_shown_without_the_flow_itself() ->
         now,
         *columns(flows, "attained", "arrival_time", "rate", "rate_cap", "source", "destination", "path"),
         counted(flows, long),
-        counted(flows, live),
+        counted(flows, active),
         1.5,
         1e5,
         3.0,
@@ -159,7 +159,7 @@ def test_others_on_the_links_of_each_path_are_shown_without_the_flow_itself() ->
             (taken + 1) / PATHS,
         ]
         for plane in range(PATHS):
-            for group in (long, live):
+            for group in (long, active):
                 others = counted(flows, group[group != row])[plane]
                 numbers = others[0, flows["source"][row]], others[1, flows["destination"][row]]
                 expected += [number / (number + 4.0) for number in numbers]

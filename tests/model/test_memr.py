@@ -123,7 +123,7 @@ def test_nothing_is_expected_on_a_failed_link() -> None:
     scene = crossroads(FAR, [Flow(path=1, size=4.0), Flow(choices=(0, 2))], failed=[1])
     ratio, rate = np.zeros(5), np.zeros(5)
 
-    expect_on_links(0.0, 1, scene.live, 1, *scene[:4], ratio, rate)
+    expect_on_links(0.0, 1, scene.active, 1, *scene[:4], ratio, rate)
 
     assert ratio.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
     assert rate.tolist() == [0.8, 0.0, 0.8, 0.8, 0.0]
@@ -135,12 +135,12 @@ def test_the_order_of_the_live_flows_rounds_nothing(kind: RoutingKind) -> None:
         scene = random_crossroads(seed)
         for values in (scene.state.size, scene.state.remaining):
             np.divide(values, 3.0, out=values)
-        backwards = scene._replace(live=scene.live[::-1].copy())
+        backwards = scene._replace(active=scene.active[::-1].copy())
 
-        for row in range(len(scene.live)):
+        for row in range(len(scene.active)):
             ratio, rate = np.zeros((2, 2, len(scene.network.capacity)))
             for one, other, each in zip(ratio, rate, (scene, backwards), strict=True):
-                expect_on_links(0.125, row, each.live, len(each.live), *each[:4], one, other)
+                expect_on_links(0.125, row, each.active, len(each.active), *each[:4], one, other)
             assert ratio[0].tolist() == ratio[1].tolist()
             assert rate[0].tolist() == rate[1].tolist()
             assert scene.choose(kind, row, now=0.125) == backwards.choose(kind, row, now=0.125)

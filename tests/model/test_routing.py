@@ -62,18 +62,18 @@ def test_equal_paths_give_the_lowest_that_is_live(kind: RoutingKind) -> None:
 def test_a_flow_is_no_competitor_of_its_own(kind: RoutingKind) -> None:
     flows = [Flow(path=1, size=2.0, rate=0.3), Flow(path=2, size=2.0, rate=0.3), Flow(path=0, size=9.0, rate=0.4)]
 
-    assert crossroads(THREE, flows).choose(kind, is_live=True) == 0
+    assert crossroads(THREE, flows).choose(kind, is_active=True) == 0
 
 
 @pytest.mark.parametrize("kind", RoutingKind)
 def test_the_order_of_the_live_flows_says_nothing(kind: RoutingKind) -> None:
     for seed in range(10):
         scene = random_crossroads(seed)
-        backwards = scene._replace(live=scene.live[::-1].copy())
-        chosen = [scene.choose(kind, row, now=0.125, is_live=True) for row in range(len(scene.live))]
+        backwards = scene._replace(active=scene.active[::-1].copy())
+        chosen = [scene.choose(kind, row, now=0.125, is_active=True) for row in range(len(scene.active))]
 
-        assert chosen == [backwards.choose(kind, row, now=0.125) for row in range(len(scene.live))]
-        assert chosen == [scene.choose(kind, row, now=0.125) for row in range(len(scene.live))]
+        assert chosen == [backwards.choose(kind, row, now=0.125) for row in range(len(scene.active))]
+        assert chosen == [scene.choose(kind, row, now=0.125) for row in range(len(scene.active))]
 
 
 @pytest.mark.parametrize("kind", RoutingKind)
@@ -81,15 +81,15 @@ def test_a_choice_is_a_live_path_of_the_pair(kind: RoutingKind) -> None:
     for seed in range(10):
         scene = random_crossroads(seed, num_failed=12)
         network = scene.network
-        for row in range(len(scene.live)):
+        for row in range(len(scene.active)):
             chosen = scene.choose(kind, row, now=0.125)
             own = range(scene.routes.first[row], scene.routes.last[row])
-            live = [
+            active = [
                 path
                 for path in own
                 if network.capacity[network.path_links[network.path_start[path] : network.path_start[path + 1]]].all()
             ]
-            assert chosen in (live or [scene.controls.path[row]])
+            assert chosen in (active or [scene.controls.path[row]])
 
 
 def test_the_least_loaded_path_has_the_fewest_bytes_on_its_worst_link() -> None:
@@ -143,7 +143,7 @@ found = []
 for seed in range(4):
     scene = random_crossroads(seed)
     for kind in RoutingKind:
-        found.append([scene.choose(kind, row, now=0.125, is_live=True) for row in range(60)])
+        found.append([scene.choose(kind, row, now=0.125, is_active=True) for row in range(60)])
     found.append(scene.review(RoutingKind.CONGA, now=0.125, flowlet_gap=0.05))
     found.append(scene.controls.path.tolist())
 print(json.dumps(found))

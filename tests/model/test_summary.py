@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.model.rules.compile import compiled_for
-from flowsched_gym.model.rules.summary import show_places, summarise_arrived, summarise_finished, summarise_live
+from flowsched_gym.model.rules.summary import show_places, summarise_active, summarise_arrived, summarise_finished
 
 HOSTS, CLUSTERS, NUM_FLOWS = 8, 4, 900
 CLUSTER_OF = np.arange(HOSTS) // 2
@@ -80,7 +80,7 @@ def test_live_flows_are_counted_by_queue_and_their_bytes_added_up() -> None:
     rows, shown = np.arange(2, 800, 5), np.full(5 * CLUSTERS, -1.0, dtype=np.float32)
     scratch = np.full(4 * CLUSTERS, np.nan)
     columns = [flows[name] for name in ("remaining", "source", "queue")]
-    summarise_live(rows, *columns, 3, CLUSTER_OF, 10.0, 1e6, scratch, 1, 5, shown)
+    summarise_active(rows, *columns, 3, CLUSTER_OF, 10.0, 1e6, scratch, 1, 5, shown)
 
     cluster = CLUSTER_OF[flows["source"][rows]]
     occupancy = np.bincount(cluster * 3 + flows["queue"][rows], minlength=3 * CLUSTERS).reshape(CLUSTERS, 3)

@@ -71,7 +71,7 @@ PATIENT: Final = frozenset(
         "routing.candidates",
         "routing.choose_path",
         "routing.congestion",
-        "routing.liveness",
+        "routing.availability",
         "routing.memr",
         "selection",
         "sharing.filling",

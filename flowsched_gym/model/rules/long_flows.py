@@ -28,19 +28,21 @@ NUM_OWN_COLUMNS: Final = 5
 
 
 @rule
-def find_long(live: IntArray, attained: FloatArray, arrival_time: FloatArray, long_from: float, long: IntArray) -> int:
-    """Finds the live flows that have sent so much, in the order of arrival; returns how many there are.
+def find_long(
+    active: IntArray, attained: FloatArray, arrival_time: FloatArray, long_from: float, long: IntArray
+) -> int:
+    """Finds the active flows that have sent so much, in the order of arrival; returns how many there are.
 
     Args:
-        live: Rows of the live flows, (num_live,), increasing.
+        active: Rows of the active flows, (num_active,), increasing.
         attained: Bytes sent, (num_flows,).
         arrival_time: Absolute times in s, (num_flows,).
         long_from: Bytes from which on a flow is long.
-        long: Receives the rows, (at least num_live,); those of one instant in their own order.
+        long: Receives the rows, (at least num_active,); those of one instant in their own order.
     """
     count = 0
-    for place in range(len(live)):
-        row = live[place]
+    for place in range(len(active)):
+        row = active[place]
         if attained[row] >= long_from:
             hole = count
             while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
@@ -93,12 +95,12 @@ def progress_of_long(
     scratch: FloatArray,
     progress: FloatArray,
 ) -> tuple[int, float, float, float]:
-    """Adds up how long flows fare that have finished, and those that are live.
+    """Adds up how long flows fare that have finished, and those that are active.
 
     Args:
         now: Time in s.
         finished: Rows of flows that have finished, (num_finished,), short ones too.
-        long: Rows of the live long flows, (num_long,).
+        long: Rows of the active long flows, (num_long,).
         size: Bytes, (num_flows,).
         arrival_time: Absolute times in s, (num_flows,).
         completion_time: Absolute times in s, (num_flows,).
@@ -106,15 +108,15 @@ def progress_of_long(
         attained: Bytes sent, (num_flows,).
         long_from: Bytes above which a flow has been long.
         scratch: Room for them, (num_long + 2 * num_finished,).
-        progress: Receives over ``long_from`` what live long flows have sent, and behind these what the finished ones
+        progress: Receives over ``long_from`` what active long flows have sent, and behind these what the finished ones
             have, (at least num_long + num_finished,).
 
     Returns:
-        How many of the finished flows have been long, and three sums: of the slowdowns so far of live long flows, of
+        How many of the finished flows have been long, and three sums: of the slowdowns so far of active long flows, of
         the slowdowns of finished ones and of their throughputs in B/s.
     """
-    num_live, most = len(long), len(finished)
-    for place in range(num_live):
+    num_active, most = len(long), len(finished)
+    for place in range(num_active):
         row = long[place]
         scratch[place] = (now - arrival_time[row]) / ideal_fct[row]
         progress[place] = attained[row] / long_from
@@ -123,13 +125,13 @@ def progress_of_long(
         row = finished[place]
         if size[row] > long_from:
             fct = completion_time[row] - arrival_time[row]
-            scratch[num_live + count] = fct / ideal_fct[row]
-            scratch[num_live + most + count] = size[row] / fct
-            progress[num_live + count] = size[row] / long_from
+            scratch[num_active + count] = fct / ideal_fct[row]
+            scratch[num_active + most + count] = size[row] / fct
+            progress[num_active + count] = size[row] / long_from
             count += 1
-    slowdown = pairwise_sum(scratch, num_live, num_live + count)
-    throughput = pairwise_sum(scratch, num_live + most, num_live + most + count)
-    return count, pairwise_sum(scratch, 0, num_live), slowdown, throughput
+    slowdown = pairwise_sum(scratch, num_active, num_active + count)
+    throughput = pairwise_sum(scratch, num_active + most, num_active + most + count)
+    return count, pairwise_sum(scratch, 0, num_active), slowdown, throughput
 
 
 @rule
@@ -175,7 +177,7 @@ def show_long(
     slot_at: IntArray,
     shown: SeenArray,
 ) -> None:
-    """Shows live flows: five-tuple and queue of each.
+    """Shows active flows: five-tuple and queue of each.
 
     Args:
         rows: The flows, slot by slot, (count,).
@@ -217,7 +219,7 @@ def show_paths(
     at: IntArray,
     shown: SeenArray,
 ) -> None:
-    """Shows of live flows how far they are, and how many others are on the links up and down of each path.
+    """Shows of active flows how far they are, and how many others are on the links up and down of each path.
 
     Args:
         rows: The flows, slot by slot, (count,).

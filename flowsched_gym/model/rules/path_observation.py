@@ -14,8 +14,8 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.observation import squash
+from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.rules.routing.candidates import shared_ends
-from flowsched_gym.model.rules.routing.liveness import path_is_live
 from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.model.state import FlowState, Network
 
@@ -56,7 +56,7 @@ class PathScales(NamedTuple):
 def first_live(first: int, last: int, network: Network) -> int:
     """Returns the first live path from row ``first`` of the path table to before row ``last``; there must be one."""
     for path in range(first, last):
-        if path_is_live(path, network.capacity, network.path_start, network.path_links):
+        if path_is_up(path, network.capacity, network.path_start, network.path_links):
             return path
     return first
 
@@ -65,7 +65,7 @@ def first_live(first: int, last: int, network: Network) -> int:
 def fill_live(first: int, last: int, network: Network, mask: npt.NDArray[np.bool_]) -> None:
     """Writes which slots hold a live path; the paths are those from row ``first`` to before row ``last``."""
     for slot in range(len(mask)):
-        mask[slot] = first + slot < last and path_is_live(
+        mask[slot] = first + slot < last and path_is_up(
             first + slot, network.capacity, network.path_start, network.path_links
         )
 
@@ -124,7 +124,7 @@ def fill_paths(
     at = NUM_CONTEXT_COLUMNS
     for path in range(first, last):
         begin, end = path_start[path], path_start[path + 1]
-        is_live = path_is_live(path, network.capacity, path_start, path_links)
+        is_live = path_is_up(path, network.capacity, path_start, path_links)
         most, crowd, busiest = 0.0, 0.0, 0.0 if is_live else 1.0
         for step in range(begin + head, end - tail):
             link = path_links[step]

@@ -1,4 +1,4 @@
-"""Sums up by clusters of hosts what AuTO's agent of thresholds sees: flows that have finished, have come and are live.
+"""What the agent of AuTO's thresholds sees, by clusters of hosts: flows finished, arrived and active.
 
 Numbers that may grow without limit are squashed; sizes and completion times are shown on logarithmic scales.
 """
@@ -14,7 +14,7 @@ from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 from flowsched_gym.model.rules.observation import squash
 from flowsched_gym.model.rules.selection import select
 
-__all__ = ["show_places", "summarise_arrived", "summarise_finished", "summarise_live"]
+__all__ = ["show_places", "summarise_active", "summarise_arrived", "summarise_finished"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -143,7 +143,7 @@ def summarise_arrived(
 
 
 @rule
-def summarise_live(
+def summarise_active(
     rows: IntArray,
     remaining: FloatArray,
     source: IntArray,
@@ -157,10 +157,10 @@ def summarise_live(
     stride: int,
     shown: SeenArray,
 ) -> None:
-    """Shows the number of live flows in each queue of each cluster, and behind these the bytes that they have left.
+    """Shows the number of active flows in each queue of each cluster, and behind these the bytes that they have left.
 
     Args:
-        rows: The live flows, (count,).
+        rows: The active flows, (count,).
         remaining: Bytes left to send, (num_flows,).
         source: Sending hosts, (num_flows,).
         queue: Queues, (num_flows,).

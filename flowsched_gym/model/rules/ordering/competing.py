@@ -20,7 +20,7 @@ def touch_links(path: int, path_start: IntArray, path_links: IntArray, touched: 
 
 @rule
 def find_competing(
-    live: IntArray,
+    active: IntArray,
     count: int,
     arrival: FloatArray,
     path: IntArray,
@@ -29,11 +29,11 @@ def find_competing(
     touched: IntArray,
     competing: IntArray,
 ) -> int:
-    """Finds the live flows that share a marked link with another live flow, and takes the marks away.
+    """Finds the active flows that share a marked link with another active flow, and takes the marks away.
 
     Args:
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         arrival: Absolute arrival times in s.
         path: Path of each flow.
         path_start: Where each path begins in ``path_links``.
@@ -45,13 +45,13 @@ def find_competing(
         How many compete: none, or at least two.
     """
     for place in range(count):
-        row = live[place]
+        row = active[place]
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             if touched[path_links[step]] > 0:
                 touched[path_links[step]] += 1
     found = 0
     for place in range(count):
-        row = live[place]
+        row = active[place]
         shares = False
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             shares = shares or touched[path_links[step]] > 2

@@ -54,7 +54,7 @@ STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), (
 def serve_by_virtual_deadline(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     size: FloatArray,
     arrival: FloatArray,
@@ -84,8 +84,8 @@ def serve_by_virtual_deadline(
     Args:
         now: Time in s.
         n: Number of the network.
-        live: Rows of its live flows in its first ``count`` places; reordered by deadline.
-        count: Number of live flows.
+        active: Rows of its active flows in its first ``count`` places; reordered by deadline.
+        count: Number of active flows.
         size: Original sizes in B.
         arrival: Absolute arrival times in s.
         remaining: Bytes left.
@@ -116,7 +116,7 @@ def serve_by_virtual_deadline(
     place = count
     while place > 0 and (always or unknown[n] > 0):
         place -= 1
-        row = live[place]
+        row = active[place]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
             unknown[n] -= 1
@@ -132,7 +132,7 @@ def serve_by_virtual_deadline(
     if num_stale > 0:
         _order_links(
             now,
-            live,
+            active,
             count,
             size,
             arrival,
@@ -151,11 +151,11 @@ def serve_by_virtual_deadline(
             members,
             matches,
         )
-        _rank(live, count, virtual_deadline, arrival, priority)
+        _rank(active, count, virtual_deadline, arrival, priority)
     if settings[0] > 0.0 or settings[1] > 0.0:
-        _wait_for_detection(now, n, live, count, admitted, standing, settings, held)
+        _wait_for_detection(now, n, active, count, admitted, standing, settings, held)
     if strict:
-        _admit_the_first(live, count, path, path_start, path_links, admitted, links)
+        _admit_the_first(active, count, path, path_start, path_links, admitted, links)
 
 
 @rule
@@ -176,25 +176,25 @@ def _mark(mark: IntArray, path: int, path_start: IntArray, path_links: IntArray)
 
 
 @rule
-def _rank(live: IntArray, count: int, virtual_deadline: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
-    """Sorts the live flows by deadline; quick where they are nearly in order."""
+def _rank(active: IntArray, count: int, virtual_deadline: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
+    """Sorts the active flows by deadline; quick where they are nearly in order."""
     for place in range(1, count):
-        row = live[place]
+        row = active[place]
         hole = place
-        while hole > 0 and _is_behind(live[hole - 1], row, virtual_deadline, arrival):
-            live[hole] = live[hole - 1]
+        while hole > 0 and _is_behind(active[hole - 1], row, virtual_deadline, arrival):
+            active[hole] = active[hole - 1]
             hole -= 1
         if hole < place:
-            live[hole] = row
+            active[hole] = row
     for place in range(count):
-        priority[live[place]] = place
+        priority[active[place]] = place
 
 
 @rule
 def _wait_for_detection(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     admitted: BoolArray,
     standing: IntArray,
@@ -202,22 +202,22 @@ def _wait_for_detection(
     held: FloatArray,
 ) -> None:
     """Admits nobody for a while after a flow that waited has become the first."""
-    first = standing[live[0]]
+    first = standing[active[0]]
     if first != HEAD:
         gap = settings[0]
         for place in range(1, count):
-            if standing[live[place]] == HEAD:
+            if standing[active[place]] == HEAD:
                 gap = settings[1]
         held[n] = now + gap if first == WAITING else now
     for place in range(count):
-        row = live[place]
+        row = active[place]
         standing[row] = HEAD if place == 0 else WAITING
         admitted[row] = held[n] <= now
 
 
 @rule
 def _admit_the_first(
-    live: IntArray,
+    active: IntArray,
     count: int,
     path: IntArray,
     path_start: IntArray,
@@ -228,14 +228,14 @@ def _admit_the_first(
     """Admits no flow that is not the first on every link of its path."""
     taken = links["first"]
     for place in range(count):
-        row = live[place]
+        row = active[place]
         admitted[row] = True
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             admitted[row] = admitted[row] and taken[path_links[step]] == IN_ORDER
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             taken[path_links[step]] = NOBODY
     for place in range(count):
-        row = live[place]
+        row = active[place]
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             taken[path_links[step]] = IN_ORDER
 
@@ -262,7 +262,7 @@ def _is_behind(row: int, other: int, virtual_deadline: FloatArray, arrival: Floa
 @rule
 def _order_links(
     now: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     size: FloatArray,
     arrival: FloatArray,
@@ -288,7 +288,7 @@ def _order_links(
     first, stale = links["first"], links["stale"]
     num_members = 0
     for place in range(count - 1, -1, -1):
-        row = live[place]
+        row = active[place]
         if ((mark[row, 0] & low) | (mark[row, 1] & high)) == 0:
             continue
         begin = path_start[path[row]]

@@ -28,7 +28,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @rule
 def share_least_attained(
-    now: float, live: IntArray, count: int, attained: FloatArray, rate: FloatArray, priority: IntArray
+    now: float, active: IntArray, count: int, attained: FloatArray, rate: FloatArray, priority: IntArray
 ) -> None:
     """Serves the least attained bytes first; equals share (LAS).
 
@@ -36,44 +36,44 @@ def share_least_attained(
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places; reordered by attained bytes.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places; reordered by attained bytes.
+        count: Number of active flows.
         attained: Bytes sent.
         rate: Rates in B/s up to now.
         priority: Receives the levels, 0, 1, ...
     """
     for place in range(1, count):
-        row = live[place]
+        row = active[place]
         hole = place
         while hole > 0 and (
-            attained[live[hole - 1]] > attained[row]
-            or (attained[live[hole - 1]] == attained[row] and live[hole - 1] > row)
+            attained[active[hole - 1]] > attained[row]
+            or (attained[active[hole - 1]] == attained[row] and active[hole - 1] > row)
         ):
-            live[hole] = live[hole - 1]
+            active[hole] = active[hole - 1]
             hole -= 1
-        live[hole] = row
+        active[hole] = row
     fastest = 0.0
     for place in range(count):
-        fastest = max(fastest, rate[live[place]])
+        fastest = max(fastest, rate[active[place]])
     level = 0
     for place in range(count):
         if place > 0:
-            behind, ahead = attained[live[place - 1]], attained[live[place]]
+            behind, ahead = attained[active[place - 1]], attained[active[place]]
             if ahead - behind > fastest * (now * TIME_TOLERANCE) + behind * LEVEL_TOLERANCE:
                 level += 1
-        priority[live[place]] = level
+        priority[active[place]] = level
 
 
 @rule
 def catch_up_time(
-    now: float, live: IntArray, count: int, attained: FloatArray, priority: IntArray, rate: FloatArray
+    now: float, active: IntArray, count: int, attained: FloatArray, priority: IntArray, rate: FloatArray
 ) -> float:
     """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never.
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places, in the order of priority.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places, in the order of priority.
+        count: Number of active flows.
         attained: Bytes sent.
         priority: Levels, 0, 1, ...
         rate: Rates in B/s.
@@ -83,14 +83,14 @@ def catch_up_time(
     while first < count:
         last = first
         fastest = 0.0
-        while last < count and priority[live[last]] == priority[live[first]]:
-            fastest = max(fastest, rate[live[last]])
+        while last < count and priority[active[last]] == priority[active[first]]:
+            fastest = max(fastest, rate[active[last]])
             last += 1
         place = last
-        while place < count and priority[live[place]] == priority[live[first]] + 1:
-            gap = attained[live[place]] - attained[live[first]]
-            if fastest > rate[live[place]]:
-                soonest = min(soonest, gap / (fastest - rate[live[place]]))
+        while place < count and priority[active[place]] == priority[active[first]] + 1:
+            gap = attained[active[place]] - attained[active[first]]
+            if fastest > rate[active[place]]:
+                soonest = min(soonest, gap / (fastest - rate[active[place]]))
             place += 1
         first = last
     return now + soonest
@@ -100,7 +100,7 @@ def catch_up_time(
 def level_by_attained(
     now: float,
     n: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     attained: FloatArray,
     thresholds: FloatArray,
@@ -120,8 +120,8 @@ def level_by_attained(
     Args:
         now: Time in s.
         n: Number of the network.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         attained: Bytes sent.
         thresholds: Demotion thresholds in B of each group of hosts, increasing, (num_groups of all, num_queues - 1).
         num_groups: Groups of hosts in a network.
@@ -138,7 +138,7 @@ def level_by_attained(
     any_unknown = unknown[n] > 0
     unknown[n] = 0
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if attained[row] < review_at[row] and not any_unknown:
             continue
         new_level = pinned[row]
@@ -169,14 +169,14 @@ def level_of_size(size: float, limits: FloatArray) -> int:
 
 @rule
 def head_of_each_level(
-    live: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
+    active: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
 ) -> None:
     """Turns levels into priorities: equals share inside a level, or they are served in the order of entry.
 
     Args:
-        live: Rows of the live flows in its first ``count`` places; if they do not share, reordered by
+        active: Rows of the active flows in its first ``count`` places; if they do not share, reordered by
             (level, entered, row).
-        count: Number of live flows.
+        count: Number of active flows.
         level: Level of each flow, 0 is the highest.
         entered: Time in s at which the flow entered its level.
         priority: Receives the priorities.
@@ -184,13 +184,13 @@ def head_of_each_level(
     """
     if share:
         for place in range(count):
-            priority[live[place]] = level[live[place]]
+            priority[active[place]] = level[active[place]]
         return
     for place in range(1, count):
-        row = live[place]
+        row = active[place]
         hole = place
         while hole > 0:
-            other = live[hole - 1]
+            other = active[hole - 1]
             if level[other] != level[row]:
                 later = level[other] > level[row]
             elif entered[other] != entered[row]:
@@ -199,16 +199,16 @@ def head_of_each_level(
                 later = other > row
             if not later:
                 break
-            live[hole] = other
+            active[hole] = other
             hole -= 1
-        live[hole] = row
+        active[hole] = row
     for place in range(count):
-        priority[live[place]] = place
+        priority[active[place]] = place
 
 
 @rule
 def weigh_queues(
-    live: IntArray,
+    active: IntArray,
     count: int,
     queue: IntArray,
     queue_weight: FloatArray,
@@ -221,8 +221,8 @@ def weigh_queues(
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
     Args:
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         queue: Queue of each flow.
         queue_weight: Weights of the queues, > 0.
         entered: Time in s at which each flow joined its queue.
@@ -233,7 +233,7 @@ def weigh_queues(
     """
     occupancy[:] = 0 if share else -1
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if share:
             occupancy[queue[row]] += 1
             continue
@@ -241,7 +241,7 @@ def weigh_queues(
         if head == -1 or entered[row] < entered[head] or (entered[row] == entered[head] and row < head):
             occupancy[queue[row]] = row
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if share:
             weight[row] = queue_weight[queue[row]] / occupancy[queue[row]]
         else:

@@ -1,4 +1,4 @@
-"""Puts live flows in the order in which a discipline serves them.
+"""Puts active flows in the order in which a discipline serves them.
 
 Every ordered discipline is two keys per flow and one sort: smaller keys go first, ties go to the earlier arrival, then
 to the lower row. The place in that order becomes the flow's priority.
@@ -27,14 +27,14 @@ IntArray = npt.NDArray[np.int64]
 
 @rule
 def _rank(
-    live: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, arrival: FloatArray
+    active: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, arrival: FloatArray
 ) -> None:
-    """Sorts the live flows by (first, second, arrival, row); quick where they are nearly in order."""
+    """Sorts the active flows by (first, second, arrival, row); quick where they are nearly in order."""
     for place in range(1, count):
-        row = live[place]
+        row = active[place]
         hole = place
         while hole > 0:
-            other = live[hole - 1]
+            other = active[hole - 1]
             if first[other] != first[row]:
                 later = first[other] > first[row]
             elif second[other] != second[row]:
@@ -45,44 +45,44 @@ def _rank(
                 later = other > row
             if not later:
                 break
-            live[hole] = other
+            active[hole] = other
             hole -= 1
-        live[hole] = row
+        active[hole] = row
 
 
 @rule
-def _number(live: IntArray, count: int, priority: IntArray) -> None:
-    """Gives each live flow its place as priority."""
+def _number(active: IntArray, count: int, priority: IntArray) -> None:
+    """Gives each active flow its place as priority."""
     for place in range(count):
-        priority[live[place]] = place
+        priority[active[place]] = place
 
 
 @rule
-def order_by_arrival(live: IntArray, count: int, arrival: FloatArray, priority: IntArray) -> None:
+def order_by_arrival(active: IntArray, count: int, arrival: FloatArray, priority: IntArray) -> None:
     """Serves first in, first out (FIFO)."""
-    _rank(live, count, arrival, arrival, arrival)
-    _number(live, count, priority)
+    _rank(active, count, arrival, arrival, arrival)
+    _number(active, count, priority)
 
 
 @rule
-def order_by_size(live: IntArray, count: int, size: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
+def order_by_size(active: IntArray, count: int, size: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
     """Serves the smallest original size first, preemptively (PSJF)."""
-    _rank(live, count, size, size, arrival)
-    _number(live, count, priority)
+    _rank(active, count, size, size, arrival)
+    _number(active, count, priority)
 
 
 @rule
 def order_by_remaining(
-    live: IntArray, count: int, remaining: FloatArray, arrival: FloatArray, priority: IntArray
+    active: IntArray, count: int, remaining: FloatArray, arrival: FloatArray, priority: IntArray
 ) -> None:
     """Serves the shortest remaining flow first (SRPT)."""
-    _rank(live, count, remaining, remaining, arrival)
-    _number(live, count, priority)
+    _rank(active, count, remaining, remaining, arrival)
+    _number(active, count, priority)
 
 
 @rule
 def order_without_preemption(
-    live: IntArray,
+    active: IntArray,
     count: int,
     size: FloatArray,
     attained: FloatArray,
@@ -93,18 +93,18 @@ def order_without_preemption(
 ) -> None:
     """Serves the smallest flow first, but never interrupts one that has begun (SJF); these keep their order."""
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if attained[row] > 0.0:
             first[row], second[row] = -1.0, priority[row]
         else:
             first[row], second[row] = size[row], 0.0
-    _rank(live, count, first, second, arrival)
-    _number(live, count, priority)
+    _rank(active, count, first, second, arrival)
+    _number(active, count, priority)
 
 
 @rule
 def order_by_deadline(
-    live: IntArray,
+    active: IntArray,
     count: int,
     deadline: FloatArray,
     remaining: FloatArray,
@@ -114,15 +114,15 @@ def order_by_deadline(
 ) -> None:
     """Serves the earliest absolute deadline first (EDF); flows without one come last, by remaining bytes."""
     for place in range(count):
-        row = live[place]
+        row = active[place]
         second[row] = remaining[row] if deadline[row] == np.inf else 0.0
-    _rank(live, count, deadline, second, arrival)
-    _number(live, count, priority)
+    _rank(active, count, deadline, second, arrival)
+    _number(active, count, priority)
 
 
 @rule
 def order_by_ratio(
-    live: IntArray,
+    active: IntArray,
     count: int,
     ratio: FloatArray,
     remaining: FloatArray,
@@ -132,10 +132,10 @@ def order_by_ratio(
 ) -> None:
     """Serves the smallest given ratio first (SSDF, LSDF); flows whose ratio is inf come last, by remaining bytes."""
     for place in range(count):
-        row = live[place]
+        row = active[place]
         second[row] = remaining[row] if ratio[row] == np.inf else 0.0
-    _rank(live, count, ratio, second, arrival)
-    _number(live, count, priority)
+    _rank(active, count, ratio, second, arrival)
+    _number(active, count, priority)
 
 
 @rule
@@ -149,10 +149,10 @@ def size_deadline_ratio(row: int, size: FloatArray, arrival: FloatArray, deadlin
 
 
 @rule
-def order_by_rank(live: IntArray, count: int, rank: IntArray, arrival: FloatArray, priority: IntArray) -> None:
+def order_by_rank(active: IntArray, count: int, rank: IntArray, arrival: FloatArray, priority: IntArray) -> None:
     """Serves the smallest given rank first."""
-    _rank(live, count, rank, rank, arrival)
-    _number(live, count, priority)
+    _rank(active, count, rank, rank, arrival)
+    _number(active, count, priority)
 
 
 @rule

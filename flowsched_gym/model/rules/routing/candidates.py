@@ -1,7 +1,7 @@
-"""Looks at the paths between which a flow may choose: the live ones, on which no link has failed."""
+"""The paths between which a flow may choose: those that are up, on which no link has failed."""
 
 from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.routing.liveness import path_is_live
+from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.state import Network
 
 __all__ = ["is_candidate", "nth_candidate", "shared_ends"]
@@ -9,8 +9,8 @@ __all__ = ["is_candidate", "nth_candidate", "shared_ends"]
 
 @rule
 def is_candidate(path: int, network: Network) -> bool:
-    """Tells whether a path is live."""
-    return path_is_live(path, network.capacity, network.path_start, network.path_links)
+    """Returns whether a path is up."""
+    return path_is_up(path, network.capacity, network.path_start, network.path_links)
 
 
 @rule

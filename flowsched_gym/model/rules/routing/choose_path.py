@@ -3,10 +3,10 @@
 A flow is never counted among those that it competes with. Every rule but the hash sees the state of the whole network.
 Ties go to the lower path, unless said.
 
-ECMP: the hash of the flow modulo the number of live paths counts them (equal-cost multi-path, RFC 2992).
+ECMP: the hash of the flow modulo the number of paths that are up counts them (equal-cost multi-path, RFC 2992).
 
-Least-loaded: the load of a link is the bytes that the live flows on it have left, then the number of these flows. The
-load of a path is that of its most loaded link, links that all live paths share left out. The least load wins.
+Least-loaded: the load of a link is the bytes that the active flows on it have left, then the number of these flows. The
+load of a path is that of its most loaded link, links that all paths that are up share left out. The least load wins.
 
 CONGA: see ``congestion.py``. MEMR: see ``memr.py``.
 """
@@ -20,9 +20,9 @@ import numpy.typing as npt
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, Routes
 from flowsched_gym.model.rules.compile import allocating_rule, chosen_by_type, rule
+from flowsched_gym.model.rules.routing.availability import count_paths_up, note_quiet
 from flowsched_gym.model.rules.routing.candidates import is_candidate, nth_candidate, shared_ends
 from flowsched_gym.model.rules.routing.congestion import choose_least_congested, review_quiet
-from flowsched_gym.model.rules.routing.liveness import count_live_paths, note_quiet
 from flowsched_gym.model.rules.routing.memr import choose_by_expansion
 from flowsched_gym.model.state import FlowState, Network
 
@@ -35,7 +35,7 @@ IntArray = npt.NDArray[np.int64]
 def choose_path(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -47,9 +47,9 @@ def choose_path(
 
     Args:
         now: Time in s.
-        row: Row of the flow; it may be among the live ones.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        row: Row of the flow; it may be among the active ones.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         state: The flows; rates are those before this instant.
         controls: Their controls.
         network: Links and paths; a link that has failed has capacity 0.
@@ -57,23 +57,23 @@ def choose_path(
         chooser: How it is chosen; ``None``: flows keep their paths.
 
     Returns:
-        Row of the path table; the flow's present path where none is live.
+        Row of the path table; the flow's present path where none is up.
     """
     first, last = routes.first[row], routes.last[row]
-    num_paths = count_live_paths(first, last, network.capacity, network.path_start, network.path_links)
+    num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
     if num_paths == 0:
         chosen = int(controls.path[row])
     elif num_paths == 1:
         chosen = int(nth_candidate(0, first, last, network))
     else:
-        chosen = int(choose(now, row, live, count, state, controls, network, routes, chooser))
+        chosen = int(choose(now, row, active, count, state, controls, network, routes, chooser))
     return chosen
 
 
 def _by_hash(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -83,14 +83,14 @@ def _by_hash(
 ) -> int:
     """Returns the path that the hash of a flow falls on."""
     first, last = routes.first[row], routes.last[row]
-    num_paths = count_live_paths(first, last, network.capacity, network.path_start, network.path_links)
+    num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
     return int(nth_candidate(routes.hash[row] % num_paths, first, last, network))
 
 
 def _by_load(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -99,13 +99,13 @@ def _by_load(
     chooser: ByLoad,
 ) -> int:
     """Returns the least loaded path."""
-    return int(_least_loaded(row, live, count, state, controls, network, routes.first[row], routes.last[row]))
+    return int(_least_loaded(row, active, count, state, controls, network, routes.first[row], routes.last[row]))
 
 
 def _by_congestion(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -114,13 +114,13 @@ def _by_congestion(
     chooser: ByCongestion,
 ) -> int:
     """Returns the least congested path."""
-    return int(choose_least_congested(row, live, count, state, controls, network, routes))
+    return int(choose_least_congested(row, active, count, state, controls, network, routes))
 
 
 def _by_expansion(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -129,13 +129,13 @@ def _by_expansion(
     chooser: ByExpansion,
 ) -> int:
     """Returns the path of the largest expansion ratio."""
-    return int(choose_by_expansion(False, now, row, live, count, state, controls, network, routes))
+    return int(choose_by_expansion(False, now, row, active, count, state, controls, network, routes))
 
 
 def _hop_by_hop(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -144,12 +144,12 @@ def _hop_by_hop(
     chooser: HopByHop,
 ) -> int:
     """Returns the same, hop by hop."""
-    return int(choose_by_expansion(True, now, row, live, count, state, controls, network, routes))
+    return int(choose_by_expansion(True, now, row, active, count, state, controls, network, routes))
 
 
 def _review_none(
     now: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -164,7 +164,7 @@ def _review_none(
 
 def _review_quiet(
     now: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -174,13 +174,13 @@ def _review_quiet(
     chooser: ByCongestion,
 ) -> int:
     """Lets the flows choose anew that have been quiet for the flowlet gap."""
-    return int(review_quiet(now, chooser.flowlet_gap, live, count, state, controls, network, routes, moved))
+    return int(review_quiet(now, chooser.flowlet_gap, active, count, state, controls, network, routes, moved))
 
 
 def _stay(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -193,16 +193,16 @@ def _stay(
 
 
 def _note_none(
-    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
+    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
 ) -> None:
     """Notes nothing."""
 
 
 def _note_quiet(
-    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: ByCongestion
+    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: ByCongestion
 ) -> None:
     """Notes since when flows have been quiet."""
-    note_quiet(now, live, count, state.rate, routes.quiet_since)
+    note_quiet(now, active, count, state.rate, routes.quiet_since)
 
 
 CHOICES: Final[Mapping[type, Any]] = {
@@ -229,7 +229,7 @@ def _chosen(name: str, chooser: type) -> Any:
 def choose(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -237,20 +237,20 @@ def choose(
     routes: Routes,
     chooser: Chooser | None,
 ) -> int:
-    """Chooses among several live paths; arguments as in ``choose_path``."""
+    """Chooses among several paths that are up; arguments as in ``choose_path``."""
     raise NotImplementedError
 
 
 @chosen_by_type(_chosen)
 def note_pauses(
-    now: float, live: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
+    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
 ) -> None:
     """Notes which flows have no rate, after links have been shared, where it matters.
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         state: The flows.
         routes: Receives since when each flow has been quiet.
         chooser: How paths are chosen.
@@ -260,7 +260,7 @@ def note_pauses(
 @chosen_by_type(_chosen)
 def review_paths(
     now: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -275,13 +275,13 @@ def review_paths(
 
     Args:
         now: Time in s.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         state: The flows; rates are those before this instant.
         controls: Their controls; ``path`` is written for flows that change their path.
         network: Links and paths; a link that has failed has capacity 0.
         routes: Between which paths each flow may choose, and since when it has been quiet.
-        moved: Receives the rows of the flows whose path has changed, in the order of ``live``.
+        moved: Receives the rows of the flows whose path has changed, in the order of ``active``.
         chooser: How paths are chosen.
 
     Returns:
@@ -293,7 +293,7 @@ def review_paths(
 @allocating_rule
 def _least_loaded(
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -306,7 +306,7 @@ def _least_loaded(
     bytes_left = np.zeros(len(network.capacity))
     num_flows = np.zeros(len(network.capacity), dtype=np.int64)
     for place in range(count):
-        other = live[place]
+        other = active[place]
         if other == row:
             continue
         path = controls.path[other]

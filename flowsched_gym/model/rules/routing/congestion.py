@@ -29,11 +29,11 @@ NOBODY = -1
 
 @allocating_rule
 def choose_least_congested(
-    row: int, live: IntArray, count: int, state: FlowState, controls: Controls, network: Network, routes: Routes
+    row: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, routes: Routes
 ) -> int:
     """Returns the least congested path of a flow; arguments as in ``choose_path``."""
     used = np.zeros(len(network.capacity))
-    _add_rates(row, live, count, state.rate, controls.path, network, used)
+    _add_rates(row, active, count, state.rate, controls.path, network, used)
     congestion = np.empty(routes.last[row] - routes.first[row])
     return _least_congested(row, state, controls, network, routes, used, congestion)
 
@@ -42,7 +42,7 @@ def choose_least_congested(
 def review_quiet(
     now: float,
     flowlet_gap: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -52,16 +52,16 @@ def review_quiet(
 ) -> int:
     """Lets quiet flows choose anew, and returns how many change their path; arguments as in ``review_paths``."""
     waits = 0
-    while waits < count and routes.quiet_since[live[waits]] + flowlet_gap > now:
+    while waits < count and routes.quiet_since[active[waits]] + flowlet_gap > now:
         waits += 1
     if waits == count:
         return 0
     used = np.zeros(len(network.capacity))
     # Nobody is left out: who chooses has no rate.
-    _add_rates(NOBODY, live, count, state.rate, controls.path, network, used)
+    _add_rates(NOBODY, active, count, state.rate, controls.path, network, used)
     num_moved = 0
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if routes.quiet_since[row] + flowlet_gap > now:
             continue
         congestion = np.empty(routes.last[row] - routes.first[row])
@@ -75,11 +75,11 @@ def review_quiet(
 
 @rule
 def _add_rates(
-    left_out: int, live: IntArray, count: int, rate: FloatArray, path_of: IntArray, network: Network, used: FloatArray
+    left_out: int, active: IntArray, count: int, rate: FloatArray, path_of: IntArray, network: Network, used: FloatArray
 ) -> None:
     """Adds the rates in B/s of all flows but one to the links that they cross."""
     for place in range(count):
-        row = live[place]
+        row = active[place]
         if row != left_out and rate[row] > 0.0:
             for step in range(network.path_start[path_of[row]], network.path_start[path_of[row] + 1]):
                 used[network.path_links[step]] += rate[row]
@@ -95,7 +95,7 @@ def _least_congested(
     used: FloatArray,
     congestion: FloatArray,
 ) -> int:
-    """Returns the least congested path, the present one where none is live; ``congestion`` is scratch."""
+    """Returns the least congested path, the present one where none is up; ``congestion`` is scratch."""
     first, last, present = routes.first[row], routes.last[row], controls.path[row]
     head, tail = shared_ends(first, last, network)
     least, num_least = np.inf, 0

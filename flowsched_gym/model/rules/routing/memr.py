@@ -4,8 +4,8 @@ On each link that the flow could cross, with the flows there as MERP's flow tabl
 what MERP's order would give it (GPE, Algorithm 5), and the expected rate is that of the flow that would go last, or
 less where a larger flow to the same destination expects less (GMER, Algorithm 6). A whole path has the largest ratio
 and the least rate of its links. The path with the least ratio is taken, among equals the one with the largest rate,
-among these the lowest. Hop by hop, each switch compares only the links that leave it, and knows which lead to a live
-path.
+among these the lowest. Hop by hop, each switch compares only the links that leave it, and knows which lead to a path
+that is up.
 
 Readings. A new flow has waited for no time and has all of its bytes left, as printed; one whose path has failed brings
 its waiting time and what is left. The expected rate of a flow is its size over the time from its arrival to the latest
@@ -197,7 +197,7 @@ def choose_by_expansion(
     hop_by_hop: bool,
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -206,7 +206,7 @@ def choose_by_expansion(
 ) -> int:
     """Chooses the path of a flow, hop by hop or whole; the other arguments as in ``choose_path``."""
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
-    expect_on_links(now, row, live, count, state, controls, network, routes, ratio, rate)
+    expect_on_links(now, row, active, count, state, controls, network, routes, ratio, rate)
     first, last = routes.first[row], routes.last[row]
     if hop_by_hop:
         return int(pick_hop_by_hop(first, last, network, ratio, rate))
@@ -217,7 +217,7 @@ def choose_by_expansion(
 def expect_on_links(
     now: float,
     row: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     state: FlowState,
     controls: Controls,
@@ -228,13 +228,13 @@ def expect_on_links(
 ) -> None:
     """Finds what a flow may expect on each link of its paths.
 
-    After one look at all live flows, only those are weighed that are on these links, or on the links of its rivals.
+    After one look at all active flows, only those are weighed that are on these links, or on the links of its rivals.
 
     Args:
         now: Time in s.
-        row: Row of the flow; it may be among the live ones.
-        live: Rows of the live flows in its first ``count`` places.
-        count: Number of live flows.
+        row: Row of the flow; it may be among the active ones.
+        active: Rows of the active flows in its first ``count`` places.
+        count: Number of active flows.
         state: The flows.
         controls: Their controls.
         network: Links and paths; a link that has failed has capacity 0.
@@ -246,8 +246,8 @@ def expect_on_links(
     low = high = int(row)
     num_entries = 0
     for place in range(count):
-        low, high = min(low, int(live[place])), max(high, int(live[place]))
-        path = controls.path[live[place]]
+        low, high = min(low, int(active[place])), max(high, int(active[place]))
+        path = controls.path[active[place]]
         num_entries += path_start[path + 1] - path_start[path]
     # From here on rows count from the smallest: what is made anew for each flow has few entries.
     size, arrival, remaining = state.size[low : high + 1], state.arrival_time[low:], state.remaining[low:]
@@ -260,7 +260,7 @@ def expect_on_links(
     )
     expected_rate, deadline = np.empty(len(size)), np.empty(len(size))
     rows, rivals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    _enter_flows(asking, live, count, low, path_of, network, tables, expected_rate)
+    _enter_flows(asking, active, count, low, path_of, network, tables, expected_rate)
     for path in range(routes.first[row], routes.last[row]):
         for step in range(path_start[path], path_start[path + 1]):
             link = path_links[step]
@@ -296,7 +296,7 @@ class _Tables(NamedTuple):
 @rule
 def _enter_flows(
     left_out: int,
-    live: IntArray,
+    active: IntArray,
     count: int,
     low: int,
     path_of: IntArray,
@@ -304,13 +304,13 @@ def _enter_flows(
     tables: _Tables,
     expected_rate: FloatArray,
 ) -> None:
-    """Enters all live flows but one with the links that they cross; their expected rates become ``UNKNOWN``.
+    """Enters all active flows but one with the links that they cross; their expected rates become ``UNKNOWN``.
 
-    Rows count from ``low``, those in ``live`` from 0.
+    Rows count from ``low``, those in ``active`` from 0.
     """
     entry = 0
     for place in range(count):
-        row = live[place] - low
+        row = active[place] - low
         if row == left_out:
             continue
         expected_rate[row] = UNKNOWN

@@ -44,7 +44,7 @@ def insert_sorted(rows: IntArray, count: int, row: int) -> int:
 def advance(
     now: float,
     elapsed: float,
-    live: IntArray,
+    active: IntArray,
     count: int,
     served: IntArray,
     num_served: int,
@@ -56,25 +56,25 @@ def advance(
     finished: IntArray,
     crossed: IntArray,
 ) -> tuple[int, int, int]:
-    """Lets the live flows send for ``elapsed`` seconds, takes out those that finish and notes those at ``review_at``.
+    """Lets the active flows send for ``elapsed`` seconds, takes out those that finish and notes those at ``review_at``.
 
     Args:
         now: Time in s at the end of the step.
         elapsed: Length of the step in s, >= 0; no rate changes inside.
-        live: Rows of the live flows, in its first ``count`` places; finished ones are removed, order is kept.
-        count: Number of live flows before the step.
-        served: Rows of the live flows that have a rate, in its first ``num_served`` places.
-        num_served: Number of live flows that have a rate.
+        active: Rows of the active flows, in its first ``count`` places; finished ones are removed, order is kept.
+        count: Number of active flows before the step.
+        served: Rows of the active flows that have a rate, in its first ``num_served`` places.
+        num_served: Number of active flows that have a rate.
         volume: Bytes on the wire per flow.
         attained: Bytes sent; updated.
-        remaining: Bytes left, > 0 of live flows; updated.
+        remaining: Bytes left, > 0 of active flows; updated.
         rate: Rates in B/s; set to 0 for finished flows.
         review_at: Attained bytes at which a flow needs attention.
         finished: Receives the rows that finish, in increasing order.
         crossed: Receives the rows that reach ``review_at`` and go on, in increasing order.
 
     Returns:
-        Numbers of live, finished and crossed flows.
+        Numbers of active, finished and crossed flows.
     """
     num_finished = 0
     num_crossed = 0
@@ -99,12 +99,12 @@ def advance(
         return count, num_finished, num_crossed
     kept = place = 0
     while place - kept < num_finished:
-        if remaining[live[place]] > 0.0:
-            live[kept] = live[place]
+        if remaining[active[place]] > 0.0:
+            active[kept] = active[place]
             kept += 1
         place += 1
     for behind in range(place, count):
-        live[behind - num_finished] = live[behind]
+        active[behind - num_finished] = active[behind]
     return count - num_finished, num_finished, num_crossed
 
 
@@ -119,12 +119,12 @@ def next_event_time(
     review_at: FloatArray,
     review_time: float,
 ) -> float:
-    """Returns the absolute time in s, > now, at which a live flow next finishes or crosses a level; inf for never.
+    """Returns the absolute time in s, > now, at which an active flow next finishes or crosses a level; inf for never.
 
     Args:
         now: Time in s.
-        served: Rows of the live flows that have a rate, in its first ``num_served`` places.
-        num_served: Number of live flows that have a rate.
+        served: Rows of the active flows that have a rate, in its first ``num_served`` places.
+        num_served: Number of active flows that have a rate.
         attained: Bytes sent.
         remaining: Bytes left.
         rate: Rates in B/s.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.model.rules import numerics
-from flowsched_gym.model.rules.summary import show_places, summarise_arrived, summarise_finished, summarise_live
+from flowsched_gym.model.rules.summary import show_places, summarise_active, summarise_arrived, summarise_finished
 from flowsched_gym.systems.auto.flows import show_flows, squashed_units
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
 from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP
@@ -188,7 +188,7 @@ class _Summary:
             self._stride,
             shown,
         )
-        summarise_live(
+        summarise_active(
             view.live,
             view.remaining,
             source,

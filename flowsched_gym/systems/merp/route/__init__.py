@@ -17,12 +17,12 @@ ROUTE: Final = EnvironmentSpec(
     policies=(
         PolicySpec(
             name="random",
-            description="any live path",
+            description="any path that is up",
             target="flowsched_gym.systems.merp.route.policies:RandomPath",
         ),
         PolicySpec(
             name="ecmp",
-            description="equal-cost multi-path: a live path by a hash",
+            description="equal-cost multi-path: a path that is up, by a hash",
             target="flowsched_gym.systems.merp.route.policies:HashedPath",
         ),
         PolicySpec(

@@ -23,7 +23,7 @@ from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.completions import add_completions
 from flowsched_gym.model.rules.path_observation import PathScales, fill_live, fill_paths, first_live
-from flowsched_gym.model.rules.routing.liveness import path_is_live
+from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.state import Network
 from flowsched_gym.systems.merp.route.observation import TIME_SCALE
 
@@ -132,7 +132,7 @@ def _act(t: View, own: Episodes, n: int, choice: int, choosing: Choosing | None)
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked])  # type: ignore[assignment]  # signed
     first, last = choosing.routes.first[row], choosing.routes.last[row]
     network = _network(t, n)
-    if first + choice >= last or not path_is_live(
+    if first + choice >= last or not path_is_up(
         first + choice, network.capacity, network.path_start, network.path_links
     ):
         episode.empty_slot_choices += 1
