@@ -88,7 +88,6 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
 
 
 def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
-    """Composes the configuration, as an object and as plain values."""
     register_schemas()
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
         composed = compose("train", overrides=["experiment=demo", *overrides])

@@ -1,4 +1,4 @@
-"""Starts the training commands, or says which pip command brings what they need.
+"""Entry points of the training commands, which name the pip command that brings a missing package.
 
 ``flowsched-train``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the light core as well,
 where Hydra and torch may be absent: nothing here imports them before it has looked for them.

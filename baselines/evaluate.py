@@ -27,7 +27,6 @@ def main() -> None:
 
 
 def _job(config: EvaluateConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
-    """Compares once."""
     compare_and_report(config, folder, command, models=_contestants(config.model, trust=config.trust))
 
 

@@ -35,7 +35,7 @@ FORBIDDEN: Final = -1e8
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Holds the options of the command line, with their defaults."""
+    """Options of the command line, with their defaults."""
 
     workload: str = "gather-heavy"
     k: int = 3
@@ -60,7 +60,7 @@ class Options:
 
 
 class Agent(nn.Module):
-    """Reads each slot with its context by a network that all slots share, and compares it with the average of all.
+    """Actor and critic that read each slot by a shared network and compare it with the average of all.
 
     Args:
         layout: Columns of the observation: the context, then a row for each slot.
@@ -68,7 +68,6 @@ class Agent(nn.Module):
     """
 
     def __init__(self, layout: Layout, width: int) -> None:
-        """Makes the networks; the actor's last weights are small, so that training starts near a uniform choice."""
         super().__init__()
         self.num_context, self.num_slots, self.num_columns = layout.num_context, layout.num_slots, len(layout.slot)
         self.num_inputs = self.num_context + self.num_slots * self.num_columns
@@ -94,7 +93,7 @@ class Agent(nn.Module):
 
 
 def train(options: Options, envs: VectorEnv[Any, Any, Any], report: Callable[[Agent, int], None]) -> Agent:
-    """Lets an agent learn.
+    """Trains an agent.
 
     Args:
         options: The options.
@@ -123,15 +122,15 @@ def train(options: Options, envs: VectorEnv[Any, Any, Any], report: Callable[[Ag
                 distribution, values[t] = agent(observations[t], masks[t])
             actions[t] = distribution.sample()
             log_probs[t] = distribution.log_prob(actions[t])
-            seen, paid, ended, truncated, infos = envs.step(actions[t].numpy())
+            seen, reward, ended, truncated, infos = envs.step(actions[t].numpy())
             observations[t + 1], masks[t + 1] = torch.as_tensor(seen), torch.as_tensor(infos["action_mask"])
-            rewards[t] = torch.as_tensor(paid * options.reward_scale)
+            rewards[t] = torch.as_tensor(reward * options.reward_scale)
             terminated[t], over[t + 1] = torch.as_tensor(ended), torch.as_tensor(ended | truncated)
         with torch.no_grad():
             values[length] = agent(observations[length], masks[length])[1]
         advantages = advantages_of(rewards, values, terminated, over, options)
         # NEXT_STEP: the step after an end is the reset of that environment. The action given to it was not taken and
-        # its reward of 0 was not paid for anything, so that step is no experience.
+        # its reward of 0 belongs to nothing, so that step is no experience.
         taken = torch.nonzero(~over[:length].flatten()).squeeze(1)
         parts = (observations[:length], masks[:length], actions, log_probs, advantages, advantages + values[:length])
         improve(agent, optimiser, [part.flatten(0, 1)[taken] for part in parts], options)
@@ -162,7 +161,7 @@ def advantages_of(
 
 
 def improve(agent: Agent, optimiser: torch.optim.Optimizer, batch: Sequence[torch.Tensor], options: Options) -> None:
-    """Passes several times over what was experienced: observations, masks, actions, log_probs, advantages, returns."""
+    """Makes several passes over a batch: observations, masks, actions, log_probs, advantages, returns."""
     for _ in range(options.num_epochs):
         for chosen in torch.split(torch.randperm(len(batch[0])), options.minibatch_size):
             observations, masks, actions, log_probs, advantages, returns = (part[chosen] for part in batch)
@@ -196,7 +195,7 @@ def play(choose: Callable[[Any, Any], Any], envs: VectorEnv[Any, Any, Any]) -> f
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains and reports; without arguments, by those of the command line."""
+    """Trains and prints the progress; without arguments, by those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Options):
         kind: Any = field.type
@@ -223,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _perceptron(inputs: int, width: int, outputs: int, gain: float = 1.0) -> nn.Sequential:
-    """Makes a network of two layers, the weights of the last orthogonal and of this size."""
+    """Returns a network of two layers, the weights of the last orthogonal with this gain."""
     last = nn.Linear(width, outputs)
     nn.init.orthogonal_(last.weight, gain)
     nn.init.zeros_(last.bias)

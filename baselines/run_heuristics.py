@@ -53,7 +53,6 @@ def compare_and_report(
 
 
 def _job(config: HeuristicsConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
-    """Compares once."""
     compare_and_report(config, folder, command)
 
 

@@ -26,7 +26,6 @@ def main() -> None:
 
 
 def _job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
-    """Trains once."""
     try:
         train(config, content, folder, command=command)
     except TrainingInterrupted:

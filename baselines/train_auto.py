@@ -1,7 +1,7 @@
 """Trains both agents of AuTO side by side in one simulation: DDPG sets thresholds, REINFORCE steers long flows.
 
 The environment is that of the long flows. Whenever so many flows have finished, the thresholds' agent is asked beside
-it, before the next long flow is steered, and learns from what its last thresholds have brought. Which flows are long
+it, before the next long flow is steered, and learns from the reward of its last thresholds. Which flows are long
 remains what the environment says, whatever the last threshold. Thresholds start at the best ones for the wrong sizes::
 
     python -m flowsched_gym.baselines.train_auto --decisions 20000 --folder runs/auto
@@ -48,7 +48,7 @@ Observations = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Holds the options of the command line, with their defaults."""
+    """Options of the command line, with their defaults."""
 
     workload: str = "auto-web-search"
     hosts: int = 32
@@ -61,11 +61,11 @@ class Options:
 
 
 class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
-    """Asks an agent of thresholds now and then, in an environment of long flows.
+    """An environment of long flows in which another agent sets the thresholds from time to time.
 
     Args:
         env: ``AuTOLongFlows-v0``.
-        config: What the agent sees, sets and is paid, and after how many flows it is asked.
+        config: What the agent sees, sets and is rewarded for, and after how many flows it is asked.
         choose: Returns an action for an observation; it is asked at time 0 and after each period.
         learn: Takes observation, action, reward, next observation and whether the episode has ended; ``None`` where
             nobody learns.
@@ -78,7 +78,6 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         choose: Callable[[Observations], Actions],
         learn: Callable[[Observations, Actions, float, Observations, bool], None] | None = None,
     ) -> None:
-        """Keeps the agent."""
         super().__init__(env)
         long_flows: Any = env.unwrapped
         self._config, self._choose, self._learn = config, choose, learn
@@ -97,16 +96,16 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         observation, reward, terminated, truncated, info = self.env.step(action)
         view, ended = self._view(), terminated or truncated
         if ended or len(view.finished) >= (self._config.period_flows or 0):
-            paid, _ = self._control.pay(view, self._memory)
+            own_reward, _ = self._control.pay(view, self._memory)
             if self._learn is not None:
                 shown = self._control.observe(view, self._memory)
-                self._learn(self._shown, self._action, paid, shown, terminated)
+                self._learn(self._shown, self._action, own_reward, shown, terminated)
             if not ended:
                 self._set(view)
         return observation, reward, terminated, truncated, info
 
     def _view(self) -> NetworkView:
-        """Views the network, with what has happened since the agent was asked."""
+        """Views the network, with what has happened since the last decision."""
         env: Any = self.env.unwrapped
         view: NetworkView = env.view()
         return replace(view, told=self._told, begun_at=self._begun_at)
@@ -120,7 +119,7 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class ThresholdsLearner:
-    """Learns thresholds by DDPG with AuTO's networks, from one transition after the other.
+    """DDPG with AuTO's networks, trained on one transition after the other.
 
     Args:
         config: The thresholds' part of the environment.
@@ -131,7 +130,6 @@ class ThresholdsLearner:
     """
 
     def __init__(self, config: AuTOThresholdsConfig, *, seed: int) -> None:
-        """Makes the model."""
         self._settings = DDPGConfig(name="ddpg", num_envs=1, learning_rate=1e-4, gamma=0.0, batch_size=64)
         envs = make_sb3_vec_env(THRESHOLDS, 1, workload=config.workload, hosts=config.hosts)
         self.model: Any = build_model(self._settings, AutoConfig(), envs, seed=seed)
@@ -152,7 +150,7 @@ class ThresholdsLearner:
     def learn(
         self, observation: Observations, action: Actions, reward: float, after: Observations, ended: bool
     ) -> None:
-        """Remembers a transition, and makes as many updates as the settings say."""
+        """Stores a transition, and makes as many updates as the settings say."""
         one: Any = (observation[None], after[None], action[None], np.array([reward]), np.array([ended]), [{}])
         self.model.replay_buffer.add(*one)
         self.model.train(self._settings.gradient_steps, self._settings.batch_size)
@@ -228,7 +226,7 @@ def play(env: gym.Env[Any, Any], policy: Policy, *, episodes: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Trains and reports; without arguments, by those of the command line."""
+    """Trains and prints the results; without arguments, by those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for field in fields(Options):
         kind: Any = field.type

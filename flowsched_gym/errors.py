@@ -1,4 +1,4 @@
-"""Names every error that the package raises on purpose.
+"""Every error that the package raises on purpose.
 
 The tree::
 
@@ -40,39 +40,39 @@ DIGITS_PER_BIT: Final = 0.30103
 
 
 class FlowSchedError(Exception):
-    """Is the root of every error that flowsched-gym raises on purpose."""
+    """Root of all errors that flowsched-gym raises on purpose."""
 
 
 class ConfigError(FlowSchedError, ValueError):
-    """Reports an argument, option or name that is not allowed."""
+    """An argument, option or name that is not allowed."""
 
 
 class SpaceMismatchError(ConfigError):
-    """Reports a model or policy that was made for other spaces than the environment's."""
+    """A model or policy made for other spaces than the environment's."""
 
 
 class UnknownArgumentError(ConfigError, TypeError):
-    """Reports an argument that an environment does not have, as a wrong keyword is in Python."""
+    """An argument that an environment does not have, as a wrong keyword is in Python."""
 
 
 class WorkloadError(FlowSchedError, ValueError):
-    """Reports flows that cannot be simulated."""
+    """Flows that cannot be simulated."""
 
 
 class FlowFileError(WorkloadError):
-    """Reports a fault in a flow file, by file, line, column, value and what is allowed."""
+    """A fault in a flow file: file, line, column, value and what is allowed."""
 
 
 class InvalidAction(FlowSchedError, ValueError):  # noqa: N818 - the name is part of the public contract
-    """Reports an action outside the action space."""
+    """An action outside the action space."""
 
 
 class SimulationError(FlowSchedError, RuntimeError):
-    """Reports a call that the simulation cannot serve in the state it is in."""
+    """A call that the simulation cannot serve in its present state."""
 
 
 class MissingDependencyError(FlowSchedError, ImportError):
-    """Reports an optional package that is not installed, and the pip command that brings it."""
+    """An optional package that is not installed, and the pip command that brings it."""
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
         """Names the missing package.
@@ -86,14 +86,13 @@ class MissingDependencyError(FlowSchedError, ImportError):
 
 
 class FlowSchedWarning(UserWarning):
-    """The root of every warning that flowsched-gym gives."""
+    """Root of all warnings that flowsched-gym gives."""
 
 
 class _Shown(reprlib.Repr):
-    """Writes values for messages: in full where they are short, and whatever they are."""
+    """A ``repr`` for messages: whole where it is short, and never an error itself."""
 
     def __init__(self) -> None:
-        """Sets where values are cut."""
         super().__init__()
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
         self.maxstring = self.maxother = 200

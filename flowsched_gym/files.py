@@ -1,4 +1,4 @@
-"""Reads JSON, and writes files whole or not at all: under a temporary name first, so that no reader sees half of one.
+"""JSON files, and files written whole or not at all: under a temporary name first, so that nobody reads half of one.
 
 Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGTERM, SIGHUP), the file stays what it was
 and nothing else is left. An error names the file, which a full disk does not do by itself.
@@ -80,7 +80,7 @@ def check_target(path: str | PathLike[str]) -> Path:
 
 @contextmanager
 def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary path in the same folder to write to, which takes the place of the file when all went well.
+    """Yields a temporary path in the same folder, which replaces the file when all went well.
 
     A device or pipe, such as ``/dev/stdout``, stays what it is: it is written to as it stands.
 
@@ -128,13 +128,12 @@ def read_json(path: str | PathLike[str]) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Refuses NaN and infinities, which JSON does not have and Python reads."""
     raise ValueError(f"{name} is no JSON")
 
 
 @contextmanager
 def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
-    """Has errors of the operating system name a file; they name a temporary file, or none where the disk is full.
+    """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
 
     Args:
         path: The file that is meant; errors about any other stay what they are.
@@ -176,7 +175,6 @@ def _removed_at_last(temporary: Path) -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Removes all temporary files, and lets the process end as it would have."""
     for temporary in tuple(_being_written):
         temporary.unlink(missing_ok=True)
     signal.signal(number, signal.SIG_DFL)
@@ -184,7 +182,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
-    """Tells whether a path is there and neither a file nor a folder."""
+    """Returns whether a path exists and is neither a file nor a folder."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

@@ -25,7 +25,7 @@ MOST_CHOICES: Final = 2**53
 
 
 class SeedStreams:
-    """Hands out one independent generator per named purpose: ``SeedStreams(seed)["sizes"]``.
+    """Independent generators, one per named purpose: ``SeedStreams(seed)["sizes"]``.
 
     The same seed and name give the same stream in every process and on every machine. Asking twice for a name gives
     two generators at the same, initial state: ask once and keep it.
@@ -40,13 +40,11 @@ class SeedStreams:
     __slots__ = ("_seed",)
 
     def __init__(self, seed: int) -> None:
-        """Keeps the seed."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0")
         self._seed = int(seed)
 
     def __getitem__(self, purpose: str) -> np.random.Generator:
-        """Returns a new generator at the start of the purpose's stream."""
         key = zlib.crc32(purpose.encode())
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self._seed, spawn_key=(key,))))
 

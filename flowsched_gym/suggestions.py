@@ -34,5 +34,4 @@ def listed(name: object, known: Iterable[str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Removes what counts as the same."""
     return name.lower().replace("_", "-").replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Holds the version of the package, where every layer can read it."""
+"""The version of the package, where every layer can read it."""
 
 from typing import Final
 

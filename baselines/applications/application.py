@@ -1,4 +1,4 @@
-"""Runs a Hydra application so that a user sees one clear line where something is wrong, and a fitting exit status."""
+"""Hydra applications with one-line error messages and fitting exit statuses."""
 
 import dataclasses
 import logging
@@ -87,7 +87,7 @@ def run_application(command: str, config_name: str, job: Job) -> None:
 
 
 def _run_job(command: str, config: DictConfig, job: Job) -> bool:
-    """Runs one job and tells whether it came to its end; a job of a multirun leaves what went wrong in its folder."""
+    """Runs one job and returns whether it succeeded; a job of a multirun leaves its error in its folder."""
     register_schemas()
     runtime = HydraConfig.get()
     folder = Path(runtime.runtime.output_dir)
@@ -110,7 +110,6 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
 
 
 def _known_keys(config_name: str) -> list[str]:
-    """Lists the keys and groups of a configuration."""
     groups = [entry.name for entry in resources.files(CONFIGS).iterdir() if entry.is_dir()]
     return groups + [column.name for column in dataclasses.fields(SCHEMAS[""][f"{config_name}_schema"])]
 

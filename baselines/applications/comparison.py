@@ -1,4 +1,4 @@
-"""Plays policies on the same episodes and lays out what came of it: result files, a table, a figure."""
+"""Comparisons of policies on the same episodes: result files, a table, a figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ SHOWN_SHARE: Final = 0.995
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """Is a policy in a comparison.
+    """A policy in a comparison.
 
     Attributes:
         name: Its name in tables.
@@ -87,7 +87,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Holds what policies did on the same episodes.
+    """Results of several policies on the same episodes.
 
     Attributes:
         results: One result for each policy, that of the bound among them where there is one.
@@ -328,7 +328,7 @@ def _draw_intervals(
 
 
 def _dress(axes: "Axes") -> None:
-    """Takes away what says nothing."""
+    """Removes what carries no information."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):

@@ -1,4 +1,4 @@
-"""Prints how the training commands are called, from the names of their configuration files: Hydra is not imported."""
+"""Help texts of the training commands, from the names of their configuration files: Hydra is not imported."""
 
 import importlib.resources
 import re

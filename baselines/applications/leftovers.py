@@ -1,4 +1,4 @@
-"""Removes the folder of a run that came to nothing, such as one with a wrong value.
+"""Removal of the folders of runs that came to nothing, such as one with a wrong value.
 
 Hydra makes the folder before the job can look at its values.
 """
@@ -27,22 +27,22 @@ _begun: list[Path] = []
 
 
 class MultirunsBegun(Callback):
-    """Remembers the folder of a multirun before Hydra makes it."""
+    """A Hydra callback that registers the folder of a multirun before Hydra makes it."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Remembers the folder that those of the jobs lie in, unless its name cannot be known before the jobs."""
+        """Registers the folder of the jobs' folders, unless its name cannot be known before the jobs."""
         folder = OmegaConf.select(config, "hydra.sweep.dir", throw_on_resolution_failure=False)
         if folder is not None:
             remember_folder(Path(folder))
 
 
 def remember_folder(folder: Path) -> None:
-    """Has the folder of a run removed if the run comes to nothing."""
+    """Registers the folder of a run, to be removed if the run comes to nothing."""
     _begun.append(folder.resolve())
 
 
 def write_failure(folder: Path, message: str | None) -> None:
-    """Leaves in a job's folder why it failed; None removes what an earlier try has left."""
+    """Writes why a job failed into its folder; None removes what an earlier try has left."""
     if message is None:
         (folder / FAILURE_FILE).unlink(missing_ok=True)
     else:
@@ -50,7 +50,7 @@ def write_failure(folder: Path, message: str | None) -> None:
 
 
 def has_failures() -> bool:
-    """Tells whether a job below the folders that were begun has failed, in whatever process it ran."""
+    """Returns whether a job below the registered folders has failed, in whatever process it ran."""
     return any(True for folder in _begun for _ in folder.rglob(FAILURE_FILE))
 
 
@@ -75,6 +75,6 @@ def remove_leftovers(*, ended: bool) -> None:
 
 
 def _is_bare(folder: Path) -> bool:
-    """Tells whether a folder has nothing but notes of what was asked for."""
+    """Returns whether a folder has nothing but records of what was requested."""
     files = [path for path in folder.rglob("*") if not path.is_dir()]
     return all(path.name in BOOKKEEPING or path.parent.name == HYDRA_FOLDER for path in files)

@@ -1,4 +1,4 @@
-"""Ends a multirun with one table over its jobs, made from the result files that they left in their folders."""
+"""One table over the jobs of a multirun, made from the result files in their folders."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """Holds what a job of a multirun left.
+    """The result of a job of a multirun.
 
     Attributes:
         folder: Its folder below that of the multirun: its number.
@@ -54,7 +54,7 @@ class JobOutcome:
 
 
 class TableOfJobs(Callback):
-    """Prints the table at the end of a multirun and writes it into its folder, as Markdown and as CSV."""
+    """A Hydra callback that prints a table at the end of a multirun and writes it as Markdown and as CSV."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Collects the results, whatever launcher ran the jobs; there is no table where none came to its end."""
@@ -98,13 +98,11 @@ def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
 
 
 def _read_overrides(path: Path) -> tuple[str, ...]:
-    """Reads the overrides that Hydra kept."""
     overrides = OmegaConf.load(path)
     return tuple(str(override) for override in overrides)
 
 
 def _number(name: str) -> tuple[int, str]:
-    """Orders folders by their numbers."""
     return (int(name) if name.isdigit() else -1, name)
 
 
@@ -114,7 +112,6 @@ def _name(job: JobOutcome, shared: Collection[str]) -> str:
 
 
 def _row(job: JobOutcome, shared: Collection[str]) -> tuple[str, ...]:
-    """Writes one finished job."""
     content = job.content
     ratio = content["ratio_to_best_heuristic"]
     return (
@@ -133,7 +130,6 @@ def _row(job: JobOutcome, shared: Collection[str]) -> tuple[str, ...]:
 
 
 def _interval(interval: Mapping[str, float | None]) -> str:
-    """Writes an estimate with its interval."""
     if interval["low"] is None:
         return f"{interval['mean']:.3f}"
     return f"{interval['mean']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"

@@ -1,4 +1,4 @@
-"""Shows a progress bar on standard error: redrawn in place on a terminal, a line now and then in a log file."""
+"""A progress bar on standard error: redrawn in place on a terminal, a line now and then in a log file."""
 
 import sys
 from typing import Any, Final

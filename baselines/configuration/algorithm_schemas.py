@@ -1,4 +1,4 @@
-"""Declares what may be said of learning algorithms; each has the settings that it uses and no others."""
+"""Schemas of the learning algorithms; each has the settings that it uses and no others."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +45,6 @@ class AlgorithmConfig:
     reward_scale: float = 0.1
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         check_range(
             "algorithm",
             self,
@@ -74,7 +73,6 @@ class RolloutConfig(AlgorithmConfig):
     max_grad_norm: float = 0.5
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range(
             "algorithm",
@@ -106,14 +104,13 @@ class ActorCriticConfig(RolloutConfig):
     normalize_advantage: bool = True
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range("algorithm", self, gae_lambda=(0, 1), vf_coef=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class A2CConfig(ActorCriticConfig):
-    """Configures advantage actor-critic.
+    """Settings of advantage actor-critic.
 
     Attributes:
         use_rms_prop: Whether RMSprop is the optimiser; Adam otherwise.
@@ -124,7 +121,7 @@ class A2CConfig(ActorCriticConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ThesisA2CConfig(A2CConfig):
-    """Configures the thesis's A2C: actions are drawn from a mixture with the uniform distribution (`mixture`).
+    """Settings of the thesis's A2C, which draws actions from a mixture with the uniform distribution (`mixture`).
 
     Attributes:
         initial_epsilon: Share of the uniform distribution at the start.
@@ -137,14 +134,13 @@ class ThesisA2CConfig(A2CConfig):
     epsilon_fraction: float = 0.5
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range("algorithm", self, initial_epsilon=(0, 1), final_epsilon=(0, 1), epsilon_fraction=(0, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig(ActorCriticConfig):
-    """Configures proximal policy optimisation.
+    """Settings of proximal policy optimisation.
 
     Attributes:
         batch_size: Samples of a minibatch.
@@ -159,7 +155,6 @@ class PPOConfig(ActorCriticConfig):
     target_kl: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range("algorithm", self, batch_size=(2, None), n_epochs=(1, None), clip_range=(0, None))
         if self.steps_per_update % self.batch_size:
@@ -171,12 +166,12 @@ class PPOConfig(ActorCriticConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskablePPOConfig(PPOConfig):
-    """Configures PPO that only draws actions which do what they say."""
+    """Settings of PPO with action masks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReinforceConfig(RolloutConfig):
-    """Configures REINFORCE with running averages of the returns as baselines (`reinforce`).
+    """Settings of REINFORCE with running averages of the returns as baselines (`reinforce`).
 
     Attributes:
         baseline_rate: How far a baseline moves towards the mean return of an update, 0 to 1.
@@ -188,7 +183,6 @@ class ReinforceConfig(RolloutConfig):
     baseline_column: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range("algorithm", self, baseline_rate=(0, 1))
 
@@ -216,7 +210,6 @@ class OffPolicyConfig(AlgorithmConfig):
     learning_starts: int = 0
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range(
             "algorithm",
@@ -232,7 +225,7 @@ class OffPolicyConfig(AlgorithmConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DDPGConfig(OffPolicyConfig):
-    """Configures deep deterministic policy gradients.
+    """Settings of deep deterministic policy gradients.
 
     Attributes:
         action_sigma: Standard deviation of the noise added to actions while learning; actions go from -1 to 1.
@@ -241,14 +234,13 @@ class DDPGConfig(OffPolicyConfig):
     action_sigma: float = 0.2
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range("algorithm", self, action_sigma=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TD3Config(DDPGConfig):
-    """Configures twin delayed DDPG.
+    """Settings of twin delayed DDPG.
 
     Attributes:
         policy_delay: Updates of the critics for each of the actor.
@@ -261,7 +253,6 @@ class TD3Config(DDPGConfig):
     target_noise_clip: float = 0.5
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         check_range(
             "algorithm", self, policy_delay=(1, None), target_policy_noise=(0, None), target_noise_clip=(0, None)
@@ -270,7 +261,7 @@ class TD3Config(DDPGConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class SACConfig(OffPolicyConfig):
-    """Configures soft actor-critic.
+    """Settings of soft actor-critic.
 
     Attributes:
         ent_coef: Weight of the entropy, or ``auto`` to learn it.
@@ -279,7 +270,6 @@ class SACConfig(OffPolicyConfig):
     ent_coef: Any = "auto"
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         super().__post_init__()
         if self.ent_coef == "auto":
             return

@@ -46,5 +46,4 @@ def explain(error: HydraException, known: Iterable[str]) -> str:
 
 
 def _visible(names: Iterable[str]) -> list[str]:
-    """Leaves out Hydra's own settings."""
     return sorted(name for name in names if name != "hydra")

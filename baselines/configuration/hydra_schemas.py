@@ -1,4 +1,4 @@
-"""Declares what the configuration files may say: names, types, ranges. Hydra refuses everything else.
+"""Schemas of the commands' configuration files: names, types, ranges. Hydra refuses everything else.
 
 These are the schemas of the commands; `algorithm_schemas` and `policy_schemas` hold those of what learns. `hydra_store`
 registers them all, and those of the environments.
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Vectorization(Enum):
-    """Says how the environments of a training run are stepped together; what they do is the same, bit for bit."""
+    """Ways to step the environments of a training run together; all give the same bits."""
 
     native = "native"
     """By the environment's own vector environment; as ``dummy`` where it has none."""
@@ -39,7 +39,7 @@ class Vectorization(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """Says how the policy is compared with heuristics while it learns.
+    """Settings of the comparisons with heuristics during training.
 
     Attributes:
         episodes: Episodes of the final comparison.
@@ -60,14 +60,13 @@ class EvaluationConfig:
     bound: bool = True
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         least = {"episodes": (1, None), "interim_episodes": (1, None), "seed": (0, None), "interval": (1, None)}
         check_range("evaluation", self, **least)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointConfig:
-    """Says how often a run can be taken up again.
+    """Settings of the checkpoints.
 
     Attributes:
         interval: Decisions between two checkpoints.
@@ -78,13 +77,12 @@ class CheckpointConfig:
     keep: int = 2
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         check_range("checkpoints", self, interval=(1, None), keep=(1, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoggerConfig:
-    """Says where the curves go.
+    """Destinations of the learning curves.
 
     Attributes:
         interval: Decisions between two points of the curves.
@@ -105,7 +103,6 @@ class LoggerConfig:
     wandb_group: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks interval and mode."""
         check_range("logger", self, interval=(1, None))
         check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
 
@@ -119,14 +116,14 @@ def run_folder(run_name: str) -> str:
 
 
 def _lies_inside(run_name: str) -> bool:
-    """Tells whether a path stays inside the folder that it begins in."""
+    """Returns whether a path stays inside the folder that it begins in."""
     path = PurePath(run_name)
     return bool(path.parts) and ".." not in path.parts and not path.is_absolute() and run_name.isprintable()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Configures ``flowsched-train``.
+    """Configuration of ``flowsched-train``.
 
     Attributes:
         env: Arguments of the environment (`environment_schema`).
@@ -161,7 +158,6 @@ class TrainConfig:
     progress_bar: bool = True
 
     def __post_init__(self) -> None:
-        """Checks what belongs to no group."""
         check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
         if not _lies_inside(self.run_name):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
@@ -171,7 +167,7 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class HeuristicsConfig:
-    """Configures ``flowsched-heuristics``.
+    """Configuration of ``flowsched-heuristics``.
 
     Attributes:
         env: Arguments of the environment.
@@ -194,13 +190,12 @@ class HeuristicsConfig:
     progress_bar: bool = True
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         check_range("", self, episodes=(1, None), seed=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateConfig(HeuristicsConfig):
-    """Configures ``flowsched-evaluate``.
+    """Configuration of ``flowsched-evaluate``.
 
     Attributes:
         model: Model files (``.zip``) to evaluate beside the heuristics, at least one.
@@ -211,7 +206,6 @@ class EvaluateConfig(HeuristicsConfig):
     trust: bool = False
 
     def __post_init__(self) -> None:
-        """Checks that there is a model."""
         super().__post_init__()
         if not self.model:
             raise ConfigError("model is empty: name at least one model file, such as model=[runs/first/model.zip]")

@@ -189,7 +189,6 @@ def _node(schema: type) -> DictConfig:
 
 
 def _unlock(node: Any) -> None:
-    """Clears the read-only flag of a node and all below it."""
     if isinstance(node, DictConfig) and not node._is_missing() and not node._is_none():
         OmegaConf.set_readonly(node, None)
         for key in node:

@@ -1,4 +1,4 @@
-"""Declares what may be said of policy networks."""
+"""Schemas of the policy networks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ __all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "Setwis
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
-    """Is the parent of the settings of a policy network."""
+    """Settings of a policy network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlatConfig(PolicyConfig):
-    """Configures perceptrons on the whole observation.
+    """Settings of perceptrons on the whole observation.
 
     Attributes:
         shared: Widths of the hidden layers that actor and critic share.
@@ -36,7 +36,6 @@ class FlatConfig(PolicyConfig):
     start_std: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks the widths and the start."""
         _check_widths(self, "shared", "separate")
         check_member("policy.activation", self.activation, ("tanh", "relu"))
         _check_start(self.start)
@@ -46,7 +45,7 @@ class FlatConfig(PolicyConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class SetwiseConfig(PolicyConfig):
-    """Configures one network that all slots share (`setwise`).
+    """Settings of one network that all slots share (`setwise`).
 
     Attributes:
         width: Width of all layers.
@@ -57,13 +56,12 @@ class SetwiseConfig(PolicyConfig):
     num_blocks: int = 1
 
     def __post_init__(self) -> None:
-        """Checks the sizes."""
         check_range("policy", self, width=(1, None), num_blocks=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathwiseConfig(PolicyConfig):
-    """Configures one network that all slots and all paths of long flows share (`pathwise`).
+    """Settings of one network that all slots and all paths of long flows share (`pathwise`).
 
     Attributes:
         width: Width of all layers.
@@ -72,13 +70,12 @@ class PathwiseConfig(PolicyConfig):
     width: int = 32
 
     def __post_init__(self) -> None:
-        """Checks the width."""
         check_range("policy", self, width=(1, None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoConfig(PolicyConfig):
-    """Configures AuTO's networks of the thresholds' agent (`auto_networks`), for DDPG and TD3.
+    """Settings of the networks of AuTO's threshold agent (`auto_networks`), for DDPG and TD3.
 
     Attributes:
         actor: Widths of the actor's hidden layers.
@@ -91,7 +88,6 @@ class AutoConfig(PolicyConfig):
     start: Any = None
 
     def __post_init__(self) -> None:
-        """Checks the widths and the start."""
         _check_widths(self, "actor", "critic")
         if not self.critic:
             raise ConfigError("policy.critic is []: the action is joined before the last layer, so there must be one")
@@ -99,7 +95,6 @@ class AutoConfig(PolicyConfig):
 
 
 def _check_widths(config: object, *names: str) -> None:
-    """Refuses layers without neurons."""
     for name in names:
         widths = getattr(config, name)
         if any(width < 1 for width in widths):
@@ -107,7 +102,6 @@ def _check_widths(config: object, *names: str) -> None:
 
 
 def _check_start(start: object) -> None:
-    """Refuses what is neither numbers nor a name."""
     numbers = isinstance(start, Sequence) and all(
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in start
     )

@@ -1,4 +1,4 @@
-"""Brings the workloads of configuration files to environments: by name, or a user's own variants as mappings.
+"""Workloads of configuration files: names, and a user's own variants as mappings.
 
 A workload file of the package has a name and arguments that environments take beside it. Every other key makes it a
 variant (``flowsched_gym.workload.variants``), which an environment gets as a whole: no key is left out in silence.
@@ -60,7 +60,7 @@ def _source(*, _parent_: DictConfig, _root_: DictConfig) -> object:
 
 
 def _argument(key: str, *, _parent_: DictConfig, _root_: DictConfig) -> object:
-    """Returns an argument that stands in the workload file; None where the workload is a variant, which has it."""
+    """Returns an argument of the workload file; None where the workload is a variant, which has it."""
     content = _content(_root_)
     return None if _is_variant(content, _parent_) else content.get(key)
 
@@ -74,7 +74,7 @@ def _content(root: DictConfig) -> dict[str, Any]:
 
 
 def _is_variant(content: Mapping[str, Any], env: DictConfig) -> bool:
-    """Tells whether the workload is more than a name and arguments that the environment has."""
+    """Returns whether the workload is more than a name and arguments that the environment has."""
     # Asking `key in env` would resolve the reference that is being resolved.
     passed_on = ENVIRONMENT_ARGUMENTS.intersection(map(str, env.keys()))
     return any(key != "name" and key not in passed_on for key in content)

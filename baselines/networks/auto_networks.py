@@ -1,4 +1,4 @@
-"""Builds AuTO's networks of the thresholds' agent: the critic reads the action before its last layer.
+"""The networks of AuTO's threshold agent, whose critic reads the action before its last layer.
 
 The paper (section 4.2) draws an actor with two hidden layers of 600 neurons, and a critic of three layers into which
 the action is fed before the last one. Were that the output layer, values would be linear in the action and the best
@@ -19,7 +19,7 @@ __all__ = ["LateActionCritic", "LateActionNetwork", "LateActionPolicy"]
 
 
 class LateActionNetwork(nn.Module):
-    """Estimates the value of an action, which it reads before its last hidden layer.
+    """A critic that reads the action before its last hidden layer.
 
     Args:
         num_features: Length of an observation.
@@ -29,7 +29,6 @@ class LateActionNetwork(nn.Module):
     """
 
     def __init__(self, num_features: int, num_actions: int, widths: list[int], activation: type[nn.Module]) -> None:
-        """Makes the layers."""
         super().__init__()
         sizes = [num_features, *widths[:-1]]
         layers = [(nn.Linear(inputs, outputs), activation()) for inputs, outputs in pairwise(sizes)]
@@ -45,7 +44,7 @@ class LateActionNetwork(nn.Module):
 
 
 class LateActionCritic(ContinuousCritic):
-    """Holds as many such networks as the algorithm wants critics; arguments are those of ``ContinuousCritic``."""
+    """As many such networks as the algorithm has critics; arguments are those of ``ContinuousCritic``."""
 
     def __init__(
         self,
@@ -57,7 +56,6 @@ class LateActionCritic(ContinuousCritic):
         activation_fn: type[nn.Module] = nn.ReLU,
         **kwargs: Any,
     ) -> None:
-        """Puts the networks in the place of those that read the action first."""
         super().__init__(
             observation_space, action_space, net_arch, features_extractor, features_dim, activation_fn, **kwargs
         )
@@ -83,9 +81,9 @@ class LateActionCritic(ContinuousCritic):
 
 
 class LateActionPolicy(TD3Policy):
-    """Is the policy of DDPG and TD3 with these critics; arguments are those of ``TD3Policy``."""
+    """Policy of DDPG and TD3 with these critics; arguments are those of ``TD3Policy``."""
 
     def make_critic(self, features_extractor: BaseFeaturesExtractor | None = None) -> ContinuousCritic:
-        """Makes the critics."""
+        """Returns the critics."""
         arguments = self._update_features_extractor(self.critic_kwargs, features_extractor)
         return LateActionCritic(**arguments).to(self.device)

@@ -1,4 +1,4 @@
-"""Draws actions from a mixture of what the actor has learned and the uniform distribution (Artemis, algorithm 2).
+"""Actions from a mixture of the actor's distribution and the uniform one (Artemis, algorithm 2).
 
 The thesis explores with probability epsilon and reduces epsilon linearly; its algorithm 3 then ascends the gradient of
 the policy by which the flows were scheduled. That policy is the mixture: an action is drawn with probability
@@ -32,7 +32,7 @@ def mix_with_uniform(logits: torch.Tensor, epsilon: torch.Tensor) -> torch.Tenso
 
 
 class EpsilonMixture(ActorCriticPolicy):
-    """Adds the mixture to an actor-critic policy with discrete actions.
+    """An actor-critic policy with discrete actions, mixed with the uniform distribution.
 
     Asked for its most likely action (``deterministic``), it gives the actor's.
     """
@@ -50,7 +50,7 @@ class EpsilonMixture(ActorCriticPolicy):
         epsilon_fraction: float,
         **kwargs: Any,
     ) -> None:
-        """Keeps the schedule of epsilon.
+        """Initialises the policy.
 
         Args:
             observation_space: Space of the observations.
@@ -80,7 +80,6 @@ class EpsilonMixture(ActorCriticPolicy):
         self.epsilon.fill_(initial + share * (final - initial))
 
     def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Distribution:
-        """Returns the mixture."""
         assert isinstance(self.action_dist, CategoricalDistribution)
         return self.action_dist.proba_distribution(
             action_logits=mix_with_uniform(self.action_net(latent_pi), self.epsilon)
@@ -97,8 +96,8 @@ class EpsilonMixture(ActorCriticPolicy):
 
 
 class MixturePolicy(EpsilonMixture):
-    """Is the mixture on perceptrons."""
+    """The mixture on perceptrons."""
 
 
 class SetwiseMixturePolicy(EpsilonMixture, SetwisePolicy):
-    """Is the mixture on a set-wise network."""
+    """The mixture on a set-wise network."""

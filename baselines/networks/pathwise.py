@@ -1,4 +1,4 @@
-"""Steers long flows by one network that all slots and all paths share, one flow after the other.
+"""A network that steers long flows, shared by all slots and all paths, one flow after the other.
 
 An observation of AuTO's long flows tells of each slot the flow in it and, for each of its paths, how many other flows
 are on the two links. Here the same weights score every path of every flow, from the flow's own columns and the counts
@@ -46,7 +46,7 @@ NUM_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathwiseShape:
-    """Says where a path-wise network finds what it reads, and its sizes.
+    """Sizes of a path-wise network, and the indices of the columns that it reads.
 
     Attributes:
         first: Place of the first slot in the observation.
@@ -119,7 +119,6 @@ class PathwiseShape:
 
     @staticmethod
     def _choices(layout: Layout, action_space: spaces.Space[Any]) -> tuple[int, ...]:
-        """Returns the numbers of queues, rate steps and paths."""
         if isinstance(action_space, spaces.MultiDiscrete) and action_space.nvec.size == NUM_PARTS * layout.num_slots:
             slots = action_space.nvec.reshape(-1, NUM_PARTS)
             if len(slots) and (slots == slots[0]).all():
@@ -131,7 +130,7 @@ class PathwiseShape:
 
 
 class Flows(NamedTuple):
-    """Holds what observations tell of the flows in the slots.
+    """The flows in the slots of a batch of observations.
 
     Attributes:
         active: Which slots hold a flow, (batch, slots) bool.
@@ -153,14 +152,13 @@ class Flows(NamedTuple):
 
 
 class PathwiseNetwork(nn.Module):
-    """Scores paths, queues and rates of flows, and estimates values.
+    """Scores of paths, queues and rates of flows, and values.
 
     Args:
         shape: Columns and sizes.
     """
 
     def __init__(self, shape: PathwiseShape) -> None:
-        """Makes the layers."""
         super().__init__()
         self.shape = shape
         width, num_counts = shape.width, len(UP) + len(DOWN)
@@ -177,7 +175,7 @@ class PathwiseNetwork(nn.Module):
         self.value = nn.Linear(width, 1)
 
     def read(self, observation: torch.Tensor) -> Flows:
-        """Takes observations apart, (batch, size) float32."""
+        """Splits observations, (batch, size) float32."""
         shape = self.shape
         size = shape.num_slots * shape.num_slot_features
         slots = observation[:, shape.first : shape.first + size].reshape(-1, shape.num_slots, shape.num_slot_features)
@@ -260,12 +258,11 @@ class PathwiseNetwork(nn.Module):
         return counts.reshape(*encoded.shape[:2], self.shape.num_paths, -1)
 
     def _encoded(self, counts: torch.Tensor) -> torch.Tensor:
-        """Encodes counts."""
         return counts / (counts + self.shape.scale)
 
 
 class PathwisePolicy(MaskableActorCriticPolicy):
-    """Is the path-wise policy of MaskablePPO and REINFORCE.
+    """Path-wise policy of MaskablePPO and REINFORCE.
 
     Args:
         observation_space: A one-dimensional box.
@@ -286,12 +283,10 @@ class PathwisePolicy(MaskableActorCriticPolicy):
         shape: dict[str, Any],
         **kwargs: Any,
     ) -> None:
-        """Builds the network."""
         self._shape = PathwiseShape(**shape)
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """Makes network and optimiser."""
         self.network = PathwiseNetwork(self._shape)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
@@ -318,7 +313,7 @@ class PathwisePolicy(MaskableActorCriticPolicy):
         return self.network.values(self.network.read(obs))
 
     def get_distribution(self, obs: PyTorchObs, action_masks: Masks = None) -> MaskableDistribution:
-        """Refuses: choices of a slot depend on those before it."""
+        """Raises an error: the choices of a slot depend on those before it."""
         raise NotImplementedError("the choices of a slot depend on those of the slots before it: use forward")
 
     def _predict(
@@ -361,16 +356,14 @@ class PathwisePolicy(MaskableActorCriticPolicy):
 
     @property
     def _sizes(self) -> list[int]:
-        """Numbers of queues, rate steps and paths."""
         return [self._shape.num_queues, self._shape.num_rates, self._shape.num_paths]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        """Returns what ``load`` of the policy alone needs."""
         return {**super()._get_constructor_parameters(), "shape": asdict(self._shape)}
 
 
 def _last(num_inputs: int, num_outputs: int) -> nn.Linear:
-    """Makes a last layer whose first scores are all nearly zero."""
+    """Returns a linear layer whose first outputs are all nearly zero."""
     layer = nn.Linear(num_inputs, num_outputs)
     nn.init.orthogonal_(layer.weight, gain=ACTOR_GAIN)
     nn.init.zeros_(layer.bias)
@@ -384,5 +377,5 @@ def _shares(host: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
 
 
 def _gumbel(shape: torch.Size) -> torch.Tensor:
-    """Draws noise whose addition to logits makes the largest a draw by their probabilities."""
+    """Draws Gumbel noise: the largest of logits and noise is a draw by the logits' probabilities."""
     return -torch.log(torch.empty(shape).exponential_())

@@ -1,4 +1,4 @@
-"""Scores the slots of an observation by one network that all slots share, whatever their number.
+"""A network that scores the slots of an observation, shared by all slots, whatever their number.
 
 The observation of a slot-choice environment is a context followed by one row of columns for each slot
 (`flowsched_gym.encoders.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here one
@@ -39,7 +39,7 @@ ACTOR_GAIN: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetwiseShape:
-    """Holds the sizes of a set-wise network.
+    """Sizes of a set-wise network.
 
     Attributes:
         num_context: Context columns, >= 0.
@@ -59,7 +59,6 @@ class SetwiseShape:
     num_blocks: int
 
     def __post_init__(self) -> None:
-        """Checks the sizes."""
         for name, least in (("num_context", 0), ("num_slots", 1), ("width", 1), ("num_blocks", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}: it must be >= {least}")
@@ -90,7 +89,7 @@ class SetwiseShape:
 
 
 class SlotEncoder(nn.Module):
-    """Describes each slot, and all of them together, by vectors.
+    """Encoder of the slots into a vector each, and one for all of them together.
 
     Args:
         shape: Sizes of the observation and the layers.
@@ -101,7 +100,6 @@ class SlotEncoder(nn.Module):
     """
 
     def __init__(self, shape: SetwiseShape, num_blocks: int) -> None:
-        """Makes the layers."""
         super().__init__()
         width = shape.width
         self.shape = shape
@@ -140,10 +138,9 @@ class SlotEncoder(nn.Module):
 
 
 class _Block(nn.Module):
-    """Lets each slot read a summary of all: a perceptron of two layers whose result is added to the slot's vector."""
+    """A perceptron by which each slot reads a summary of all; its output is added to the slot's vector."""
 
     def __init__(self, width: int) -> None:
-        """Makes the layers."""
         super().__init__()
         self.read_own = nn.Linear(width, width)
         self.read_all = nn.Linear(2 * width, width, bias=False)
@@ -171,7 +168,7 @@ def _pool(vectors: torch.Tensor, share: torch.Tensor, empty: torch.Tensor) -> to
 
 
 class SetwiseNetwork(nn.Module):
-    """Scores actions and estimates values with an encoder of slots for each, so that neither disturbs the other.
+    """Logits of actions and values, from an encoder of slots each, so that neither disturbs the other.
 
     Actions are counted slot by slot first (``num_actions // num_slots`` scores of each slot: grant it, send it to the
     back), then come those that belong to no slot (wait), scored from the summary.
@@ -189,7 +186,6 @@ class SetwiseNetwork(nn.Module):
     """
 
     def __init__(self, shape: SetwiseShape, num_actions: int) -> None:
-        """Makes the layers."""
         super().__init__()
         scores_per_slot, num_others = divmod(num_actions, shape.num_slots)
         if scores_per_slot < 1:
@@ -228,7 +224,7 @@ class SetwiseNetwork(nn.Module):
 
 
 def _head(num_inputs: int, width: int, num_outputs: int) -> nn.Sequential:
-    """Makes a scorer whose first scores are all nearly zero."""
+    """Returns a perceptron whose first outputs are all nearly zero."""
     last = nn.Linear(width, num_outputs)
     nn.init.orthogonal_(last.weight, gain=ACTOR_GAIN)
     nn.init.zeros_(last.bias)
@@ -236,7 +232,7 @@ def _head(num_inputs: int, width: int, num_outputs: int) -> nn.Sequential:
 
 
 class _Setwise:
-    """Puts a set-wise network in the place of the two perceptrons of a Stable-Baselines3 policy."""
+    """A set-wise network in place of the two perceptrons of a Stable-Baselines3 policy."""
 
     mlp_extractor: Any
     action_net: Any
@@ -271,7 +267,6 @@ class _Setwise:
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """Makes network and optimiser."""
         self.mlp_extractor = SetwiseNetwork(self._shape, self._num_actions)
         self.action_net = nn.Identity()
         self.value_net = nn.Linear(self._shape.width, 1)
@@ -284,14 +279,13 @@ class _Setwise:
         )
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        """Returns what ``load`` of the policy alone needs."""
         parameters: dict[str, Any] = super()._get_constructor_parameters()  # type: ignore[misc]
         return {**parameters, "shape": asdict(self._shape)}
 
 
 class SetwisePolicy(_Setwise, ActorCriticPolicy):
-    """Is the set-wise policy of PPO and A2C."""
+    """Set-wise policy of PPO and A2C."""
 
 
 class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
-    """Is the set-wise policy of MaskablePPO."""
+    """Set-wise policy of MaskablePPO."""

@@ -53,7 +53,7 @@ ACTIVATIONS: Final[Mapping[str, type[nn.Module]]] = {"tanh": nn.Tanh, "relu": nn
 
 
 class SharedLayers(BaseFeaturesExtractor):
-    """Runs the hidden layers that actor and critic share.
+    """Hidden layers that actor and critic share.
 
     Args:
         observation_space: A one-dimensional box.
@@ -62,7 +62,6 @@ class SharedLayers(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: Any, widths: list[int], activation: str) -> None:
-        """Makes the layers."""
         super().__init__(observation_space, features_dim=widths[-1])
         sizes = [observation_space.shape[0], *widths]
         layers: list[nn.Module] = []
@@ -113,7 +112,6 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
 
 
 def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
-    """Returns the class of the model that an algorithm trains."""
     for config, model in ALGORITHMS.items():
         if isinstance(algorithm, config):
             found: Callable[..., BaseAlgorithm] = model
@@ -142,7 +140,7 @@ OWN_SETTINGS: Final = frozenset(
 
 
 def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> None:
-    """Refuses an algorithm or a network that cannot learn here.
+    """Refuses algorithms and networks that cannot learn in these environments.
 
     Raises:
         ConfigError: It cannot.

@@ -1,4 +1,4 @@
-"""Does what has to be done between two updates of a model: schedules, comparisons, checkpoints, a progress bar."""
+"""Callbacks between two updates of a model: schedules, comparisons, checkpoints, a progress bar."""
 
 import logging
 import signal
@@ -26,23 +26,22 @@ LOGGER: Final = logging.getLogger(__name__)
 
 
 class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no error
-    """Tells that the training was asked to stop and has left a checkpoint."""
+    """Training was interrupted and has left a checkpoint."""
 
 
 class Interruption:
-    """Remembers that the user or the system asked the training to stop (Ctrl-C, SIGTERM); a second time stops at once.
+    """Handler of Ctrl-C and SIGTERM: the first asks the training to stop, the second stops it at once.
 
     Attributes:
         asked: Whether it was asked to stop.
     """
 
     def __init__(self) -> None:
-        """Starts with nothing asked."""
         self.asked = False
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Takes the signals over while training; only the main thread of a process can."""
+        """Handles the signals while training; only the main thread of a process can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -54,7 +53,6 @@ class Interruption:
                 signal.signal(number, handler)
 
     def _take(self, number: int, _: Any) -> None:
-        """Notes the first signal; obeys the second."""
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
@@ -62,32 +60,28 @@ class Interruption:
 
 
 class _BetweenUpdates(BaseCallback):
-    """Acts before each rollout alone."""
+    """A callback that acts before each rollout alone."""
 
     def _on_step(self) -> bool:
-        """Lets the training go on."""
         return True
 
     @property
     def _learner(self) -> BaseAlgorithm:
-        """The model."""
         return self.model
 
 
 class Schedules(_BetweenUpdates):
-    """Changes the weight of the entropy bonus, and the epsilon of a mixture, with the progress of the training.
+    """Schedules of the entropy bonus's weight and of the epsilon of a mixture.
 
     Args:
         algorithm: Settings of an algorithm that learns from rollouts.
     """
 
     def __init__(self, algorithm: RolloutConfig) -> None:
-        """Keeps the settings."""
         super().__init__()
         self._algorithm = algorithm
 
     def _on_rollout_start(self) -> None:
-        """Sets the values of the rollout and update that follow."""
         model, algorithm = self._learner, self._algorithm
         assert isinstance(model, OnPolicyAlgorithm)
         done = 1.0 - model._current_progress_remaining
@@ -99,35 +93,31 @@ class Schedules(_BetweenUpdates):
 
 
 class Curves(_BetweenUpdates):
-    """Writes the curves every so many decisions, whatever the length of a rollout.
+    """Learning curves with a row every so many decisions, whatever the length of a rollout.
 
     Args:
         interval: Decisions between two rows.
     """
 
     def __init__(self, interval: int) -> None:
-        """Keeps the interval."""
         super().__init__()
         self._interval = interval
         self._last = 0
 
     def _on_training_start(self) -> None:
-        """Counts from where the training begins or goes on."""
         self._last = self.num_timesteps
 
     def _on_rollout_start(self) -> None:
-        """Writes a row once the interval is passed."""
         if self.num_timesteps // self._interval > self._last // self._interval:
             self._learner.dump_logs()
         self._last = self.num_timesteps
 
     def _on_training_end(self) -> None:
-        """Writes what is left."""
         self._learner.dump_logs()
 
 
 class Comparisons(_BetweenUpdates):
-    """Compares the policy with heuristics from time to time and logs metric and ratios.
+    """Comparisons of the policy with heuristics at intervals, logged as metric and ratios.
 
     Args:
         comparison: The episodes and heuristics.
@@ -136,7 +126,6 @@ class Comparisons(_BetweenUpdates):
     """
 
     def __init__(self, comparison: InterimComparison, *, interval: int, metric: str) -> None:
-        """Starts with a comparison at once."""
         super().__init__()
         self._comparison = comparison
         self._interval = interval
@@ -145,7 +134,6 @@ class Comparisons(_BetweenUpdates):
         self.last_summary = ""
 
     def _on_rollout_start(self) -> None:
-        """Compares when it is time."""
         if self.num_timesteps >= self.due_at:
             self.due_at = (self.num_timesteps // self._interval + 1) * self._interval
             self.compare()
@@ -166,7 +154,7 @@ class Comparisons(_BetweenUpdates):
 
 
 class Checkpoints(_BetweenUpdates):
-    """Saves the run from time to time, and when it is asked to stop.
+    """Checkpoints at intervals, and one when training is interrupted.
 
     Args:
         folder: Folder of the checkpoints.
@@ -184,7 +172,6 @@ class Checkpoints(_BetweenUpdates):
         comparisons: Comparisons,
         resumed: Checkpoint | None,
     ) -> None:
-        """Recalls what the checkpoint remembers."""
         super().__init__()
         self._folder = folder
         self._config = config
@@ -225,7 +212,7 @@ class Checkpoints(_BetweenUpdates):
 
 
 class ProgressBar(_BetweenUpdates):
-    """Shows how far the training is.
+    """A progress bar of the training.
 
     Args:
         total: Decisions of the whole training.
@@ -234,7 +221,6 @@ class ProgressBar(_BetweenUpdates):
     """
 
     def __init__(self, total: int, comparisons: Comparisons, *, shown: bool) -> None:
-        """Keeps what the bar needs."""
         super().__init__()
         self._total = total
         self._comparisons = comparisons
@@ -242,17 +228,14 @@ class ProgressBar(_BetweenUpdates):
         self._bar: Any = None
 
     def _on_training_start(self) -> None:
-        """Opens the bar."""
         done = self.model.num_timesteps
         self._bar = progress_bar(total=self._total, unit="decisions", shown=self._shown, initial=done, unit_scale=True)
 
     def _on_rollout_start(self) -> None:
-        """Moves the bar."""
         self._bar.set_postfix_str(self._comparisons.last_summary, refresh=False)
         self._bar.update(min(self.num_timesteps, self._total) - self._bar.n)
 
     def _on_training_end(self) -> None:
-        """Closes the bar."""
         self.close()
 
     def close(self) -> None:

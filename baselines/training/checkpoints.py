@@ -1,4 +1,4 @@
-"""Saves a training run so that it can be taken up again exactly, and finds the newest one.
+"""Checkpoints from which training resumes exactly.
 
 A checkpoint is a file named by the number of decisions, with nothing pickled (`flowsched_gym.integrations.archive`):
 weights, optimisers and counters of the model, the states of the random generators and of the environments, what the
@@ -37,7 +37,7 @@ PLAIN: Final = (int, float, np.ndarray)
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What is restored later than the model.
+    """The part of a checkpoint that is restored later than the model.
 
     Attributes:
         num_timesteps: Decisions made.
@@ -91,7 +91,7 @@ def latest_checkpoint(folder: Path) -> Path | None:
 
 
 def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
-    """Brings a model and its environments to where they were.
+    """Restores a model and its environments.
 
     Args:
         path: The checkpoint.
@@ -125,7 +125,7 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
 
 
 def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
-    """Sets the generators of Python, NumPy and torch, and of the model's action space, to where they were."""
+    """Restores the generators of Python, NumPy and torch, and of the model's action space."""
     random.setstate(state.generators["python"])
     np.random.set_state(state.generators["numpy"])  # noqa: NPY002 - Stable-Baselines3 shuffles minibatches by this
     torch.set_rng_state(state.generators["torch"])
@@ -133,7 +133,7 @@ def restore_generators(state: Checkpoint, model: BaseAlgorithm) -> None:
 
 
 def _model_state(model: BaseAlgorithm) -> dict[str, Any]:
-    """Returns all of a model that training changes."""
+    """Returns everything of a model that training changes."""
     modules, variables = model._get_torch_save_params()
     state: dict[str, Any] = {
         "parameters": model.get_parameters(),
@@ -151,7 +151,7 @@ def _model_state(model: BaseAlgorithm) -> dict[str, Any]:
 
 
 def _restore_model(model: BaseAlgorithm, state: dict[str, Any]) -> None:
-    """Sets all of a model that training changes."""
+    """Restores everything of a model that training changes."""
     model.set_parameters(state["parameters"], exact_match=True, device=model.device)
     for name, value in state["variables"].items():
         getattr(model, name).data = value

@@ -1,4 +1,4 @@
-"""Compares a policy that learns with heuristics, on the same few episodes each time."""
+"""Comparisons of a learning policy with heuristics, on the same few episodes each time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["InterimComparison"]
 
 
 class InterimComparison:
-    """Plays the same episodes with every policy that it is given.
+    """The same few episodes, played by heuristics once and by the policy again and again.
 
     Args:
         env_id: Id of the environment.
@@ -37,7 +37,6 @@ class InterimComparison:
     def __init__(
         self, env_id: str, kwargs: dict[str, Any], *, baselines: Sequence[str], episodes: int, seed: int, metric: str
     ) -> None:
-        """Plays the heuristics, and makes the environments for those who learn."""
         self._episodes = episodes
         self._seed = seed
         self._metric = metric
@@ -66,7 +65,6 @@ class InterimComparison:
         self._player.close()
 
     def _play(self, policy: Policy) -> npt.NDArray[np.float64]:
-        """Returns the metric of every episode, (episodes,)."""
         played = self._player.play(policy, episodes=self._episodes, seed=self._seed)
         metrics = played[0].metrics
         if self._metric not in metrics:

@@ -1,4 +1,4 @@
-"""Writes the curves of a training run: a CSV file, event files of TensorBoard, a run of Weights & Biases.
+"""Learning curves: a CSV file, event files of TensorBoard, a run of Weights & Biases.
 
 A run that is taken up again continues its curves from the checkpoint: what was written after it is taken back.
 """
@@ -26,7 +26,7 @@ WANDB_ID_FILE: Final = "wandb_id.txt"
 
 
 class CsvCurves(KVWriter):
-    """Keeps a CSV file with one row for each time that curves are written, and a column for each curve.
+    """A CSV file with one row for each time that curves are written, and a column for each curve.
 
     Args:
         path: The file; its rows up to ``first_step`` are kept.
@@ -34,7 +34,6 @@ class CsvCurves(KVWriter):
     """
 
     def __init__(self, path: Path, first_step: int) -> None:
-        """Reads the rows that stay."""
         self._path = path
         self._rows: list[dict[str, str]] = []
         self._columns: list[str] = [STEP]
@@ -59,10 +58,9 @@ class CsvCurves(KVWriter):
                 csv.DictWriter(file, self._columns, restval="").writerow(row)
 
     def close(self) -> None:
-        """Has nothing open."""
+        """Does nothing: no file stays open."""
 
     def _write_all(self) -> None:
-        """Writes the file anew, whole or not at all."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self._columns, restval="")
         writer.writeheader()
@@ -71,7 +69,7 @@ class CsvCurves(KVWriter):
 
 
 class TensorBoardCurves(TensorBoardOutputFormat):
-    """Writes event files; what was written after the checkpoint is hidden.
+    """Event files of TensorBoard; what was written after the checkpoint is hidden.
 
     Args:
         folder: Where they go.
@@ -79,13 +77,12 @@ class TensorBoardCurves(TensorBoardOutputFormat):
     """
 
     def __init__(self, folder: Path, first_step: int) -> None:
-        """Opens an event file."""
         self.writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
         self._is_closed = False
 
 
 class WandbCurves(KVWriter):
-    """Keeps a run of Weights & Biases.
+    """A run of Weights & Biases.
 
     Args:
         config: Mode, project and group.
@@ -98,7 +95,6 @@ class WandbCurves(KVWriter):
     """
 
     def __init__(self, config: LoggerConfig, folder: Path, name: str, content: Mapping[str, Any]) -> None:
-        """Begins or continues the run."""
         try:
             import wandb  # noqa: PLC0415 - optional
         except ImportError:

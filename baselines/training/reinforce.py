@@ -1,4 +1,4 @@
-"""Learns by REINFORCE with running averages of the returns as baselines, as AuTO's agent of long flows (section 5.2.2).
+"""REINFORCE with running averages of the returns as baselines, as AuTO's agent of long flows (section 5.2.2).
 
 The paper keeps an average for each server. A decision belongs to the server that one column of the observation names,
 so one model serves them all. Everything else is that of MaskablePPO: masks, ``predict``, ``save`` and ``load``.
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.floating]
 
 
 class RunningAverages:
-    """Keeps an average of values for each group.
+    """Running averages of values by group.
 
     Args:
         rate: How far an average moves towards the mean of new values, 0 to 1; the first values are one as they are.
@@ -28,12 +28,11 @@ class RunningAverages:
     """
 
     def __init__(self, rate: float) -> None:
-        """Starts with no group."""
         self._rate = rate
         self.averages: dict[float, float] = {}
 
     def update(self, groups: FloatArray, values: FloatArray) -> FloatArray:
-        """Takes values in.
+        """Updates the averages.
 
         Args:
             groups: Group of each value.
@@ -53,7 +52,7 @@ class RunningAverages:
 
 
 class Reinforce(MaskablePPO):
-    """Follows the gradient of the log-probabilities of its actions, times return less baseline, once per rollout.
+    """REINFORCE with one update per rollout: log-probabilities times return less baseline.
 
     The end of a rollout cuts returns off; no critic continues them.
 
@@ -76,7 +75,6 @@ class Reinforce(MaskablePPO):
         baseline_column: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Starts without baselines."""
         super().__init__(policy, env, **kwargs)
         self.baselines = RunningAverages(baseline_rate)
         self.baseline_column = baseline_column

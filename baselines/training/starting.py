@@ -1,4 +1,4 @@
-"""Has a new policy begin with a given action, whatever it sees, so that training starts from there."""
+"""Initial weights by which a policy starts training with a given action, whatever it sees."""
 
 import math
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
 
 
 def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
-    """Has a new model of PPO, A2C, DDPG, TD3 or SAC begin with an action.
+    """Initialises a new model of PPO, A2C, DDPG, TD3 or SAC so that it starts with an action.
 
     Args:
         model: The model; its actions are a box.
@@ -79,7 +79,7 @@ def start_at(model: BaseAlgorithm, action: npt.NDArray[np.float32]) -> None:
 
 
 def start_with_std(model: BaseAlgorithm, std: float) -> None:
-    """Has a new model of PPO, A2C or SAC draw actions with a standard deviation, before they are squashed, if they are.
+    """Sets the first standard deviation of the actions of PPO, A2C or SAC, before they are squashed, if they are.
 
     Args:
         model: The model; its actions are a box.
@@ -94,7 +94,7 @@ def start_with_std(model: BaseAlgorithm, std: float) -> None:
 
 
 def _answer(layer: Any, output: npt.NDArray[np.floating]) -> None:
-    """Has a linear layer answer with nearly this output, whatever it reads."""
+    """Initialises a linear layer so that its output is nearly this one, whatever its input."""
     nn.init.orthogonal_(layer.weight, GAIN)
     with torch.no_grad():
         layer.bias.copy_(torch.as_tensor(output.ravel()))

@@ -1,4 +1,4 @@
-"""Runs a training from its configuration: environments, model, curves, checkpoints, and the final comparison.
+"""A training run from its configuration: environments, model, curves, checkpoints, and the final comparison.
 
 The folder of a run::
 
@@ -143,7 +143,7 @@ def train(
 
 
 def _prepare_folder(config: TrainConfig, content: Mapping[str, Any], folder: Path) -> None:
-    """Begins a new run in the folder, or checks that the run that it holds is this one."""
+    """Begins a new run in the folder, or checks that the folder's run is this one."""
     path = folder / RUN_FILE
     identity = {name: content[name] for name in DECISIVE} | {"total_timesteps": config.total_timesteps}
     if path.exists() and config.overwrite:
@@ -177,7 +177,6 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
 
 
 def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]) -> InterimComparison:
-    """Plays the heuristics that the policy is compared with on the way."""
     evaluation = config.evaluation
     return InterimComparison(
         env_id,
@@ -190,7 +189,6 @@ def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]
 
 
 def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm, Checkpoint | None]:
-    """Makes the model, or loads it from the last checkpoint."""
     newest = latest_checkpoint(folder / CHECKPOINTS_FOLDER) if config.resume else None
     model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
     if newest is None:
@@ -206,7 +204,7 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 
 
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
-    """Has a new model begin as the settings of its network say.
+    """Initialises a new model as the settings of its network ask.
 
     Raises:
         ConfigError: The start is none of the environment's actions.
@@ -271,7 +269,6 @@ def _save_model(
 
 
 def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: Path, command: str | None) -> Comparison:
-    """Compares the trained model with all heuristics on unseen episodes."""
     model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE))
     evaluation = config.evaluation
     comparison = play_all(
@@ -298,7 +295,6 @@ def _summarise(
     num_timesteps: int,
     seconds: float,
 ) -> dict[str, Any]:
-    """Sums the run up."""
     metric = config.evaluation.metric
     values = comparison.result(config.algorithm.name).values(metric)
     heuristics = [name for name in comparison.fct if name != config.algorithm.name]
@@ -325,7 +321,6 @@ def _summarise(
 
 
 def _bound(comparison: Comparison, metric: str) -> float | None:
-    """Returns the bound on a metric, ``None`` where there is none."""
     for result in comparison.results:
         if result.policy == BOUND_POLICY and metric in result.metric_names:
             return result.interval(metric).mean
@@ -333,6 +328,5 @@ def _bound(comparison: Comparison, metric: str) -> float | None:
 
 
 def _plain(interval: Interval) -> dict[str, float | None]:
-    """Returns an interval as JSON holds it."""
     ends = (interval.low, interval.high) if interval.known else (None, None)
     return {"mean": interval.mean, "low": ends[0], "high": ends[1]}

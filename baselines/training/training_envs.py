@@ -1,4 +1,4 @@
-"""Makes the environments that a policy learns in, and lets a resumed run find them as it left them.
+"""Training environments, and their states for a resumed run.
 
 A native vector environment hands out its state. A simulation by SimPy in progress cannot be written to a file, and need
 not be: an episode is a function of its flows and of the actions taken, so what is kept is how the episode began and
@@ -45,7 +45,7 @@ DIGITS: Final = 6
 
 
 class Episode(NamedTuple):
-    """Tells how an episode came to where it is.
+    """The start of an episode and the actions taken since.
 
     Attributes:
         origin: Seed of its reset, or the state of the environment's generator before a reset without seed.
@@ -57,7 +57,7 @@ class Episode(NamedTuple):
 
 
 class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Remembers how the current episode began and what was done, and scales the rewards.
+    """An environment with scaled rewards whose current episode can be played again.
 
     Args:
         env: The environment.
@@ -65,19 +65,18 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], reward_scale: float) -> None:
-        """Wraps the environment."""
         super().__init__(env)
         self._reward_scale = reward_scale
         self._episode = Episode(None, [])
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begins an episode and remembers from what."""
+        """Begins an episode and records its origin."""
         origin = self.unwrapped.np_random.bit_generator.state if seed is None else seed
         self._episode = Episode(origin, [])
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Acts and remembers the action; of the info, only the summary of a finished episode is handed on."""
+        """Acts and records the action; of the info, only the summary of a finished episode is kept."""
         self._episode.actions.append(action)
         observation, reward, terminated, truncated, info = self.env.step(action)
         # Vector environments copy every info deeply, which takes half as long as the simulation.
@@ -85,7 +84,7 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, self._reward_scale * float(reward), terminated, truncated, kept
 
     def episode(self) -> Episode:
-        """Returns how the current episode came to where it is."""
+        """Returns the origin and the actions of the current episode."""
         return self._episode
 
     def repeat(self, episode: Episode) -> Any:
@@ -101,7 +100,7 @@ class RepeatableEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class ScoredVecEnv(VecEnvWrapper):
-    """Reports the return of each episode as ``Monitor`` does, scales the rewards, and keeps and restores its state.
+    """A vector environment with scaled rewards, returns of episodes as ``Monitor`` reports them, and states.
 
     Args:
         envs: A native vector environment.
@@ -111,7 +110,6 @@ class ScoredVecEnv(VecEnvWrapper):
     venv: SB3VecEnv
 
     def __init__(self, envs: SB3VecEnv, reward_scale: float) -> None:
-        """Wraps the environments."""
         super().__init__(envs)
         self._reward_scale = reward_scale
         self._begun = time.monotonic()
@@ -124,10 +122,10 @@ class ScoredVecEnv(VecEnvWrapper):
         return self.venv.reset()
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Acts; the info of an episode that has ended holds its return, before scaling, and its length."""
+        """Acts; the info of a finished episode has its return, before scaling, and its length."""
         observations, rewards, dones, infos = self.venv.step_wait()
-        paid = rewards.astype(np.float64)
-        self._returns += paid
+        unscaled = rewards.astype(np.float64)
+        self._returns += unscaled
         self._lengths += 1
         for index in np.flatnonzero(dones).tolist():
             infos[index]["episode"] = {
@@ -137,16 +135,16 @@ class ScoredVecEnv(VecEnvWrapper):
             }
         self._returns[dones], self._lengths[dones] = 0.0, 0
         # In double precision first, as single environments are scaled: the weights are then the same to the last bit.
-        return observations, (self._reward_scale * paid).astype(np.float32), dones, infos
+        return observations, (self._reward_scale * unscaled).astype(np.float32), dones, infos
 
     def get_state(self) -> dict[str, Any]:
-        """Returns where the environments are, what their episodes have been paid, and decisions of these, by name."""
+        """Returns the state of the environments, with returns and lengths of their episodes."""
         envs: Any = self.venv.envs.unwrapped
         state: VectorState = envs.get_state()
         return {"envs": state.content(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Brings the environments to where they were."""
+        """Restores a state."""
         envs: Any = self.venv.envs.unwrapped
         envs.set_state(VectorState.of_content(state["envs"], envs.config))
         self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
@@ -178,19 +176,19 @@ def make_training_envs(
 
 
 def training_seed(seed: int) -> int:
-    """Draws the seed of the first environment; the others count on from it. No evaluation uses such large ones."""
+    """Draws the seed of the first environment; the others count up from it. No evaluation uses such large ones."""
     return FIRST_TRAINING_SEED + int(SeedStreams(seed)["training environments"].integers(2**62))
 
 
 def environment_states(envs: VecEnv) -> dict[str, Any]:
-    """Returns where training environments are, all by the state of their vector or each by its episode."""
+    """Returns the states of training environments: that of their vector, or of each by its episode."""
     if isinstance(envs, ScoredVecEnv):
         return {"native": envs.get_state()}
     return {"episodes": [(origin, np.array(actions)) for origin, actions in envs.env_method("episode")]}
 
 
 def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: npt.NDArray[np.floating]) -> None:
-    """Brings training environments to where they were.
+    """Restores training environments.
 
     Args:
         envs: The environments.
@@ -219,17 +217,14 @@ def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: 
 
 
 def _has_native(env_id: str) -> bool:
-    """Tells whether an environment has a vector environment of its own."""
     return system_of(env_id)[1].vector_entry_point is not None
 
 
 def _description(envs: VecEnv) -> str:
-    """Names what steps the environments."""
     return type(envs.venv.envs.unwrapped if isinstance(envs, ScoredVecEnv) else envs).__name__
 
 
 def _make(env_id: str, kwargs: dict[str, Any], reward_scale: float) -> gymnasium.Env[Any, Any]:
-    """Makes one environment."""
     # Stable-Baselines3 draws no frames in training, and the checker would be asked at every step.
     env: gymnasium.Env[Any, Any] = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
     return RepeatableEpisode(Monitor(env), reward_scale)

@@ -40,7 +40,7 @@ def measure(repeats: int = REPEATS) -> dict[str, object]:
 
     Rules are compiled at once, as they are soon in longer runs.
     """
-    compiling.PATIENCE = 0.0
+    compiling.TIME_BEFORE_COMPILING = 0.0
     thresholds, long_flows = [], []
     for observation in OBSERVATIONS:
         envs = thresholds_envs(observation)

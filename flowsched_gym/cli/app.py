@@ -36,7 +36,7 @@ INVALID_CHOICE: Final = re.compile("invalid choice: '(.*?)'")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with the arguments."""
+    """A parser that reports wrong arguments in one line."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         """Refuses what it does not know here, where the options are known that may have been meant."""
@@ -105,7 +105,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Builds the parser of all commands."""
     parser = _Parser(
         prog="flowsched", description="Datacenter flow scheduling on one model of the network.", allow_abbrev=False
     )
@@ -128,7 +127,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _one_line(message: str) -> str:
-    """Writes a message so that nothing that a file brings into it reaches the terminal as an escape code."""
+    """Returns a message in which nothing that comes from a file reaches the terminal as an escape code."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
 
 

@@ -86,7 +86,6 @@ def parse_value(text: str) -> object:
 
 
 def _integer(text: str, *, at_least: int) -> int:
-    """Converts to an integer of at least a bound."""
     try:
         number = int(text)
     except ValueError:

@@ -128,7 +128,6 @@ def _labels(sources: Sequence[str]) -> list[str]:
 
 
 def _load_model(path: str, env_id: str, kwargs: Mapping[str, object], *, trust: bool) -> Policy:
-    """Loads a trained model that fits the environment."""
     # Torch reads this at its import: small networks are several times slower on more threads than one.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
@@ -187,7 +186,7 @@ def _write(path: str, results: Sequence[EvaluationResult]) -> None:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Puts the command line together again, to be kept with the results."""
+    """Rebuilds the command line, to be kept with the results."""
     words = ["flowsched", "evaluate", options.environment]
     words += [word for policy in options.policy for word in ("--policy", policy)]
     words += ["--episodes", str(options.episodes), "--seed", str(options.seed)] + ["--trust"] * options.trust

@@ -50,7 +50,6 @@ def inventory() -> dict[str, Entries | dict[str, Entries]]:
 
 
 def _entry(name: str, description: str) -> dict[str, str]:
-    """Makes one line of a list."""
     return {"name": name, "description": description}
 
 

@@ -30,12 +30,10 @@ class Command(NamedTuple):
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched list``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched workload``."""
     parser.epilog = (
         "`flowsched list` names the workloads. In the file, arrival_s is an absolute time, and deadline_s the time "
         "allowed after it."
@@ -55,7 +53,6 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched replay``."""
     parser.epilog = (
         "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
         "place of deadline_s, an absolute time. `flowsched list` names disciplines and topologies."
@@ -81,7 +78,6 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched evaluate``."""
     parser.epilog = (
         "Episode e has the seed S + e, so that all policies meet the same flows. Beside a model, heuristics see all "
         "that they need. A class that promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at "
@@ -116,7 +112,6 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched compile``."""
     parser.epilog = (
         "Machine code is kept beside the package, or in the folder that NUMBA_CACHE_DIR names, and found there by all "
         "processes. Other disciplines, routings or numbers of links than the default ones have code of "
@@ -129,7 +124,6 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of ``flowsched leaderboard``."""
     parser.add_argument(
         "--folder",
         default=LEADERBOARD_FOLDER,

@@ -21,7 +21,7 @@ SECONDS_PER_MINUTE: Final = 60
 
 
 class ProgressBar:
-    """Is called with (done, total) and shows it; leaves the terminal clean at the end of its ``with`` block.
+    """A progress bar called with (done, total); it leaves the terminal clean at the end of its ``with`` block.
 
     Args:
         task: What is going on, such as "reading flows".
@@ -29,7 +29,6 @@ class ProgressBar:
     """
 
     def __init__(self, task: str, stream: TextIO | None = None) -> None:
-        """Starts the clock."""
         self._task = task
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
@@ -40,17 +39,16 @@ class ProgressBar:
         self._announcing = ExitStack()
 
     def __enter__(self) -> "ProgressBar":
-        """Has lines about the compiler printed above the bar, and returns itself."""
+        """Prints lines about the compiler above the bar from now on."""
         self._announcing.enter_context(announced_by(self._print_above))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wipes the bar."""
         self._announcing.close()
         self._wipe()
 
     def __call__(self, done: int, total: int) -> None:
-        """Takes note of the progress, and shows it when it is time."""
+        """Records the progress, and shows it when it is time."""
         now = time.monotonic()
         if now - self._start < SECONDS_BEFORE_SHOWING or total <= 0:
             return
@@ -93,6 +91,5 @@ class ProgressBar:
 
 
 def _format_time(seconds: float) -> str:
-    """Formats a time as minutes and seconds."""
     minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
     return f"{minutes}:{rest:02d}"

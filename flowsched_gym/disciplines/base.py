@@ -20,7 +20,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def _nothing_on_arrival(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
-    """Keeps nothing of a flow that arrives."""
+    """Does nothing when a flow arrives."""
 
 
 def _nothing_to_control(
@@ -35,7 +35,7 @@ def _never(now: float, n: int, active: IntArray, count: int, state: FlowState, c
 
 
 def _nothing_on_move(n: int, row: int, own: Any) -> None:
-    """Keeps nothing of the path of a flow."""
+    """Does nothing when a flow takes another path."""
 
 
 def _nobody_else(n: int, own: Any) -> bool:
@@ -44,7 +44,7 @@ def _nobody_else(n: int, own: Any) -> bool:
 
 
 def _no_ranks(n: int, row: int, own: Any) -> None:
-    """Gives no ranks."""
+    """Sets no ranks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class BaseDiscipline:
         self.rules.begin_flow(0, row, self.state, self.controls, self.own)
 
     def moved(self, row: int) -> None:
-        """Learns that the path of an active flow has changed."""
+        """Reacts to a new path of an active flow."""
         self.rules.moved(0, row, self.own)
 
     def control(self, now: float, active: IntArray, count: int) -> None:

@@ -36,7 +36,6 @@ def _by_deadline(
     network: Network,
     own: _Key,
 ) -> None:
-    """Ranks by deadline."""
     order_by_deadline(active, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
 
 

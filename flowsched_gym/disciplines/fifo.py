@@ -29,7 +29,6 @@ def _by_arrival(
     network: Network,
     own: _Arrivals,
 ) -> None:
-    """Ranks by arrival."""
     order_by_arrival(active, count, state.arrival_time, controls.priority)
 
 

@@ -29,14 +29,12 @@ def _by_attained(
     network: Network,
     own: _Attained,
 ) -> None:
-    """Makes a level of each group of flows that have attained the same."""
     share_least_attained(now, active, count, state.attained, state.rate, controls.priority)
 
 
 def _next_catch_up(
     now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: _Attained
 ) -> float:
-    """Returns when one level catches up with the next."""
     return catch_up_time(now, active, count, state.attained, controls.priority, state.rate)
 
 

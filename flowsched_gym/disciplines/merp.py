@@ -34,7 +34,7 @@ LONGEST_GAP: Final = 1e300
 
 
 class MerpMode(StrEnum):
-    """Says who sends on a network of many links."""
+    """Rules for who sends on a network of many links."""
 
     GREEDY = "greedy"
     """In the order of virtual deadlines, each flow takes what is left on its path."""
@@ -73,7 +73,6 @@ class _ExpansionRatios(NamedTuple):
 
 
 def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: _ExpansionRatios) -> None:
-    """Knows nothing yet of a flow that arrives."""
     own.virtual_deadline[row] = UNKNOWN
     own.unknown[n] += 1
     own.standing[row] = NEW
@@ -89,7 +88,6 @@ def _by_virtual_deadline(
     network: Network,
     own: _ExpansionRatios,
 ) -> None:
-    """Ranks by effective virtual deadline."""
     serve_by_virtual_deadline(
         now,
         n,
@@ -121,12 +119,10 @@ def _by_virtual_deadline(
 def _end_of_gap(
     now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: _ExpansionRatios
 ) -> float:
-    """Returns the end of the detection gap."""
     return hold_until(now, n, own.held)
 
 
 def _forget_path(n: int, row: int, own: _ExpansionRatios) -> None:
-    """Orders the links of the new path of a flow anew."""
     forget_virtual_deadline(n, row, own.virtual_deadline, own.unknown)
 
 
@@ -162,7 +158,6 @@ class Merp(BaseDiscipline):
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
     ) -> None:
-        """Checks the parameters."""
         if not _is_number(alpha) or not 0 < alpha <= 1:
             raise ConfigError(f"alpha is {shown(alpha)}: it must be a number > 0 and <= 1")
         for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
@@ -208,5 +203,4 @@ class Merp(BaseDiscipline):
 
 
 def _is_number(value: object) -> bool:
-    """Tells whether a value is a number, and not a truth value."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -46,7 +46,6 @@ class _FeedbackQueues(NamedTuple):
 
 
 def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: _FeedbackQueues) -> None:
-    """Puts a flow that arrives into the highest queue."""
     own.level[row] = 0
     own.entered[row] = state.arrival_time[row]
     own.pinned[row] = -1
@@ -63,7 +62,6 @@ def _demote(
     network: Network,
     own: _FeedbackQueues,
 ) -> None:
-    """Demotes flows that have attained a threshold, and ranks by queue."""
     level_by_attained(
         now,
         n,
@@ -85,7 +83,6 @@ def _demote(
 
 
 def _all_may_change(n: int, own: _FeedbackQueues) -> bool:
-    """Returns whether thresholds or pins have changed."""
     changed: bool = own.changed[n] > 0
     return changed
 
@@ -117,7 +114,6 @@ class Mlfq(BaseDiscipline):
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
     ) -> None:
-        """Checks the thresholds."""
         self._thresholds = _rows(thresholds)
         self._share = check_within(within) is Within.PS
         self.num_priorities = self.num_queues if self._share else 0
@@ -196,7 +192,7 @@ class Mlfq(BaseDiscipline):
         return self.own.level[first_row : first_row + count]
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Holds flows in queues whatever they attain, from the next sharing of the links on.
+        """Pins flows to queues whatever they attain, from the next sharing of the links on.
 
         Args:
             row: A flow, or several, (count,).

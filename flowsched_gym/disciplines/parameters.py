@@ -1,4 +1,4 @@
-"""Checks what several disciplines take."""
+"""Checks of parameters that several disciplines take."""
 
 from enum import StrEnum
 from typing import Final
@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Within(StrEnum):
-    """Says how the flows of one queue are served."""
+    """Ways to serve the flows of one queue."""
 
     PS = "ps"
     FIFO = "fifo"

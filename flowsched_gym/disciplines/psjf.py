@@ -29,7 +29,6 @@ def _by_size(
     network: Network,
     own: _Sizes,
 ) -> None:
-    """Ranks by size."""
     order_by_size(active, count, state.size, state.arrival_time, controls.priority)
 
 

@@ -33,7 +33,6 @@ class _SizeClasses(NamedTuple):
 
 
 def _find_class(n: int, row: int, state: FlowState, controls: Controls, own: _SizeClasses) -> None:
-    """Finds the queue of a flow that arrives."""
     own.level[row] = level_of_size(state.size[row], own.thresholds)
 
 
@@ -47,7 +46,6 @@ def _by_class(
     network: Network,
     own: _SizeClasses,
 ) -> None:
-    """Ranks by queue."""
     head_of_each_level(active, count, own.level, state.arrival_time, controls.priority, own.share)
 
 
@@ -65,7 +63,6 @@ class Qsjf(BaseDiscipline):
     rules = Rules(record=_SizeClasses, kept=("level",), begin_flow=_find_class, control=_by_class)
 
     def __init__(self, thresholds: Sequence[float], within: str = Within.PS) -> None:
-        """Checks the thresholds."""
         self._thresholds = check_limits(thresholds)
         self._share = check_within(within) is Within.PS
         self.num_priorities = len(self._thresholds) + 1 if self._share else 0

@@ -28,7 +28,6 @@ class _Ranks(NamedTuple):
 
 
 def _go_behind(n: int, row: int, state: FlowState, controls: Controls, own: _Ranks) -> None:
-    """Puts a flow that arrives behind all that were there before it and have no rank either."""
     own.rank[row] = 0
 
 
@@ -42,12 +41,10 @@ def _by_rank(
     network: Network,
     own: _Ranks,
 ) -> None:
-    """Ranks as told."""
     order_by_rank(active, count, own.rank, state.arrival_time, controls.priority)
 
 
 def _go_before(n: int, row: int, own: _Ranks) -> None:
-    """Puts a flow before all others."""
     serve_first(n, row, own.rank, own.front)
 
 

@@ -31,7 +31,6 @@ class _Ratios(NamedTuple):
 
 
 def _find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: _Ratios) -> None:
-    """Computes the ratio of a flow that arrives."""
     own.ratio[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, own.sign)
 
 
@@ -45,7 +44,6 @@ def _by_ratio(
     network: Network,
     own: _Ratios,
 ) -> None:
-    """Ranks by ratio."""
     order_by_ratio(active, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
 
 

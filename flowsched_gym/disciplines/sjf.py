@@ -38,7 +38,6 @@ def _begun_first(
     network: Network,
     own: _Keys,
 ) -> None:
-    """Ranks those that have begun first, then by size."""
     order_without_preemption(
         active, count, state.size, state.attained, state.arrival_time, controls.priority, own.first, own.second
     )

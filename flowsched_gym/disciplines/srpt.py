@@ -29,7 +29,6 @@ def _by_remaining(
     network: Network,
     own: _RemainingSizes,
 ) -> None:
-    """Ranks by remaining bytes."""
     order_by_remaining(active, count, state.remaining, state.arrival_time, controls.priority)
 
 

@@ -49,7 +49,6 @@ def _weigh(
     network: Network,
     own: _WeightedQueues,
 ) -> None:
-    """Weighs the flows."""
     weigh_queues(
         active,
         count,
@@ -78,7 +77,6 @@ class Wfq(BaseDiscipline):
     rules = Rules(record=_WeightedQueues, kept=("queue",), control=_weigh)
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
-        """Checks queues and weights."""
         self._queue = check_whole_numbers("queue", queue)
         self._weights = check_numbers("weights", weights)
         allowed = (self._weights >= SMALLEST_WEIGHT) & (self._weights <= LARGEST_WEIGHT)
@@ -99,7 +97,7 @@ class Wfq(BaseDiscipline):
             raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> _WeightedQueues:
-        """Gives the flows of each network their queues."""
+        """Returns a record with the queues of each network's flows."""
         num_rows = num_flows // num_networks
         queue = np.zeros((num_networks, num_rows), dtype=np.int64)
         queue[:, : len(self._queue)] = self._queue[:num_rows]

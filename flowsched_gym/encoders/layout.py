@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Encoding(StrEnum):
-    """Says how a value becomes a number in [-1, 1]."""
+    """Ways to map a value to a number in [-1, 1]."""
 
     FRACTION = "fraction"
     """The value is a share already, in [0, 1]."""
@@ -40,7 +40,7 @@ LOWEST: Final = {Encoding.FRACTION: 0.0, Encoding.SQUASHED: 0.0, Encoding.SIGNED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """Describes one number of an observation.
+    """One number of an observation.
 
     Attributes:
         name: Name to find it by.
@@ -62,7 +62,7 @@ class Column:
         return LOWEST[self.encoding], self.scale if self.encoding is Encoding.PLAIN else 1.0
 
     def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
-        """Takes the encoding back; float32 observations give about six digits."""
+        """Inverts the encoding; float32 observations give about six digits."""
         values = np.asarray(encoded, dtype=np.float64)
         if self.encoding in (Encoding.FRACTION, Encoding.PLAIN):
             return values
@@ -73,7 +73,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Describes rows of an observation that are no slots.
+    """Rows of an observation that are no slots.
 
     Attributes:
         columns: Columns of each row, in order.
@@ -86,7 +86,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Lists the columns of an observation.
+    """The columns of an observation.
 
     Attributes:
         context: Columns that describe the whole, in order.
@@ -112,7 +112,6 @@ class Layout:
 
     @property
     def _columns(self) -> tuple[Column, ...]:
-        """The column of each number, in order."""
         repeated = (column for rows in self.rows for _ in range(rows.count) for column in rows.columns)
         return (*self.context, *self.slot * self.num_slots, *repeated)
 
@@ -217,7 +216,6 @@ class Layout:
 
 
 def _index(columns: Sequence[Column], name: str) -> int:
-    """Finds a column by name."""
     names = [column.name for column in columns]
     if name not in names:
         raise ConfigError(f"the observation has no column {name!r}: it has {listed(name, names)}")

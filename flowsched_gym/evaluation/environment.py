@@ -38,7 +38,7 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
 
 
 def has_vector(env_id: str) -> bool:
-    """Tells whether a system has a native vector environment, and machine code is not switched off.
+    """Returns whether a system has a native vector environment, and machine code is not switched off.
 
     Raises:
         ConfigError: There is no such environment.
@@ -47,7 +47,7 @@ def has_vector(env_id: str) -> bool:
 
 
 def has_machine_code(env_id: str) -> bool:
-    """Tells whether the native vector environment of a system that has one can start at once.
+    """Returns whether the native vector environment of a system that has one can start at once.
 
     If not, its rules are compiled first, which takes half a minute; then they are on disk.
     """
@@ -85,7 +85,6 @@ def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> Flo
 
 
 def _is_compiled(rule: Any) -> bool:
-    """Tells whether there is machine code of a rule, in this process or on disk."""
     if rule.signatures:
         return True
     file = rule._cache._cache_file if isinstance(rule._cache, FunctionCache) else None

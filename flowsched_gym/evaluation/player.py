@@ -35,7 +35,7 @@ LITTLE_WORK: Final = 50_000
 
 
 class Player:
-    """Plays episodes of an environment.
+    """Environments in which policies play episodes.
 
     Args:
         env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
@@ -49,7 +49,6 @@ class Player:
     """
 
     def __init__(self, env_id: str, kwargs: Mapping[str, Any]) -> None:
-        """Makes the single environment; a vector is made when it is needed."""
         self.env = make_environment(env_id, kwargs)
         self._env_id = env_id
         self._kwargs = dict(kwargs)
@@ -110,7 +109,6 @@ class Player:
         progress: Progress | None,
         on_records: OnRecords | None,
     ) -> tuple[EpisodeResult, ...]:
-        """Plays episodes in a vector."""
         num_done = 0
 
         def tell(episode: int, number: int) -> None:

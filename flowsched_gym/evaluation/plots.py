@@ -227,7 +227,7 @@ def _draw_population(axes: "Axes", records: Records) -> None:
 
 
 def _dress(axes: "Axes", title: str, subtitle: str) -> None:
-    """Gives a panel its title and takes away what says nothing."""
+    """Sets the title of a panel and removes what carries no information."""
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     axes.annotate(
         subtitle, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=FAINT

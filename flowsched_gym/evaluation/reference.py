@@ -1,4 +1,4 @@
-"""Gives policies something to be compared with: disciplines without an environment, and the clairvoyant bound."""
+"""References to compare policies with: disciplines without an environment, and the clairvoyant bound."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ BOUND_POLICY: Final = "clairvoyant-bound"
 
 
 class EnvironmentFlows:
-    """Draws the flows that an environment would show after ``reset(seed=seed)``, to pair references with policies.
+    """The flows that an environment would show after ``reset(seed=seed)``, to pair references with policies.
 
     Args:
         env_id: Id of the environment.
@@ -36,7 +36,6 @@ class EnvironmentFlows:
     """
 
     def __init__(self, env_id: str, kwargs: Mapping[str, Any] | None = None) -> None:
-        """Makes the environment."""
         self._env = make_environment(env_id, kwargs or {})
         self.environment = system_of(env_id)[1].id
         self.kwargs = dict(kwargs or {})

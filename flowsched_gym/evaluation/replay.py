@@ -101,7 +101,6 @@ def replay(
 
 
 def _workload(flows: object) -> Workload:
-    """Reads the flows in whichever form they come."""
     if isinstance(flows, Workload):
         return flows
     if isinstance(flows, (str, PathLike)):
@@ -112,7 +111,6 @@ def _workload(flows: object) -> Workload:
 
 
 def _with_link_changes(workload: Workload, rows: object) -> Workload:
-    """Gives a workload changes of links, if there are any."""
     if rows is None:
         return workload
     if not isinstance(rows, Iterable) or getattr(rows, "ndim", 1) == 0:
@@ -121,7 +119,7 @@ def _with_link_changes(workload: Workload, rows: object) -> Workload:
 
 
 def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
-    """Takes the routing out of the options; none where a hash alone decides."""
+    """Removes the routing from the options; none where a hash alone decides."""
     gap = {name: options.pop(name) for name in ("flowlet_gap",) if name in options}
     name = options.pop("routing", None)
     if name is None and gap:
@@ -142,7 +140,7 @@ def _number(name: str, value: object) -> float:
 
 
 def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:
-    """Runs from arrival to arrival, and tells how far it is."""
+    """Runs from arrival to arrival, and reports the progress."""
     total = simulation.workload.num_flows
     arrivals = np.sort(simulation.workload.arrival_time)
     for time in arrivals[:: max(total // PROGRESS_STEPS, 1)]:

@@ -1,4 +1,4 @@
-"""Keeps what an evaluation found in one file per policy, environment and arguments: written whole, read with checks.
+"""Result files: one per policy, environment and arguments, written whole and read with checks.
 
 A result file is one JSON object::
 
@@ -64,7 +64,7 @@ EXPANDED_LEVELS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """Holds the episodes of one policy on one environment.
+    """The episodes of one policy on one environment.
 
     Attributes:
         environment: Id of the environment.
@@ -87,7 +87,6 @@ class EvaluationResult:
     episodes: tuple[EpisodeResult, ...]
 
     def __post_init__(self) -> None:
-        """Checks the names, and that the episodes belong together; writes a workload of one's own out."""
         check_name("policy", self.policy)
         check_name("package_version", self.package_version)
         for value in (self.environment, self.command or "", *self.kwargs):
@@ -294,7 +293,6 @@ def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationRes
 
 
 def _writable(key: str, value: object) -> object:
-    """Returns an argument as JSON holds it."""
     if isinstance(value, (bool, int, float, str, type(None))):
         return value
     if isinstance(value, (list, tuple)):
@@ -316,7 +314,6 @@ def _short(value: object) -> object:
 
 
 def _nan_to_null(value: float) -> float | None:
-    """Replaces NaN, which JSON does not have."""
     return None if math.isnan(value) else value
 
 
@@ -330,7 +327,6 @@ def _lay_out(value: object, levels: int, indent: str) -> str:
 
 
 def _null_to_nan(path: Path, where: str, value: Any) -> float:
-    """Replaces null by NaN and refuses what is no number."""
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
@@ -342,7 +338,7 @@ def _null_to_nan(path: Path, where: str, value: Any) -> float:
 
 
 def _names_a_file(kwargs: object) -> bool:
-    """Tells whether a workload of one's own would be read from further files: result files may come from anybody."""
+    """Returns whether a workload of one's own would be read from further files: result files may come from anybody."""
     workload = kwargs.get("workload") if isinstance(kwargs, Mapping) else None
     stack: list[object] = [workload] if isinstance(workload, Mapping) else []
     while stack:

@@ -17,7 +17,7 @@ __all__ = ["EpisodeResult", "rollout", "takes_masks"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeResult:
-    """Tells how one episode went.
+    """The outcome of one episode.
 
     Attributes:
         seed: Seed of its reset.
@@ -33,7 +33,7 @@ class EpisodeResult:
 
 
 def takes_masks(policy: Policy) -> bool:
-    """Tells whether a policy's ``predict`` accepts ``action_masks``, as sb3-contrib's MaskablePPO does."""
+    """Returns whether a policy's ``predict`` accepts ``action_masks``, as sb3-contrib's MaskablePPO does."""
     return "action_masks" in inspect.signature(policy.predict).parameters
 
 
@@ -71,7 +71,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
 
 
 def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:
-    """Takes the metrics of a finished episode from its info, those of a truncated one from its records."""
+    """Returns the metrics of a finished episode from its info, those of a truncated one from its records."""
     if "episode_metrics" in info:
         return {name: float(value) for name, value in info["episode_metrics"].items()}
     base = env.unwrapped

@@ -1,4 +1,4 @@
-"""Says how sure a mean over episodes is: percentile bootstrap intervals (Efron, Annals of Statistics 7, 1979).
+"""Percentile bootstrap intervals of means over episodes (Efron, Annals of Statistics 7, 1979).
 
 Schedulers that are compared on the same flows are paired episode by episode: the interval of their difference, or of
 the ratio of their means, is much narrower than the two single intervals suggest.
@@ -37,7 +37,7 @@ BLOCK_SIZE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Holds an estimate and how far it may be off.
+    """An estimate with its confidence interval.
 
     Attributes:
         mean: The estimate: a mean, an interquartile mean, a difference or a ratio of means; NaN where nothing is known.
@@ -54,7 +54,6 @@ class Interval:
     num_samples: int
 
     def __post_init__(self) -> None:
-        """Checks the numbers that have a range."""
         if not 0 < self.confidence < 1:
             raise ConfigError(f"confidence is {self.confidence!r}: it must lie in (0, 1)")
         if self.num_samples < 0:
@@ -187,18 +186,15 @@ def paired_ratio(
 
 
 def _mean(samples: FloatArray) -> FloatArray:
-    """Averages along the last axis."""
     mean: FloatArray = samples.mean(axis=-1)
     return mean
 
 
 def _ratio(samples: FloatArray, baseline: FloatArray) -> FloatArray:
-    """Divides averages along the last axis."""
     return _mean(samples) / _mean(baseline)
 
 
 def _one_dimensional(values: Sequence[float] | FloatArray, name: str) -> FloatArray:
-    """Makes an array, or says why it is none."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ConfigError(f"{name} has shape {array.shape}: it must have one dimension, one value per episode")
@@ -206,7 +202,7 @@ def _one_dimensional(values: Sequence[float] | FloatArray, name: str) -> FloatAr
 
 
 def _known(values: Sequence[float] | FloatArray) -> FloatArray:
-    """Keeps the episodes that have a value."""
+    """Returns the episodes that have a value."""
     array = _one_dimensional(values, "values")
     return array[~np.isnan(array)]
 
@@ -214,7 +210,7 @@ def _known(values: Sequence[float] | FloatArray) -> FloatArray:
 def _pair(
     values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Keeps the episodes that both sides have a value of."""
+    """Returns the episodes that both sides have a value of."""
     first, second = _one_dimensional(values, "values"), _one_dimensional(baseline, "baseline")
     if len(first) != len(second):
         raise ConfigError(f"values has {len(first)} episodes, baseline {len(second)}: pairs need the same episodes")

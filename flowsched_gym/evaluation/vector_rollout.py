@@ -92,7 +92,7 @@ def _seed_of(place: int, seeds: Sequence[int]) -> int:
 def _metrics(
     envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: npt.NDArray[np.int64]
 ) -> list[dict[str, float]]:
-    """Takes the metrics of the episodes that have ended in some of the environments from the infos of the step."""
+    """Returns the metrics of the episodes that have ended in some of the environments from the infos of the step."""
     if not len(rows):
         return []
     if "episode_metrics" not in infos:

@@ -57,7 +57,7 @@ def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None
 
 
 def is_archive(path: str | PathLike[str]) -> bool:
-    """Tells an archive from other zip files, and from what is none."""
+    """Returns whether a file is an archive, rather than another zip file or none."""
     try:
         with zipfile.ZipFile(path) as archive:
             return CONTENT in archive.namelist()
@@ -105,7 +105,6 @@ def first_sentence(error: Exception) -> str:
 
 
 def _seal(tree: Mapping[str, Any], data: bytes) -> str:
-    """Digests both members."""
     return hashlib.blake2b(json.dumps(tree, sort_keys=True).encode() + data, digest_size=16).hexdigest()
 
 
@@ -169,7 +168,6 @@ def _layout(dtype: Any, name: str) -> dict[str, Any]:
 
 
 def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
-    """Returns what was encoded."""
     if isinstance(value, list):
         return [_decoded(each, arrays) for each in value]
     if not isinstance(value, dict):

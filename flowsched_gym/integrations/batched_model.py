@@ -1,4 +1,4 @@
-"""Asks models of Stable-Baselines3 for the actions of many observations at once, and gets those of each one alone.
+"""Models of Stable-Baselines3, asked for the actions of many observations at once, equal to those of each one alone.
 
 A network adds its products in another order for a batch than for one observation, so that probabilities differ in their
 last bits: by up to 2e-6 on the models of ``benchmarks/models``. Where two actions are as good as equally likely, either
@@ -50,7 +50,7 @@ def batched(model: Any) -> Policy:
 
 
 class BatchedModel:
-    """Acts as a model does, for each observation of a batch as for it alone.
+    """A model that acts on each observation of a batch as it acts on that observation alone.
 
     Args:
         model: The model; its actions are discrete, at least two.
@@ -59,7 +59,6 @@ class BatchedModel:
     pure: ClassVar[bool] = True
 
     def __init__(self, model: Any) -> None:
-        """Keeps the model."""
         self._model = model
         self._policy = _network(model)
         self._with_masks = isinstance(self._policy, MaskableActorCriticPolicy)

@@ -159,7 +159,6 @@ def _name_of(found: type) -> str:
 
 
 def _by_name(value: Any) -> Any:
-    """Replaces classes by their names."""
     if isinstance(value, type):
         return {"class": _name_of(value)}
     if isinstance(value, Mapping):
@@ -170,7 +169,6 @@ def _by_name(value: Any) -> Any:
 
 
 def _as_made(value: Any) -> Any:
-    """Replaces names by their classes."""
     if isinstance(value, dict):
         if value.keys() == {"class"}:
             return _class_of(value["class"])
@@ -194,7 +192,6 @@ def _space_content(space: spaces.Space[Any]) -> dict[str, Any]:
 
 
 def _space(content: Mapping[str, Any]) -> spaces.Space[Any]:
-    """Makes a space of its content."""
     kind, parts = SPACES[content["space"]]
     dtype = np.dtype(content["dtype"])
     values = {part: content[part] if content[part].ndim else content[part][()] for part in parts}

@@ -131,7 +131,6 @@ def _same_space(trained: spaces.Space[Any], given: spaces.Space[Any]) -> bool:
 
 
 def _describe(space: spaces.Space[Any]) -> str:
-    """Writes a space on one line, whatever its size."""
     if isinstance(space, spaces.Box):
         return f"Box({space.low.min():g} to {space.high.max():g}, {space.shape}, {space.dtype})"
     return str(space)
@@ -157,7 +156,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _algorithm(path: Path, content: Mapping[str, Any]) -> type[BaseAlgorithm]:
-    """Tells the algorithm from the class of its policy and the names of its settings.
+    """Finds the algorithm by the class of its policy and the names of its settings.
 
     Raises:
         ConfigError: It is none that is known.

@@ -39,7 +39,7 @@ MASKS = "action_masks"
 
 
 class SB3VecEnv(VecEnv):
-    """Steps a vector environment as Stable-Baselines3 expects, with what ``DummyVecEnv`` of its environments gives.
+    """A vector environment for Stable-Baselines3, equal to ``DummyVecEnv`` of its environments.
 
     Observations, rewards, ends, terminal observations, masks, and the infos of ended episodes and of resets are those
     of ``DummyVecEnv``, bit for bit. The infos of other steps are empty here; ``vector_infos`` has them as arrays.
@@ -58,7 +58,6 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
-        """Keeps the vector environment."""
         mode = envs.metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ConfigError(
@@ -98,7 +97,7 @@ class SB3VecEnv(VecEnv):
         return cast(VecEnvObs, observations)
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Keeps the actions, (num_envs,), for ``step_wait``."""
+        """Stores the actions, (num_envs,), for ``step_wait``."""
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -135,7 +134,7 @@ class SB3VecEnv(VecEnv):
         return masks
 
     def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:
-        """Keeps seeds for the next reset.
+        """Stores seeds for the next reset.
 
         Args:
             seed: Environment i begins from ``seed + i``, or from the i-th of a sequence; drawn if ``None``.
@@ -152,7 +151,7 @@ class SB3VecEnv(VecEnv):
         return self._seeds
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Keeps options for the next reset.
+        """Stores options for the next reset.
 
         Args:
             options: Options of all environments. ``reset_mask``, (num_envs,) bool, has only some of them begin anew;
@@ -170,7 +169,7 @@ class SB3VecEnv(VecEnv):
         self._next_options = dict(options or {})
 
     def has_attr(self, attr_name: str) -> bool:
-        """Tells whether the environments have an attribute."""
+        """Returns whether the environments have an attribute."""
         if attr_name == MASKS and hasattr(self.envs.unwrapped, MASKS):
             return True
         return super().has_attr(attr_name)
@@ -184,7 +183,7 @@ class SB3VecEnv(VecEnv):
         return self._call(attr_name, indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Gives an attribute of the environments asked for a value.
+        """Sets an attribute of the environments asked for.
 
         Raises:
             AttributeError: The environments are no objects of their own, as those of a native vector are not.
@@ -215,7 +214,7 @@ class SB3VecEnv(VecEnv):
         return self._call(method_name, indices, *method_args, **method_kwargs)
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Tells of each environment asked for whether it wears a wrapper; those of a native vector wear none."""
+        """Returns for each environment asked for whether it has a wrapper; those of a native vector have none."""
         envs = getattr(self.envs.unwrapped, "envs", None)
         return [envs is not None and is_wrapped(envs[index], wrapper_class) for index in self._get_indices(indices)]
 
@@ -292,7 +291,7 @@ def make_sb3_vec_env(
 
 
 def _info_of(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
-    """Takes the info of one environment out of those of a vector environment, each value when it is first read."""
+    """Returns the info of one environment from those of a vector environment, each value made when it is first read."""
     names = [
         name
         for name in infos
@@ -302,7 +301,7 @@ def _info_of(infos: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 
 def _value_of(infos: Mapping[str, Any], name: str, index: int) -> Any:
-    """Takes one value of one environment, as a single environment would have it."""
+    """Returns one value of one environment, as a single environment would have it."""
     values = infos[name]
     if isinstance(values, Mapping):
         return _info_of(values, index).copy()

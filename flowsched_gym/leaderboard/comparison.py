@@ -20,7 +20,7 @@ MILLISECONDS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
-    """Sums one policy up.
+    """Summary of one policy.
 
     Attributes:
         policy: Its name.
@@ -108,7 +108,6 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
 
 
 def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: EvaluationResult | None) -> ComparisonRow:
-    """Sums one policy up beside the bound and the baseline."""
     ratio = result.values("deadline_hit_ratio")
     is_bound = result is bound
     regret = None if bound is None or is_bound else paired_difference(bound.values("deadline_hit_ratio"), ratio)
@@ -134,5 +133,4 @@ def _place(row: ComparisonRow) -> tuple[bool, float, float]:
 
 
 def _range(result: EvaluationResult) -> str:
-    """Writes the seeds of a result for a message."""
     return f"{result.seeds[0]} to {result.seeds[-1]}"

@@ -146,7 +146,6 @@ def speed_table(content: Mapping[str, Any]) -> Table:
 
 
 def _play(setting: Setting, policy: str, *, episodes: int, seed: int) -> EvaluationResult:
-    """Evaluates a policy, or the bound, in a setting."""
     if policy == BOUND_POLICY:
         return evaluate_bound(setting.environment, episodes=episodes, seed=seed, kwargs=setting.kwargs, command=COMMAND)
     return evaluate(setting.environment, policy, episodes=episodes, seed=seed, kwargs=setting.kwargs, command=COMMAND)
@@ -160,7 +159,6 @@ def _provenance(results: Sequence[EvaluationResult]) -> str:
 
 
 def _speed_section(path: Path) -> str:
-    """Writes the speed table and what stands with it."""
     content = read_json(path)
     check_printable(str(path), content)
     try:

@@ -1,8 +1,8 @@
 """Lists under which arguments policies are compared, and finds the result files that belong together.
 
-Results belong to one table when their environments show the same flows under the same rules. What an agent sees, is
-paid and may do besides (`VIEW_ARGUMENTS`) is the agent's own business: a policy that learned from another reward still
-meets, or misses, the same deadlines.
+Results belong to one table when their environments show the same flows under the same rules. What an agent
+sees, is rewarded for and may do besides (`VIEW_ARGUMENTS`) is its own business: a policy that learned from another
+reward still meets, or misses, the same deadlines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "p99_fct")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Names an environment and the arguments that policies are compared under.
+    """An environment and the arguments under which policies are compared.
 
     Attributes:
         environment: Its id.
@@ -45,7 +45,7 @@ class Setting:
         return ", ".join(first + others) or "default arguments"
 
     def holds(self, result: EvaluationResult) -> bool:
-        """Tells whether a result was played in this setting; arguments left out have their defaults."""
+        """Returns whether a result was played in this setting; arguments left out have their defaults."""
         if result.environment != self.environment:
             return False
         return _complete(self.environment, result.kwargs) == _complete(self.environment, self.kwargs)

@@ -16,7 +16,7 @@ MARKUP: Final = re.compile(r"[\\`*<>&|~@]|\[(?![-+\d., ]*\])|\](?=[(\[:])|(?<!\w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Holds a table of text; the first column is set flush left, the others flush right.
+    """A table of text; the first column is set flush left, the others flush right.
 
     Attributes:
         columns: Headings.
@@ -30,7 +30,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        """Checks the lengths of the rows."""
         for number, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise ConfigError(f"row {number} has {len(row)} cells: the table has {len(self.columns)} columns")
@@ -81,11 +80,9 @@ def code_span(text: str) -> str:
 
 
 def _markdown_line(cells: Sequence[str]) -> str:
-    """Joins cells to a line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def _text_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Joins cells to a line of aligned columns."""
     padded = [cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))]
     return "  ".join(padded).rstrip() + "\n"

@@ -15,7 +15,7 @@ __all__ = ["DeadlineCount", "count_deadlines", "deadline_hit_ratio"]
 
 
 class DeadlineCount(NamedTuple):
-    """Counts flows that have a deadline.
+    """Numbers of flows with a deadline, and of those that met it.
 
     Attributes:
         met: Flows that finished by their deadline.

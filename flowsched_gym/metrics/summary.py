@@ -17,7 +17,7 @@ __all__ = ["METRIC_NAMES", "SMALLER_IS_BETTER", "Metrics", "merit", "summary", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """Holds the metrics of one episode. A value that the flows do not define is NaN (no deadline, no task, ...).
+    """Metrics of one episode. A value that the flows do not define is NaN (no deadline, no task, ...).
 
     Attributes:
         num_flows: Flows of the workload.

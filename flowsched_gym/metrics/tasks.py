@@ -15,7 +15,7 @@ __all__ = ["TaskTimes", "task_completion_times"]
 
 
 class TaskTimes(NamedTuple):
-    """Lists the tasks with their completion times.
+    """The tasks with their completion times.
 
     Attributes:
         task_id: Tasks, (num_tasks,) int64, increasing.

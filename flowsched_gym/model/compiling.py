@@ -1,4 +1,4 @@
-"""Tells who waits for the compiler what is compiled, that it happens once, and for about how long.
+"""Messages for whoever waits for the compiler: what is compiled, once per machine, and for about how long.
 
 Numba signals every compilation, and none where machine code is read from disk. The first one of the engine prints a
 line on standard error; those that follow for the same purpose print none. A compilation of the same function again, for
@@ -47,7 +47,7 @@ def watch_compilations() -> None:
 
 @contextmanager
 def announced_by(write: Write) -> Iterator[None]:
-    """Has lines printed by another function, such as that of a progress bar which they must not run into."""
+    """Prints the lines by another function, such as that of a progress bar which they must not run into."""
     _writers.append(write)
     try:
         yield
@@ -59,7 +59,6 @@ class _Announcer(event.Listener):
     """A listener to Numba's signals; what is compiled for the sake of something else is not counted."""
 
     def __init__(self) -> None:
-        """Begins with nothing announced."""
         self._depth = 0
         self._covered: set[object] = set()
         self._spent_on_rules = 0.0
@@ -86,7 +85,7 @@ class _Announcer(event.Listener):
             self._covered.add(function)
 
     def on_end(self, signal: Any) -> None:
-        """Takes note of the end, and of how long a rule has taken."""
+        """Records the end, and how long a rule has taken."""
         function = signal.data["dispatcher"].py_func
         if not _is_ours(function):
             return
@@ -96,18 +95,16 @@ class _Announcer(event.Listener):
 
 
 def _is_ours(function: Callable[..., object]) -> bool:
-    """Tells whether a function belongs to this package."""
     return function.__module__.partition(".")[0] == PACKAGE
 
 
 def _print(line: str) -> None:
-    """Prints a line on standard error; a process may have none."""
+    """Prints a line on standard error, if the process has one."""
     if sys.stderr is not None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - who waits for minutes reads it here
 
 
 def _tell(line: str) -> None:
-    """Prints a line where it belongs, if that is wanted."""
     if not os.environ.get(QUIET_VARIABLE):
         _writers[-1](line)
 

@@ -1,4 +1,4 @@
-"""Holds the one record through which every system steers the network."""
+"""The one record through which every system steers the network."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Controls(NamedTuple):
-    """Says how each flow may use the network, (num_flows,) each.
+    """How each flow may use the network, (num_flows,) each.
 
     Attributes:
         admitted: False while the flow may not send at all.

@@ -1,4 +1,4 @@
-"""Says what a scheduling discipline is: a rule from the state of the flows to their controls."""
+"""Scheduling disciplines: rules from the state of the flows to their controls."""
 
 from typing import Protocol, runtime_checkable
 
@@ -15,7 +15,7 @@ __all__ = ["Discipline", "check_transport"]
 
 @runtime_checkable
 class Discipline(Protocol):
-    """Fills the controls of the active flows whenever the set of flows, or a level that they have attained, changes.
+    """A rule that sets the controls of the active flows whenever these, or levels that they have attained, change.
 
     One object serves one simulation: it may keep state of its own, made in ``begin``.
 
@@ -52,7 +52,7 @@ class Discipline(Protocol):
         ...
 
     def moved(self, row: int) -> None:
-        """Learns that the path of an active flow has changed; ``control`` follows in the same instant."""
+        """Reacts to a new path of an active flow; ``control`` follows in the same instant."""
         ...
 
     def control(self, now: float, active: npt.NDArray[np.int64], count: int) -> None:

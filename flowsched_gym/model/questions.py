@@ -1,4 +1,4 @@
-"""Says what a simulation asks an agent, beside which request a destination grants."""
+"""The decisions that a simulation asks of an agent, besides the grant of a token."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Asks", "OrderQuestion", "PathQuestion", "Period", "PeriodQuestion"]
 
 
 class Asks(IntEnum):
-    """Says about what an agent is asked."""
+    """Kinds of decisions that an agent is asked for."""
 
     NOTHING = 0
     """About nothing, or about tokens."""
@@ -28,7 +28,7 @@ class Asks(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """Says when a period ends: after so much time, or after so many flows. Exactly one is given.
+    """Length of a period: so much time, or so many flows. Exactly one is given.
 
     Attributes:
         seconds: Length in s, > 0.
@@ -42,7 +42,6 @@ class Period:
     flows: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks the values."""
         if (self.seconds is None) == (self.flows is None):
             raise ConfigError(
                 f"a period has seconds {shown(self.seconds)} and flows {shown(self.flows)}: exactly one is needed"
@@ -54,7 +53,7 @@ class Period:
 
 
 class PeriodQuestion(NamedTuple):
-    """Asks how to go on.
+    """A decision at the beginning of a period.
 
     Attributes:
         number: Number of the period that begins, from 0.
@@ -64,7 +63,7 @@ class PeriodQuestion(NamedTuple):
 
 
 class OrderQuestion(NamedTuple):
-    """Asks which flow goes first.
+    """A decision which flow goes first.
 
     Attributes:
         rows: The flows that compete, earliest arrival first, (count,).
@@ -74,7 +73,7 @@ class OrderQuestion(NamedTuple):
 
 
 class PathQuestion(NamedTuple):
-    """Asks for a path.
+    """A decision which path a flow takes.
 
     Attributes:
         row: The flow.

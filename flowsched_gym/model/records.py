@@ -1,4 +1,4 @@
-"""Holds what a simulation leaves behind: one row per flow."""
+"""The outcome of a simulation: one row per flow."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class _Flows(Protocol):
-    """Is what records say of the flows themselves, (num_flows,) each; a ``Workload`` has it."""
+    """The columns of a ``Workload`` that records repeat, (num_flows,) each."""
 
     @property
     def flow_id(self) -> IntArray: ...
@@ -35,7 +35,7 @@ class _Flows(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
-    """Tells what became of each flow, in the order of the workload. Arrays are not writeable.
+    """The outcome of each flow, in the order of the workload. Arrays are not writeable.
 
     Attributes:
         flow_id: Identifiers, (num_flows,) int64, increasing.
@@ -72,7 +72,6 @@ class Records:
     deadline_met: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        """Locks the arrays."""
         for field in fields(self):
             getattr(self, field.name).setflags(write=False)
 
@@ -82,7 +81,7 @@ class Records:
         return len(self.flow_id)
 
     def since(self, start: float, arrival_time: FloatArray) -> "Records":
-        """Gives absolute times in place of those on a clock.
+        """Returns absolute times from those on a clock.
 
         Args:
             start: Absolute time in s at which the clock starts; 0 changes nothing.

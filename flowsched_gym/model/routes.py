@@ -1,4 +1,4 @@
-"""Holds between which paths each flow may choose, and how paths can be chosen."""
+"""The paths between which each flow may choose, and the ways to choose."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class RoutingKind(IntEnum):
-    """Numbers the ways to choose a path; ``model/rules/routing/choose_path.py`` says what each of them does."""
+    """Ways to choose a path; ``model/rules/routing/choose_path.py`` defines them."""
 
     ECMP = 0
     LEAST_LOADED = 1
@@ -77,7 +77,7 @@ def new_chooser(kind: RoutingKind, flowlet_gap: float) -> Chooser:
 
 
 class Routes(NamedTuple):
-    """Says between which paths each flow may choose, (num_flows,) each.
+    """The paths between which each flow may choose, (num_flows,) each.
 
     Attributes:
         first: Row of the first path in the network's path table.

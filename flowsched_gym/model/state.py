@@ -1,4 +1,4 @@
-"""Holds the flows of a running simulation as arrays: what the rules read and write.
+"""The flows of a running simulation as arrays: what the rules read and write.
 
 Rules address a flow by its row in the workload; rows are in the order of flow ids.
 """
@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class FlowState(NamedTuple):
-    """Describes every flow of the workload, (num_flows,) each.
+    """State of every flow of the workload, (num_flows,) each.
 
     Attributes:
         size: Bytes to deliver, > 0.
@@ -37,7 +37,7 @@ class FlowState(NamedTuple):
 
 
 class Network(NamedTuple):
-    """Describes the links and the paths over them.
+    """The links and the paths over them.
 
     Attributes:
         capacity: Capacities in B/s, (num_links,) float64, > 0.

@@ -1,4 +1,4 @@
-"""Describes the transports by which an admitted flow sends.
+"""The transports by which an admitted flow sends.
 
 ``ideal`` is a fluid that sends at its share from the instant at which its token reaches it: no header, no handshake, no
 slow start. ``tcp`` is today's TCP over a buffer that does not overflow: a handshake, a header on each segment, and
@@ -20,7 +20,7 @@ __all__ = ["TRANSPORTS", "Transport", "TransportName"]
 
 
 class TransportName(StrEnum):
-    """Names the transports."""
+    """Names of the transports."""
 
     IDEAL = "ideal"
     TCP = "tcp"
@@ -28,7 +28,7 @@ class TransportName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """Holds the figures of a transport.
+    """Parameters of a transport.
 
     Attributes:
         handshake_round_trips: Round trips between the token's arrival and the first data, >= 0.
@@ -52,7 +52,6 @@ class Transport:
     later_growth: float = 1.0
 
     def __post_init__(self) -> None:
-        """Checks the figures."""
         for name in ("handshake_round_trips", "segment", "header", "initial_window", "exit_window"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"transport {name} is {getattr(self, name)!r}: it must be >= 0")

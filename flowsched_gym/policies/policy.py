@@ -1,4 +1,4 @@
-"""Says what a policy is: anything that predicts actions as Stable-Baselines3's models do."""
+"""The protocol of policies: anything that predicts actions as Stable-Baselines3's models do."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ __all__ = ["Policy", "attribute_of", "is_pure"]
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses actions from observations alone, one or a batch of them.
+    """A policy that chooses actions from observations alone, one or a batch of them.
 
     A class may promise ``pure = True``: asked with ``deterministic=True``, each action of a batch follows from its own
     observation and mask alone, and is the one that they would get by themselves. Such a policy is asked for the
@@ -39,7 +39,7 @@ class Policy(Protocol):
 
 
 def is_pure(policy: object) -> bool:
-    """Tells whether a policy's own class promises ``pure``; a subclass may draw or remember, so it inherits none."""
+    """Returns whether a policy's own class promises ``pure``; a subclass may draw or remember, so it inherits none."""
     return bool(vars(type(policy)).get("pure", False))
 
 

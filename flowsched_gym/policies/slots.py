@@ -29,7 +29,7 @@ Observations = npt.NDArray[np.float32]
 
 
 class SlotPolicy:
-    """Serves one of the slots that are occupied: a column of theirs is above 0. Those of requests stand first.
+    """A policy that serves one of the occupied slots: those with a column above 0. Slots of requests come first.
 
     Args:
         layout: Columns of the observations.
@@ -47,7 +47,6 @@ class SlotPolicy:
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
-        """Finds the columns."""
         self.layout = layout
         self.rng = np.random.default_rng(seed)
         self.stride = layout.num_slot_features
@@ -85,7 +84,7 @@ class SlotPolicy:
 
 
 class FirstSlot(SlotPolicy):
-    """First in, first out: serves the oldest request."""
+    """First in, first out: the oldest request."""
 
     pure: ClassVar[bool] = True
 
@@ -95,7 +94,7 @@ class FirstSlot(SlotPolicy):
 
 
 class _CountingSlotPolicy(SlotPolicy):
-    """Needs to know how many slots are occupied."""
+    """A slot policy that needs the number of occupied slots."""
 
     def count(self, batch: Observations) -> IntArray:
         """Counts the occupied slots, (batch,), at least 1 each."""
@@ -105,7 +104,7 @@ class _CountingSlotPolicy(SlotPolicy):
 
 
 class LastSlot(_CountingSlotPolicy):
-    """Last in, first out: serves the youngest visible request."""
+    """Last in, first out: the youngest visible request."""
 
     pure: ClassVar[bool] = True
 
@@ -115,7 +114,7 @@ class LastSlot(_CountingSlotPolicy):
 
 
 class RandomSlot(_CountingSlotPolicy):
-    """Serves any visible request, each with the same probability."""
+    """Any visible request, each with the same probability."""
 
     def choose(self, batch: Observations) -> IntArray:
         """Draws one of the occupied slots."""
@@ -123,7 +122,7 @@ class RandomSlot(_CountingSlotPolicy):
 
 
 class _SmallestColumn(SlotPolicy):
-    """Serves the smallest value of the one column that it needs."""
+    """The request with the smallest value of one column."""
 
     def choose(self, batch: Observations) -> IntArray:
         """Compares the column."""

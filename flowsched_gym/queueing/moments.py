@@ -29,7 +29,7 @@ UNDERFLOW: Final = 745.0
 
 
 class SizeMoments(NamedTuple):
-    """Holds moments of the sizes S around limits a; each has the shape of the limits.
+    """Moments of the sizes S around limits a; each has the shape of the limits.
 
     Attributes:
         probability: P(S <= a).
@@ -117,7 +117,6 @@ def size_grid(distribution: SizeDistribution, count: int) -> FloatArray:
 
 
 def _exponential(distribution: Exponential, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gives E[S; S <= a] and E[S^2; S <= a]."""
     mean = distribution.mean
     ratio = np.minimum(limit / mean, UNDERFLOW)
     above, below = numerics.exp(-ratio), -numerics.expm1(-ratio)
@@ -125,13 +124,12 @@ def _exponential(distribution: Exponential, limit: FloatArray) -> tuple[FloatArr
 
 
 def _log_normal(distribution: LogNormal, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gives E[S; S <= a] and E[S^2; S <= a]: sizes weighted by a power of the size are log-normal, too."""
+    """Returns E[S; S <= a] and E[S^2; S <= a]: sizes weighted by a power of the size are log-normal, too."""
     mean, shrink = distribution.mean, float(numerics.exp(-distribution.sigma * distribution.sigma))
     return mean * distribution.cdf(limit * shrink), mean * mean / shrink * distribution.cdf(limit * shrink * shrink)
 
 
 def _pareto(distribution: Pareto, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gives E[S; S <= a] and E[S^2; S <= a]."""
     shape, scale = distribution.shape, distribution.scale
     end = math.inf if distribution.maximum is None else distribution.maximum
     logarithm = numerics.log(np.clip(limit, scale, end) / scale)
@@ -148,7 +146,7 @@ def _pareto(distribution: Pareto, limit: FloatArray) -> tuple[FloatArray, FloatA
 def _linear(
     distribution: Constant | Discrete | Empirical | Uniform, limit: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Gives E[S; S <= a] and E[S^2; S <= a] of a CDF that is linear between points."""
+    """Returns E[S; S <= a] and E[S^2; S <= a] of a CDF that is linear between points."""
     size, probability = _points(distribution)
     low, high, share = size[:-1], size[1:], np.diff(probability)
     last = np.maximum(np.searchsorted(size, limit, side="right") - 1, 0)
@@ -166,7 +164,7 @@ def _linear(
 
 
 def _points(distribution: PiecewiseLinear) -> tuple[FloatArray, FloatArray]:
-    """Gives points between which a CDF is linear, from probability 0 to 1; two of one size are an atom."""
+    """Returns points between which a CDF is linear, from probability 0 to 1; two of one size are an atom."""
     match distribution:
         case Constant():
             size, probability = np.full(1, float(distribution.value)), np.ones(1)

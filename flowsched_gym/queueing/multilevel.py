@@ -35,7 +35,7 @@ KINDS: Final = ("qlas", "qsjf")
 
 
 class MultilevelFct(NamedTuple):
-    """Holds the mean FCT of multi-level queues, in units of the mean service time.
+    """The mean FCT of multi-level queues, in units of the mean service time.
 
     Attributes:
         share: Share of the flows that finish in each queue, (num_queues,).
@@ -49,7 +49,7 @@ class MultilevelFct(NamedTuple):
 
 
 class QueueTimes(NamedTuple):
-    """Holds what the mean FCT depends on, at the ends of queues; each (num_ends,).
+    """The times that the mean FCT depends on, at the ends of queues; each (num_ends,).
 
     Attributes:
         flows: Share of the flows that are at most as large.
@@ -64,7 +64,7 @@ class QueueTimes(NamedTuple):
     wait: FloatArray
 
     def between(self, low: IntArray, high: IntArray) -> FloatArray:
-        """Gives the mean FCT of the flows of one queue, times their share of all flows.
+        """Returns the mean FCT of the flows of one queue, times their share of all flows.
 
         Args:
             low: Index of the end below the queue.

@@ -1,4 +1,4 @@
-"""Holds thresholds of multi-level feedback queues that were published with PIAS and Homa, each for eight queues.
+"""Thresholds of multi-level feedback queues that were published with PIAS and Homa, each for eight queues.
 
 ``web_search`` and ``data_mining``: HKUST-SING/PIAS-NS2, ``scripts/run_pias_dctcp.py`` and ``scripts/run_pias_vl2.py``,
 in packets of 1460 B, for the distributions ``web_search_ns2`` and ``data_mining_ns2``. ``w1`` to ``w4``:
@@ -54,7 +54,7 @@ PUBLISHED: Final[Mapping[str, Mapping[float, tuple[int, ...]]]] = MappingProxyTy
 
 
 def published_thresholds(workload: str, load: float) -> FloatArray:
-    """Gives the published thresholds of eight queues.
+    """Returns the published thresholds of eight queues.
 
     Args:
         workload: ``web_search``, ``data_mining``, or Homa's ``w1`` to ``w4``.

@@ -93,7 +93,6 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
 
 
 def _check_num_queues(num_queues: object) -> None:
-    """Refuses a number of queues that no switch has."""
     check_integer("num_queues", num_queues, at_least=NUM_QUEUES.start, below=NUM_QUEUES.stop)
 
 

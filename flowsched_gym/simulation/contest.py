@@ -24,7 +24,6 @@ class Contest:
     """
 
     def __init__(self, state: FlowState, controls: Controls, network: Network, *, on_touch: Callable[[], None]) -> None:
-        """Starts with no link."""
         self._on_touch = on_touch
         self._state = state
         self._controls = controls
@@ -33,7 +32,7 @@ class Contest:
         self._competing = np.zeros(len(state.size), dtype=np.int64)
 
     def touch(self, row: int) -> None:
-        """Notes a flow that has begun to send, or has sent its last byte."""
+        """Records a flow that has begun to send, or has sent its last byte."""
         touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
         self._on_touch()
 

@@ -47,7 +47,6 @@ class Destination:
         *,
         on_change: Callable[[], None],
     ) -> None:
-        """Starts with all tokens free and nobody waiting."""
         self._env = env
         self._token_time = token_time
         self._on_change = on_change
@@ -118,7 +117,7 @@ class Destination:
         self._on_change()
 
     def _move_to_front(self) -> None:
-        """Makes room behind the queue."""
+        """Moves the queue to the front of its array."""
         waiting = self.num_waiting
         self.requests[:waiting] = self.requests[self.head : self.tail].copy()
         self.head, self.tail = 0, waiting

@@ -24,7 +24,7 @@ class NetworkEnvironment(Environment):
     """
 
     def at(self, time: float, kind: EventKind, row: int = 0, event: Event | None = None) -> Event:
-        """Lets an event happen at an absolute time.
+        """Schedules an event at an absolute time.
 
         The one place where this package reaches behind SimPy's public interface.
 

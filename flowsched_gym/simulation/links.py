@@ -56,7 +56,6 @@ class SharedLinks:
         on_change: Callable[[int], None] | None = None,
         paths: Paths | None = None,
     ) -> None:
-        """Starts with no flow."""
         num_flows, num_links = len(state.size), len(network.capacity)
         self._env = env
         self._discipline = discipline
@@ -98,7 +97,7 @@ class SharedLinks:
         )
 
     def send(self, row: int) -> Event:
-        """Lets a flow send from now on; the event happens when its last byte has arrived."""
+        """Starts to send a flow; the event happens when its last byte has arrived."""
         self.advance()
         self.active[self.num_active] = row
         self.num_active += 1
@@ -121,13 +120,13 @@ class SharedLinks:
         self.request_sharing()
 
     def request_sharing(self) -> None:
-        """Asks for new rates at the end of this instant."""
+        """Requests new rates at the end of this instant."""
         if not self._sharing_due:
             self._sharing_due = True
             self._env.at(self._env.now, EventKind.SHARING).callbacks.append(self._share)
 
     def advance(self) -> bool:
-        """Lets the flows send up to now; returns whether that wakes senders whose window is sent."""
+        """Advances all flows to now; returns whether that wakes senders whose window is sent."""
         now = self._env.now
         elapsed = now - self.advanced_to
         if elapsed == 0.0:
@@ -153,7 +152,7 @@ class SharedLinks:
         return wakes
 
     def _finish(self, rows: list[int]) -> None:
-        """Lets the last bytes of flows travel to their destinations."""
+        """Sends the last bytes of flows on their way to their destinations."""
         env = self._env
         for row in rows:
             self._note(EventKind.LAST_BYTE_SENT, row)

@@ -90,7 +90,6 @@ class SimulatedNetwork:
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
-        """Puts the resources in place and starts the processes."""
         check_transport(discipline, transport)
         if asks is Asks.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
@@ -159,7 +158,7 @@ class SimulatedNetwork:
         self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
 
     def _open_paths(self, routing: Routing | None, seed: int) -> Network:
-        """Lets flows choose paths where they can; returns the running network."""
+        """Prepares the choice of paths where flows have one; returns the running network."""
         workload, topology = self.workload, self.topology
         changes = workload.link_changes
         self._paths: Paths | None = None
@@ -190,7 +189,6 @@ class SimulatedNetwork:
         return network
 
     def _start_processes(self, arrival_time: npt.NDArray[np.float64]) -> None:
-        """Starts what happens by itself."""
         changes = self.workload.link_changes
         if changes is not None:
             assert self._paths is not None
@@ -221,7 +219,7 @@ class SimulatedNetwork:
                 env.process(self._flow(row))
 
     def _flow(self, row: int) -> ProcessGenerator:
-        """Lives the life of a flow, from its arrival, or that of its request for a token, to that of its last byte."""
+        """Process of a flow, from its arrival, or that of its request for a token, to that of its last byte."""
         self._note(EventKind.ARRIVAL, row)
         self.discipline.begin_flow(row)
         if self._has_tokens:
@@ -257,7 +255,6 @@ class SimulatedNetwork:
             self._connecting.remove(row)
 
     def _open_windows(self, row: int) -> ProcessGenerator:
-        """Returns the sender of a flow with windows."""
         return open_windows(self.env, row, self.transport, self.state, self.controls, self._round_trip, self.links)
 
     def _deliver(self, row: int) -> None:
@@ -272,7 +269,7 @@ class SimulatedNetwork:
             env.at(env.now, EventKind.DELIVERY, LAST_ROW, self._over)
 
     def _on_moved(self, row: int) -> None:
-        """Notes that a flow has taken another path."""
+        """Reacts to a new path of a flow."""
         delay = self.topology.path_delay(self.controls.path[row : row + 1])
         self._delay[row] = float(delay[0])
         self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
@@ -309,7 +306,7 @@ class SimulatedNetwork:
         return len(self.delivered)
 
     def met_deadline(self, row: int) -> bool:
-        """Tells whether a delivered flow met its deadline; one without a deadline did."""
+        """Returns whether a delivered flow met its deadline; one without a deadline did."""
         return bool(self.completion_time[row] <= self._latest[row])
 
     def records(self) -> Records:
@@ -329,7 +326,7 @@ class SimulatedNetwork:
         )
 
     def _request_decision(self) -> None:
-        """Lets an agent be asked at the end of this instant, if there is anything to decide then."""
+        """Requests a decision at the end of this instant, if there is anything to decide then."""
         if not self._decision_due:
             self._decision_due = True
             self.env.at(self.env.now, EventKind.DECISION).callbacks.append(self._find_question)

@@ -52,7 +52,6 @@ class Paths:
         on_moved: Callable[[int], None],
         on_request: Callable[[], None],
     ) -> None:
-        """Starts with no flow that waits."""
         self._env = env
         self._on_request = on_request
         self._waiting: dict[int, Event] = {}
@@ -66,11 +65,11 @@ class Paths:
         self._moved = np.zeros(len(state.size), dtype=np.int64)
 
     def is_up(self, row: int) -> bool:
-        """Tells whether the path of a flow carries data."""
+        """Returns whether the path of a flow is up."""
         return bool(path_is_up(self._controls.path[row], *self._network))
 
     def num_up(self, row: int) -> int:
-        """Counts the paths of a flow that carry data."""
+        """Counts the paths of a flow that are up."""
         return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network))
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
@@ -81,7 +80,7 @@ class Paths:
         self._set(row, path)
 
     def request(self, row: int) -> Event:
-        """Lets a flow wait for an agent; the event happens when it has chosen a path."""
+        """Queues a flow for an agent; the event happens when it has chosen a path."""
         self._on_request()
         event = self._waiting[row] = self._env.event()
         return event
@@ -111,13 +110,12 @@ class Paths:
         self._set(row, first + choice)
 
     def _set(self, row: int, path: int) -> None:
-        """Sends a flow along a path."""
         if self._controls.path[row] != path:
             self._controls.path[row] = path
             self._on_moved(row)
 
     def review(self, now: float, active: IntArray, count: int) -> None:
-        """Lets flows that have been quiet choose anew, before links are shared."""
+        """Chooses anew for flows that have been quiet, before links are shared."""
         if not self._reviews:
             return
         num_moved = review_paths(
@@ -135,6 +133,6 @@ class Paths:
             self._on_moved(row)
 
     def note_quiet(self, now: float, active: IntArray, count: int) -> None:
-        """Notes who has no rate, after links have been shared."""
+        """Records which flows have no rate, after links have been shared."""
         if self._reviews:
             note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)

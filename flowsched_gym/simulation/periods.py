@@ -26,7 +26,6 @@ class Periods:
     """
 
     def __init__(self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None]) -> None:
-        """Starts the process that begins the periods."""
         self.begun = 0
         self._due = False
         self._period = period
@@ -53,7 +52,6 @@ class Periods:
         return PeriodQuestion(self.begun - 1)
 
     def _begin(self) -> ProcessGenerator:
-        """Begins one period after the other."""
         yield self._env.at(0.0, EventKind.PERIOD_END)
         while True:
             self.begun += 1

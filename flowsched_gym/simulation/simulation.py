@@ -29,7 +29,7 @@ class Simulation(SimulatedNetwork):
             env.step()
 
     def grant(self, slot: int) -> int:
-        """Gives a token of the asking destination to the request in a slot; returns the flow's row.
+        """Grants a token of the asking destination to the request in a slot; returns the flow's row.
 
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.
@@ -51,7 +51,7 @@ class Simulation(SimulatedNetwork):
         return row
 
     def wait(self) -> None:
-        """Lets the asking destination wait for its next request or token.
+        """Makes the asking destination wait for its next request or token.
 
         Raises:
             SimulationError: No destination asks.
@@ -116,7 +116,6 @@ class Simulation(SimulatedNetwork):
         self._paths.take(row, choice)
 
     def _period_question(self) -> PeriodQuestion:
-        """Returns the question at the beginning of a period."""
         if not isinstance(self.question, PeriodQuestion):
             raise SimulationError("no period waits to begin")
         return self.question
@@ -132,7 +131,7 @@ class Simulation(SimulatedNetwork):
         return destination
 
     def _ask(self) -> None:
-        """Asks again within this instant: at once where nothing else happens in it, else after that."""
+        """Requests the next decision: at once where nothing else happens in this instant, else after that."""
         if self.env.peek() > self.env.now:
             self._find_question()
         else:

@@ -229,7 +229,6 @@ def _build(
     capacity: PerLink,
     delay: PerLink,
 ) -> Topology:
-    """Writes down the paths of every ordered pair of hosts; a host has paths to itself as well, over its own links."""
     path_start, path_links, pair_start = [0], [], [0]
     for source in range(num_hosts):
         for destination in range(num_hosts):
@@ -250,12 +249,10 @@ def _build(
 
 
 def _host_links(num_hosts: int) -> tuple[str, ...]:
-    """Names the links of the hosts."""
     return (*(f"host {h} up" for h in range(num_hosts)), *(f"host {h} down" for h in range(num_hosts)))
 
 
 def _per_link(value: PerLink, num_links: int) -> npt.NDArray[np.float64]:
-    """Gives each link its value."""
     if np.shape(value) not in ((), (num_links,)):
         raise ConfigError(f"an array of link values has shape {np.shape(value)}: it must be ({num_links},)")
     return np.full(num_links, value, dtype=np.float64)

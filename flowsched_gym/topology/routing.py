@@ -1,4 +1,4 @@
-"""Names the ways to choose a path, and makes them by name; `model/rules/routing/choose_path.py` has what they do."""
+"""Ways to choose a path, by name; `model/rules/routing/choose_path.py` defines them."""
 
 import math
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Says how flows choose among the paths that are up of their hosts.
+    """How flows choose among those paths between their hosts that are up.
 
     Attributes:
         kind: How a path is chosen.
@@ -52,7 +52,6 @@ class Routing:
     flowlet_gap: float = DEFAULT_FLOWLET_GAP
 
     def __post_init__(self) -> None:
-        """Checks the values."""
         if not isinstance(self.kind, RoutingKind):
             raise ConfigError(
                 f"routing kind is {shown(self.kind)}: it must be one of {', '.join(kind.name for kind in RoutingKind)}"

@@ -29,7 +29,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Topology:
-    """Lists the links of a network and the paths of each ordered pair of hosts. Arrays are not writeable.
+    """The links of a network and the paths of each ordered pair of hosts. Arrays are not writeable.
 
     Attributes:
         name: Name in the registry.
@@ -59,7 +59,6 @@ class Topology:
     _path_capacity: FloatArray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Checks and locks the arrays."""
         for name, values, allowed, what in (
             ("capacity", self.capacity, self.capacity > 0, "> 0 B/s"),
             ("delay", self.delay, (self.delay >= 0) & (self.delay <= LONGEST_DELAY), ">= 0 s, at most 1e300"),

@@ -33,7 +33,7 @@ MOST_FLOWS: Final = 10_000_000
 
 
 class UnstableLoadWarning(FlowSchedWarning):
-    """Warns that a link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
+    """A link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
 
 
 def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
@@ -135,7 +135,7 @@ def warn_if_unstable(load: float) -> None:
 
 @contextlib.contextmanager
 def without_load_warning() -> Iterator[None]:
-    """Keeps quiet about a load that has been warned of before."""
+    """Suppresses warnings of a load that has been warned of before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnstableLoadWarning)
         yield

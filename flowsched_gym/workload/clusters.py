@@ -41,7 +41,7 @@ MOST_PHASES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Describes what each host of a cluster sends.
+    """What each host of a cluster sends.
 
     Attributes:
         size: Distribution of sizes in B.
@@ -52,14 +52,13 @@ class Traffic:
     load: float
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         _check_size(self.size)
         check_number("load", self.load, above=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incast:
-    """Describes bursts, with Poisson arrivals, in which many hosts send a flow each to one host at one instant.
+    """Bursts, with Poisson arrivals, in which many hosts send a flow each to one host at one instant.
 
     Attributes:
         burst_rate: Bursts per s in the whole network, > 0.
@@ -72,7 +71,6 @@ class Incast:
     size: Distribution
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         check_number("burst_rate", self.burst_rate, above=0)
         check_integer("senders", self.senders, at_least=1)
         _check_size(self.size)
@@ -85,7 +83,7 @@ class Incast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWorkload:
-    """Describes Poisson flows between clusters of hosts; ``draw`` draws them.
+    """Poisson flows between clusters of hosts.
 
     The hosts are divided, in their order, into clusters of equal size. A host sends what the traffic of its cluster
     says, to all other hosts alike. Without ``change_every``, cluster i has ``traffic[i]`` all the time. With it, each
@@ -116,7 +114,6 @@ class ClusterWorkload:
     duration: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         check_integer("num_clusters", self.num_clusters, at_least=1)
         if self.num_hosts % self.num_clusters:
@@ -140,7 +137,6 @@ class ClusterWorkload:
         warn_if_unstable(max(traffic.load for traffic in self.traffic) + self._incast_load)
 
     def _check_length(self) -> None:
-        """Refuses episodes with too many flows, those of bursts included."""
         most, least = (float(find(self._rates)) * self.num_clusters for find in (np.max, np.min))
         if self.num_flows is not None:
             check_flow_count(f"num_flows {self.num_flows}", self.num_flows)
@@ -193,7 +189,7 @@ class ClusterWorkload:
             return replace(self, num_flows=num_flows, duration=None)
 
     def phases(self, seed: int, count: int) -> IntArray:
-        """Tells which traffic each cluster has in the first phases of an episode.
+        """Draws which traffic each cluster has in the first phases of an episode.
 
         Args:
             seed: Seed of the episode, an integer >= 0.
@@ -321,7 +317,6 @@ class ClusterWorkload:
 
 
 def _check_size(size: object) -> None:
-    """Refuses what is not a distribution of sizes."""
     if not isinstance(size, Distribution):
         raise ConfigError(f"size is {shown(size)}: it must be a distribution, with mean and sample")
 

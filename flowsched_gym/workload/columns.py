@@ -46,7 +46,7 @@ EXACT_FLOAT_END: Final = 2.0**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """Describes a column of the flow file.
+    """A column of the flow file.
 
     Attributes:
         name: Name in the header.
@@ -76,12 +76,12 @@ class Column:
         return NO_TASK if self.integral else np.inf
 
     def allows(self, values: NumberArray) -> BoolArray:
-        """Tells which values are allowed, (num_rows,) bool."""
+        """Returns which values are allowed, (num_rows,) bool."""
         above = values > 0 if self.positive else values >= 0
         return above if self.integral else above & np.isfinite(values)
 
     def allows_number(self, value: float) -> bool:
-        """Tells whether one value is allowed: ``allows`` without the cost of an array."""
+        """Returns whether one value is allowed: ``allows`` without the cost of an array."""
         return (value > 0 if self.positive else value >= 0) and (self.integral or math.isfinite(value))
 
 
@@ -161,7 +161,6 @@ def check_names(names: Sequence[str], place: str) -> None:
 
 
 def _first(names: Sequence[str]) -> str:
-    """Lists the first names for a message."""
     more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(names[:SHOWN_NAMES]) + more
 
@@ -232,7 +231,7 @@ def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, Bo
 
 
 def _look_absolute(spans: NumberArray, arrivals: NumberArray, present: BoolArray) -> bool:
-    """Tells whether time spans look like absolute times, (num_flows,) each.
+    """Returns whether time spans look like absolute times, (num_flows,) each.
 
     Absolute times lie after their arrivals, and what they are due after scatters less than they do. Spans know nothing
     of their arrivals: to subtract these adds to the scatter.
@@ -263,7 +262,7 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
 
 
 def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> Workload:
-    """Does the work of ``workload_from_columns``; the place, such as a file name, begins each message."""
+    """Implements ``workload_from_columns``; the place, such as a file name, begins each message."""
     check_names([str(name) for name in columns], place)
     values: dict[str, NumberArray] = {}
     present: dict[str, BoolArray] = {}
@@ -287,7 +286,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> W
 
 
 def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[NumberArray, BoolArray]:
-    """Makes an array of a column's entries, and tells which are filled; required columns are filled throughout."""
+    """Returns an array of a column's entries, and which are filled; required columns are filled throughout."""
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
         raise WorkloadError(f"{place}: {column.name} is {shown(entries)}: it must be a sequence of numbers")
     try:
@@ -307,7 +306,7 @@ def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[Number
 
 
 def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tuple[NumberArray, BoolArray]:
-    """Makes an array of entries that are not all numbers: None, text and others."""
+    """Returns an array of entries that are not all numbers: None, text and others."""
     filled = np.ones(len(entries), dtype=np.bool_)
     numbers: list[float] = []
     for row, entry in enumerate(entries):
@@ -331,7 +330,7 @@ def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tu
 
 
 def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, place: str) -> NumberArray:
-    """Brings numbers to the column's type without changing any of them."""
+    """Converts numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
     # Short floats cannot hold the bounds that they are compared with.

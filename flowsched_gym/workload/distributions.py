@@ -41,7 +41,7 @@ MAX_BISECTIONS: Final = 2_000
 
 @runtime_checkable
 class Distribution(Protocol):
-    """Draws positive values."""
+    """A distribution of positive values."""
 
     @property
     def mean(self) -> float:
@@ -53,7 +53,7 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """Gives one value always.
+    """One value always.
 
     Attributes:
         value: The value, > 0.
@@ -62,7 +62,6 @@ class Constant:
     value: float
 
     def __post_init__(self) -> None:
-        """Checks the field."""
         check_number("value", self.value, above=0)
 
     @property
@@ -71,11 +70,11 @@ class Constant:
         return float(self.value)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         return np.where(np.asarray(value) >= self.value, 1.0, 0.0)[()]
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value, of the shape of the probabilities."""
+        """Returns the value, of the shape of the probabilities."""
         return np.full_like(as_probabilities(probability), self.value)[()]
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
@@ -85,7 +84,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discrete:
-    """Picks one of a few values.
+    """One of a few values.
 
     Attributes:
         values: The values, each > 0.
@@ -97,7 +96,6 @@ class Discrete:
     _cumulative: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         object.__setattr__(self, "values", as_tuple("values", self.values))
         object.__setattr__(self, "probabilities", as_tuple("probabilities", self.probabilities))
         if not self.values or len(self.values) != len(self.probabilities):
@@ -126,12 +124,12 @@ class Discrete:
         return np.asarray(self.values, dtype=np.float64)[order], cumulative_weights(ordered)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         values, cumulative = self.steps
         return np.concatenate([[0.0], cumulative])[np.searchsorted(values, value, side="right")]
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the smallest value with at least this cumulative probability, of the shape of the probabilities."""
+        """Returns the smallest value with at least this cumulative probability, of the shape of the probabilities."""
         values, cumulative = self.steps
         return values[np.searchsorted(cumulative, as_probabilities(probability))]
 
@@ -143,7 +141,7 @@ class Discrete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform:
-    """Spreads evenly over an interval.
+    """The uniform distribution on an interval.
 
     Attributes:
         low: Smallest value, > 0.
@@ -154,7 +152,6 @@ class Uniform:
     high: float
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         check_number("low", self.low, above=0)
         check_number("high", self.high, above=self.low)
 
@@ -164,11 +161,11 @@ class Uniform:
         return 0.5 * (self.low + self.high)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         return np.clip((np.asarray(value, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value that has this cumulative probability, of the shape of the probabilities."""
+        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
         return self.low + (self.high - self.low) * as_probabilities(probability)
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
@@ -178,7 +175,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponential:
-    """Has no memory.
+    """The exponential distribution.
 
     Attributes:
         mean: Mean, > 0.
@@ -187,15 +184,14 @@ class Exponential:
     mean: float
 
     def __post_init__(self) -> None:
-        """Checks the field."""
         check_number("mean", self.mean, above=0)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         return -numerics.expm1(-np.maximum(np.asarray(value, dtype=np.float64), 0.0) / self.mean)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
+        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
         return -self.mean * numerics.log1p(-as_probabilities(probability))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
@@ -205,7 +201,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogNormal:
-    """Has a normally distributed logarithm.
+    """The log-normal distribution.
 
     Attributes:
         mean: Mean of the values (not of their logarithm), > 0.
@@ -216,17 +212,16 @@ class LogNormal:
     sigma: float
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         check_number("mean", self.mean, above=0)
         check_number("sigma", self.sigma, above=0)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         logarithm = numerics.log(np.maximum(np.asarray(value, dtype=np.float64), 0.0))
         return numerics.normal_cdf((logarithm - self._location) / self.sigma)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
+        """Returns the value that has this cumulative probability, of the shape of the probabilities; inf for 1."""
         return numerics.exp(self._location + self.sigma * numerics.normal_quantile(as_probabilities(probability)))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
@@ -235,13 +230,12 @@ class LogNormal:
 
     @property
     def _location(self) -> float:
-        """Mean of the logarithm."""
         return float(numerics.log(self.mean)) - 0.5 * self.sigma * self.sigma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pareto:
-    """Has a power-law tail: ``P(X > x) = (scale / x)**shape`` for x above the scale.
+    """The Pareto distribution: ``P(X > x) = (scale / x)**shape`` for x above the scale.
 
     With a maximum the distribution is the Pareto distribution on the condition that the value is not above it, and
     ``mean`` is the mean on that condition: an offered load that is computed from the mean is exact. Near shape 1 most
@@ -260,7 +254,6 @@ class Pareto:
     _scale: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the fields and finds the scale that gives the mean."""
         check_number("shape", self.shape, above=0)
         check_number("mean", self.mean, above=0)
         if self.maximum is None:
@@ -285,12 +278,12 @@ class Pareto:
         return -float(numerics.expm1(self.shape * numerics.log(self._scale / self.maximum)))
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for."""
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
         ratio = np.maximum(np.asarray(value, dtype=np.float64) / self._scale, 1.0)
         return np.minimum(-numerics.expm1(-self.shape * numerics.log(ratio)) / self.inside, 1.0)
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value that has this cumulative probability, of the shape of the probabilities.
+        """Returns the value that has this cumulative probability, of the shape of the probabilities.
 
         Without a maximum it is inf for 1.
         """
@@ -327,7 +320,7 @@ def cumulative_weights(weights: tuple[float, ...]) -> FloatArray:
 
 
 def _truncated_pareto_mean(shape: float, scale: float, maximum: float) -> float:
-    """Gives the mean of a Pareto distribution on the condition of at most the maximum."""
+    """Returns the mean of a Pareto distribution on the condition of at most the maximum."""
     log_ratio = float(numerics.log(maximum / scale))
     inside = -float(numerics.expm1(-shape * log_ratio))
     excess = shape - 1.0

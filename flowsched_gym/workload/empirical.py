@@ -62,7 +62,7 @@ CDF_NAMES: Final = tuple(CDF_MINIMUM_SIZES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empirical:
-    """Interpolates linearly between the points of a cumulative distribution function.
+    """A cumulative distribution function, interpolated linearly between measured points.
 
     A first point with a probability above 0 is an atom at its value; two points of equal value are an atom too.
 
@@ -80,7 +80,6 @@ class Empirical:
     _probabilities: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the points."""
         check_number("minimum", self.minimum, at_least=0)
         points = as_tuple("points", self.points)
         if any(len(as_tuple("each of points", point)) != PAIR for point in points):
@@ -103,7 +102,7 @@ class Empirical:
         object.__setattr__(self, "mean", _mean_of_points(self.points, self.minimum))
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
-        """Gives the probability of a value at most this large, of the shape of the values asked for.
+        """Returns the probability of a value at most this large, of the shape of the values asked for.
 
         The raising to the minimum is included.
         """
@@ -111,7 +110,7 @@ class Empirical:
         return np.where(values < self.minimum, 0.0, _interpolate(values, self._values, self._probabilities))[()]
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Gives the value that has this cumulative probability, of the shape of the probabilities.
+        """Returns the value that has this cumulative probability, of the shape of the probabilities.
 
         The raising to the minimum is included.
         """
@@ -162,7 +161,6 @@ def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
 
 
 def _parse_cdf(text: str, place: str, minimum: float) -> Empirical:
-    """Turns the text of a CDF file into a distribution."""
     lines = text.splitlines()
     if not lines or lines[0].replace(" ", "") != CDF_HEADER:
         found = lines[0] if lines else ""
@@ -194,7 +192,7 @@ def _interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, belo
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:
-    """Gives the mean of the linear interpolation between points, raised to a minimum."""
+    """Returns the mean of the linear interpolation between points, raised to a minimum."""
     first_value, first_probability = points[0]
     terms = [first_probability * max(first_value, minimum)]
     for (low, below), (high, above) in pairwise(points):
@@ -203,7 +201,7 @@ def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:
 
 
 def _mean_of_segment(low: float, high: float, minimum: float) -> float:
-    """Gives the mean of a uniform variable on [low, high] that is raised to a minimum."""
+    """Returns the mean of a uniform variable on [low, high] that is raised to a minimum."""
     if minimum <= low:
         return 0.5 * (low + high)
     if minimum >= high:

@@ -27,7 +27,7 @@ PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomFailures:
-    """Describes failures of cables, of one of two kinds: exactly one of ``count`` and ``mean_time_up`` is given.
+    """Random failures of cables, of one of two kinds: exactly one of ``count`` and ``mean_time_up`` is given.
 
     With ``count``, so many cables, chosen at random, fail at one time. A larger count has the cables of a smaller one
     among its own.
@@ -56,7 +56,6 @@ class RandomFailures:
     until: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         cables = tuple(as_tuple("each of cables", cable) for cable in as_tuple("cables", self.cables))
         object.__setattr__(self, "cables", cables)
         links = list(chain.from_iterable(cables))

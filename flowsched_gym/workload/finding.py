@@ -48,7 +48,7 @@ def find_source(workload: WorkloadLike) -> WorkloadSource:
 
 
 def is_workload_name(workload: object) -> bool:
-    """Tells the name of a workload from everything else, a flow file by its extension."""
+    """Returns whether text is the name of a workload, rather than a flow file by its extension."""
     return isinstance(workload, str) and not workload.lower().endswith(".csv") and not is_parquet(workload)
 
 
@@ -64,7 +64,7 @@ def workload_label(workload: object) -> str:
 
 
 def leaves_open(workload: object, field: str) -> bool:
-    """Tells whether a workload takes a field from the network of its environment.
+    """Returns whether a workload takes a field from the network of its environment.
 
     One of a name does, and a mapping that does not give the field.
 

@@ -56,7 +56,7 @@ SHOWN_CHARACTERS: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chunk:
-    """Holds the parsed rows of a piece of the file: values and filled cells by column, (num_rows,) each."""
+    """The parsed rows of a piece of the file: values and filled cells by column, (num_rows,) each."""
 
     values: Mapping[str, NumberArray]
     present: Mapping[str, BoolArray]
@@ -109,7 +109,6 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
 
 
 def _read_header(file: BinaryIO, place: str) -> list[str]:
-    """Reads the header and checks its names."""
     line = file.readline(MAX_HEADER_BYTES)
     if not line:
         raise FlowFileError(f"{place}: the file is empty: its first line must be the header {HEADER}")
@@ -272,12 +271,10 @@ def _parse_cell(cell: str, column: Column, where: str) -> float | None:
 
 
 def _shorten(text: str) -> str:
-    """Cuts text that is too long for a message."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def _unquote(cell: str) -> str:
-    """Strips spaces and one pair of double quotes."""
     stripped = cell.strip(" \t")
     if len(stripped) > 1 and stripped[0] == stripped[-1] == '"':
         return stripped[1:-1].strip(" \t")

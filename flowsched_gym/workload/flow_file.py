@@ -102,7 +102,6 @@ def flow_columns(
 
 
 def _read_parquet(path: Path) -> Workload:
-    """Reads the flows of a Parquet file."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415 - optional

@@ -38,7 +38,7 @@ PATTERNS: Final = ("gather", "scatter")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatherWorkload:
-    """Describes bursts of flows that gather at one host (or scatter from one host); ``draw`` draws them.
+    """Bursts of flows that gather at one host (or scatter from one host).
 
     Hosts: 0 to ``num_destinations - 1`` gather, the ``num_senders`` hosts after them send. With ``pattern="scatter"``
     the same hosts swap roles: those from 0 on send a burst, those after them receive its flows. The far ends of one
@@ -87,7 +87,6 @@ class GatherWorkload:
     request_jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         check_choice("pattern", self.pattern, PATTERNS)
         self._check_flows()
         check_one_of_two("burst_rate", self.burst_rate, "load", self.load)
@@ -108,7 +107,6 @@ class GatherWorkload:
         warn_if_unstable(self.offered_load)
 
     def _check_length(self) -> None:
-        """Refuses episodes with too many flows."""
         # Senders that rest take part in the draw of those who send.
         each = max(self.burst_size, self.num_senders or 0)
         if self.num_bursts is not None:
@@ -122,7 +120,6 @@ class GatherWorkload:
         )
 
     def _check_flows(self) -> None:
-        """Checks the fields that describe the flows of a burst."""
         check_one_of_two("mix", self.mix, "size", self.size)
         if self.mix is not None and not isinstance(self.mix, Mix):
             raise ConfigError(f"mix is {shown(self.mix)}: it must be a Mix")

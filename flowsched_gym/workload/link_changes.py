@@ -1,4 +1,4 @@
-"""Lists when links fail and come up again, as frozen arrays, fixed before the simulation starts like the flows."""
+"""Failures and repairs of links as frozen arrays, fixed before the simulation starts like the flows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TRIPLE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkChanges:
-    """Lists failures and repairs of links, one row per change. Arrays are copied, checked and not writeable.
+    """Failures and repairs of links, one row per change. Arrays are copied, checked and not writeable.
 
     Every link is up before its first change; a change to the state that a link is in already changes nothing. Changes
     of one instant happen in the order of the rows.
@@ -40,7 +40,6 @@ class LinkChanges:
     up: BoolArray
 
     def __post_init__(self) -> None:
-        """Copies, checks and locks the arrays."""
         time = as_column(self.time, "time of link changes", integral=False)
         link = as_column(self.link, "link of link changes", integral=True)
         up = np.array(self.up)
@@ -77,7 +76,6 @@ class LinkChanges:
 
 
 def _checked_row(row: object) -> tuple[object, object, object]:
-    """Refuses what is not a triple."""
     if not isinstance(row, Sequence) or len(row) != TRIPLE:
         raise WorkloadError(f"link changes have the row {shown(row)}: it must be (time, link, up)")
     time, link, up = row

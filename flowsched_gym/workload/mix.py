@@ -20,7 +20,7 @@ PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """Mixes pairs of size and deadline, by exact counts in each burst or by weights.
+    """A mix of pairs of size and deadline, by exact counts in each burst or by weights.
 
     Attributes:
         pairs: Pairs (size in B, > 0; time allowed after arrival in s, > 0, inf for no deadline).
@@ -34,7 +34,6 @@ class Mix:
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         pairs = as_tuple("pairs", self.pairs)
         for pair in pairs:
             if len(as_tuple("each of pairs", pair)) != PAIR:

@@ -1,4 +1,4 @@
-"""Names the workloads that environments, YAML and the command line offer."""
+"""The named workloads that environments, YAML and the command line offer."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -78,7 +78,7 @@ NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedWorkload:
-    """Ties a name to a workload.
+    """A workload with a name.
 
     Attributes:
         name: Name by which ``make_workload`` finds it.
@@ -92,12 +92,12 @@ class NamedWorkload:
 
 
 def _poisson(size: str) -> PoissonWorkload:
-    """Describes Poisson flows of a packaged size distribution at load 0.8, the usual one of the papers."""
+    """Returns Poisson flows of a packaged size distribution at load 0.8, the usual one of the papers."""
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
 def _auto(*traffic: tuple[str, float], **fields: float | Incast) -> ClusterWorkload:
-    """Describes flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
+    """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
     return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)  # type: ignore[arg-type]
 
@@ -320,7 +320,7 @@ def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
 
 
 def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
-    """Names the fields that give way to those that are given."""
+    """Returns the fields that give way to those that are given."""
     replaced: dict[str, None] = {}
     for pair in ALTERNATIVES:
         given = [key for key in pair if changes.get(key) is not None]

@@ -34,7 +34,7 @@ MIN_HOSTS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoissonWorkload:
-    """Describes single flows with Poisson arrivals; ``draw`` draws them.
+    """Single flows with Poisson arrivals.
 
     Attributes:
         size: Distribution of sizes in B.
@@ -69,7 +69,6 @@ class PoissonWorkload:
     failures: RandomFailures | None = None
 
     def __post_init__(self) -> None:
-        """Checks the fields."""
         if not isinstance(self.size, Distribution):
             raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
         if self.deadline is not None and not isinstance(self.deadline, Distribution):

@@ -1,4 +1,4 @@
-"""Says what anything must offer that environments draw their flows from."""
+"""The protocol of what environments draw their flows from."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -13,7 +13,7 @@ __all__ = ["FixedWorkload", "WorkloadSource", "first_flows"]
 
 @runtime_checkable
 class WorkloadSource(Protocol):
-    """Draws the flows of an episode from a seed."""
+    """A source of workloads: the flows of an episode, drawn from a seed."""
 
     @property
     def num_hosts(self) -> int:
@@ -25,7 +25,7 @@ class WorkloadSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkload:
-    """Gives the same flows in every episode, such as those of a user's own file.
+    """The same flows in every episode, such as those of a user's own file.
 
     Attributes:
         workload: The flows, at least one, with times on the clock of the episode (``Workload.on_clock``).
@@ -37,7 +37,6 @@ class FixedWorkload:
     workload: Workload
 
     def __post_init__(self) -> None:
-        """Starts the clock."""
         if not self.workload.num_flows:
             raise ConfigError("workload has no flow: at least one is needed")
         object.__setattr__(self, "workload", self.workload.on_clock()[0])

@@ -232,7 +232,6 @@ def _field_of(key: object, names: Sequence[str]) -> tuple[str | None, float]:
 
 
 def _is_number(value: object) -> bool:
-    """Tells whether a value is a number."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -254,7 +253,7 @@ def _times(value: object, factor: float) -> float:
 
 
 def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
-    """Makes a distribution of a plain value; a distribution passes unchanged."""
+    """Reads a distribution from a plain value; a distribution passes unchanged."""
     key, value, factor = entry
     if isinstance(value, Distribution) and factor == 1:
         return value
@@ -278,7 +277,7 @@ def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
 
 
 def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
-    """Makes a distribution of a mapping with a kind."""
+    """Reads a distribution from a mapping with a kind."""
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in DISTRIBUTION_KINDS:
         raise ConfigError(f"kind is {shown(kind)}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
@@ -310,7 +309,7 @@ def _path(path: str, folder: Path | None) -> str:
 
 
 def _read_mix(entry: Entry, folder: Path | None) -> Mix:
-    """Makes a mix of triples or mappings; a mix passes unchanged."""
+    """Reads a mix of triples or mappings; a mix passes unchanged."""
     value = entry.value
     if isinstance(value, Mix):
         return value
@@ -351,7 +350,7 @@ def _mix_row(row: object) -> tuple[Any, str, object]:
 
 
 def _read_traffic(entry: Entry, folder: Path | None) -> tuple[Traffic, ...]:
-    """Makes traffic of pairs or mappings; entries that are Traffic pass unchanged."""
+    """Reads traffic of pairs or mappings; entries that are Traffic pass unchanged."""
     value = entry.value
     if isinstance(value, Sequence) and value and all(isinstance(each, Traffic) for each in value):
         return tuple(value)
@@ -373,7 +372,7 @@ def _read_traffic(entry: Entry, folder: Path | None) -> tuple[Traffic, ...]:
 
 
 def _read_incast(entry: Entry, folder: Path | None) -> Incast:
-    """Makes incast of a mapping of its fields; an Incast passes unchanged."""
+    """Reads incast from a mapping of its fields; an Incast passes unchanged."""
     value = entry.value
     if isinstance(value, Incast):
         return value
@@ -389,7 +388,7 @@ def _read_incast(entry: Entry, folder: Path | None) -> Incast:
 
 
 def _read_failures(entry: Entry, folder: Path | None) -> RandomFailures:
-    """Makes failures of a mapping of their fields; RandomFailures pass unchanged."""
+    """Reads failures from a mapping of their fields; RandomFailures pass unchanged."""
     value = entry.value
     if isinstance(value, RandomFailures):
         return value
@@ -422,7 +421,7 @@ def _fields(
 
 
 def _rows(value: object, length: int) -> list[Any]:
-    """Takes a sequence of mappings or of sequences of this length; nothing of anything else."""
+    """Returns a sequence of mappings or of sequences of this length; nothing for anything else."""
     rows = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
     fitting = [
         row

@@ -26,7 +26,7 @@ ROWS_AT_ONCE: Final = 65_536
 
 
 def is_parquet(path: str | PathLike[str]) -> bool:
-    """Tells by the extension whether a file is Parquet; all others are CSV."""
+    """Returns by the extension whether a file is Parquet; all others are CSV."""
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
 
 
@@ -64,7 +64,6 @@ def write_table(
 
 
 def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_] | None) -> Sequence[str]:
-    """Formats the cells of a column."""
     # repr gives the shortest decimal that reads back as the same float64.
     to_text: Callable[[object], str] = _format_bool if values.dtype.kind == "b" else repr
     cells = list(map(to_text, values.tolist()))
@@ -74,12 +73,10 @@ def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_]
 
 
 def _format_bool(value: object) -> str:
-    """Formats a truth value."""
     return "true" if value else "false"
 
 
 def _write_parquet(path: str | PathLike[str], columns: Mapping[str, TableColumn]) -> None:
-    """Writes a table as Parquet."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415 - optional

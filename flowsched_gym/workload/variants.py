@@ -113,7 +113,7 @@ def variant_label(mapping: Mapping[Any, object], folder: Path | None = None) -> 
 
 
 def fields_given(mapping: Mapping[Any, object]) -> frozenset[str]:
-    """Tells which fields a variant gives; failures without cables of their own do not count.
+    """Returns which fields a variant gives; failures without cables of their own do not count.
 
     Raises:
         ConfigError: The mapping describes no workload.
@@ -123,13 +123,12 @@ def fields_given(mapping: Mapping[Any, object]) -> frozenset[str]:
 
 
 def _gives_cables(mapping: Mapping[Any, object]) -> bool:
-    """Tells whether failures are those of cables that the variant names."""
+    """Returns whether failures are those of cables that the variant names."""
     failures = mapping.get("failures")
     return not isinstance(failures, Mapping) or failures.get("cables") is not None
 
 
 def _made(variant: _Variant) -> NamedConfig:
-    """Makes the workload; the classes check the values."""
     if variant.base is not None:
         return changed(WORKLOADS[variant.base].config, variant.values)
     values = dict(variant.values)
@@ -144,7 +143,6 @@ def _made(variant: _Variant) -> NamedConfig:
 
 
 def _read(mapping: Mapping[Any, object], folder: Path | None) -> _Variant:
-    """Reads the name, the base or kind, and the fields."""
     head = _read_head(mapping)
     name, base, kind = (head.get(key) for key in HEAD)
     if base is None and kind is None:

@@ -1,4 +1,4 @@
-"""Holds the flows of one episode as frozen arrays, drawn before the simulation starts."""
+"""The flows of one episode as frozen arrays, drawn before the simulation starts."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Workload:
-    """Lists the flows of one episode, one row per flow. Arrays are copied, checked and not writeable.
+    """The flows of one episode, one row per flow. Arrays are copied, checked and not writeable.
 
     Arrivals need not be sorted: the simulation serves them in the order of (arrival_time, flow_id).
 
@@ -55,7 +55,6 @@ class Workload:
     link_changes: LinkChanges | None = None
 
     def __post_init__(self) -> None:
-        """Copies, checks and locks the arrays."""
         num_flows = len(np.atleast_1d(self.flow_id))
         if self.deadline_span is None:
             object.__setattr__(self, "deadline_span", np.full(num_flows, np.inf))
@@ -115,7 +114,6 @@ class Workload:
         return replace(self, arrival_time=self.arrival_time - start, link_changes=changes), start
 
     def _check(self) -> None:
-        """Refuses the first value that is not allowed."""
         assert self.deadline_span is not None
         assert self.task_id is not None
         require(self.flow_id >= 0, "flow_id", self.flow_id, ">= 0")

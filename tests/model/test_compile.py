@@ -26,10 +26,10 @@ EPISODES: Final = """
 import itertools, json
 from numba.core import event
 from flowsched_gym.model.rules import compile as compiling
-if {patience} is None:
+if {time_before} is None:
     compiling.perf_counter = itertools.count(step=1e-5).__next__
 else:
-    compiling.PATIENCE = {patience}
+    compiling.TIME_BEFORE_COMPILING = {time_before}
 with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.model.rules.sharing.share_links import share_links
     from flowsched_gym.registration import system_of
@@ -42,7 +42,7 @@ print(json.dumps([fingerprints, len(recorder.buffer), len(share_links.signatures
 """
 """Plays episodes; prints what came of them, and how much was compiled.
 
-With the usual patience, each call of a rule takes 10 us by the clock, however busy the machine is.
+With the usual time before compiling, each call of a rule takes 10 us by the clock, however busy the machine is.
 """
 
 PLAIN: Final = float("inf")
@@ -50,11 +50,11 @@ AT_ONCE: Final = 0.0
 
 
 def play(
-    patience: float | None, *, env_id: str = "flowsched/Artemis-v0", stride: int = 9, **variables: str
+    time_before: float | None, *, env_id: str = "flowsched/Artemis-v0", stride: int = 9, **variables: str
 ) -> tuple[list[str], int, int, list[str]]:
     """Plays in a fresh process; returns fingerprints, compilations, signatures of a rule, and files of the code."""
-    given = None if patience is None else f"float({str(patience)!r})"
-    program = EPISODES.format(patience=given, env_id=env_id, stride=stride)
+    given = None if time_before is None else f"float({str(time_before)!r})"
+    program = EPISODES.format(time_before=given, env_id=env_id, stride=stride)
     found = json.loads(run_python(program, **variables))
     return tuple(found)
 
@@ -115,7 +115,7 @@ def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bit
     assert plain == compiled
 
 
-def test_rules_are_compiled_when_their_patience_ends(tmp_path: Path) -> None:
+def test_rules_are_compiled_when_they_have_run_long_enough(tmp_path: Path) -> None:
     _, compilations, signatures, _ = play(0.02, NUMBA_CACHE_DIR=str(tmp_path))
 
     assert compilations > 0
@@ -217,8 +217,8 @@ def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp
     assert any("first" in name for name in files_of(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("patience", [None, AT_ONCE])
-def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Path, patience: float | None) -> None:
+@pytest.mark.parametrize("time_before", [None, AT_ONCE])
+def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Path, time_before: float | None) -> None:
     """Files stand where folders would be made; unlike permissions, they stop every user."""
     installed = tmp_path / "installed" / "flowsched_gym"
     shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
@@ -229,11 +229,11 @@ def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Pa
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(home))
     path = os.pathsep.join([str(installed.parent), str(PACKAGE.parent)])
     fingerprints, compilations, signatures, files = play(
-        patience, stride=30, NUMBA_CACHE_DIR="", PYTHONPATH=path, PYTHONSAFEPATH="1", **nowhere
+        time_before, stride=30, NUMBA_CACHE_DIR="", PYTHONPATH=path, PYTHONSAFEPATH="1", **nowhere
     )
 
     assert all(Path(file).is_relative_to(installed) for file in files)
-    assert (compilations > 0) == (signatures > 0) == (patience == AT_ONCE)
+    assert (compilations > 0) == (signatures > 0) == (time_before == AT_ONCE)
     assert fingerprints == play(None, stride=30, NUMBA_CACHE_DIR=str(cache))[0]
     assert list(tmp_path.rglob("*.nb*")) == []
 

@@ -96,12 +96,11 @@ class Canvas:
     """
 
     def __init__(self, width: int, height: int, colour: Colour = Colours.PAPER) -> None:
-        """Starts with the background alone."""
         self._image: PillowImage.Image = _pillow("Image").new("RGB", (width, height), colour)
         self._draw = _pillow("ImageDraw").Draw(self._image)
 
     def cover(self, other: "Canvas") -> None:
-        """Puts the picture of a canvas of the same size over its own; cheaper than a new canvas for each frame."""
+        """Copies the picture of a canvas of the same size over its own; cheaper than a new canvas for each frame."""
         self._image.paste(other._image)
 
     def array(self) -> npt.NDArray[np.uint8]:
@@ -202,7 +201,6 @@ def text_width(text: str, *, size: int = 13, bold: bool = False) -> int:
 
 
 def _pillow(module: str) -> Any:
-    """Imports a module of Pillow."""
     try:
         return importlib.import_module(f"PIL.{module}")
     except ImportError as error:
@@ -244,7 +242,6 @@ class _Word(NamedTuple):
 
 @functools.lru_cache(maxsize=WORDS_KEPT)
 def _word(text: str, size: int, bold: bool) -> _Word:
-    """Sets letters side by side."""
     glyphs = [_glyph(letter, size, bold) for letter in text]
     height = glyphs[0][0].height if glyphs else 1
     width = max(sum(advance for _, advance in glyphs), 1)

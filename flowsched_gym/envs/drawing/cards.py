@@ -73,13 +73,11 @@ def _draw(panel: Panel, canvas: Canvas, box: Box) -> None:
 
 @_draw.register
 def _table(panel: Table, canvas: Canvas, box: Box) -> None:
-    """Draws a table."""
     draw_table(canvas, panel, box)
 
 
 @_draw.register
 def _link(panel: Link, canvas: Canvas, box: Box) -> None:
-    """Draws one link."""
     left, right = box.left + PAD, box.right - PAD
     draw_parts(canvas, Box(left, box.top + 36, right, box.top + 52), panel.parts)
     canvas.text(left, box.top + 72, panel.left, size=12, colour=Colours.MUTED)
@@ -88,7 +86,6 @@ def _link(panel: Link, canvas: Canvas, box: Box) -> None:
 
 @_draw.register
 def _links(panel: Links, canvas: Canvas, box: Box) -> None:
-    """Draws a bar for each link, in columns."""
     left, right, top = box.left + PAD, box.right - PAD, box.top + 42
     most = max(link.backlog for link in panel.links)
     canvas.text(right, box.top + 18, f"{size_text(most)} at most", size=12, colour=Colours.MUTED, align="right")
@@ -128,7 +125,6 @@ def _timeline(panel: Timeline, canvas: Canvas, box: Box) -> None:
 
 @_draw.register
 def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
-    """Draws histograms one below the other."""
     left, right, top, foot = box.left + 90, box.right - 24, box.top + 34, box.bottom - 24
     height = (foot - top) // len(panel.charts)
     for number, chart in enumerate(panel.charts):
@@ -141,7 +137,6 @@ def _charts(panel: Charts, canvas: Canvas, box: Box) -> None:
 
 
 def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
-    """Draws one histogram."""
     canvas.rectangle(area, Colours.WINDOW)
     canvas.text(area.left, area.top - 8, chart.caption, size=12)
     canvas.text(area.right, area.top - 8, chart.note, size=12, colour=Colours.MUTED, align="right")
@@ -158,7 +153,6 @@ def _draw_chart(canvas: Canvas, chart: Chart, area: Box) -> None:
 
 @_draw.register
 def _grid(panel: Grid, canvas: Canvas, box: Box) -> None:
-    """Draws rows of coloured cells."""
     left, right, top, foot = box.left + 92, box.right - PAD, box.top + 36, box.bottom - 8
     rows = panel.rows[: (foot - top) // GRID_HEIGHTS[0]]
     height = min((foot - top) // len(rows), GRID_HEIGHTS[1])
@@ -213,7 +207,6 @@ def _fabric(panel: Fabric, canvas: Canvas, box: Box) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
-    """Places the nodes of each tier."""
     left, right = box.left + GUTTER, box.right - 14
     nodes = []
     for number, tier in enumerate(tiers):
@@ -228,7 +221,6 @@ def _nodes(tiers: tuple[Tier, ...], box: Box) -> tuple[tuple[Box, ...], ...]:
 
 @_draw.register
 def _tiles(panel: Tiles, canvas: Canvas, box: Box) -> None:
-    """Draws small cards side by side."""
     shown = panel.some((box.width + 8) // (TILE_WIDTH + 8))
     for number, tile in enumerate(shown):
         left, top = box.left + number * (TILE_WIDTH + 8), box.top

@@ -50,13 +50,12 @@ def draw_frame(view: View) -> npt.NDArray[np.uint8]:
 
 @functools.lru_cache(maxsize=4)
 def _sheet(thread: int) -> Canvas:
-    """Keeps a canvas for each thread: new memory for every frame takes longer than the drawing."""
+    """Returns a canvas of this thread: new memory for every frame takes longer than the drawing."""
     return Canvas(WIDTH, HEIGHT)
 
 
 @functools.lru_cache(maxsize=8)
 def _background(title: str, setting: str, cards: tuple[Box, ...], legend: tuple[Key, ...]) -> Canvas:
-    """Draws what stays."""
     canvas = Canvas(WIDTH, HEIGHT)
     canvas.text(MARGIN, 24, title, size=22, bold=True)
     room = len(setting)
@@ -76,7 +75,6 @@ def _background(title: str, setting: str, cards: tuple[Box, ...], legend: tuple[
 
 
 def _draw_key(canvas: Canvas, x: int, key: Key) -> None:
-    """Draws the swatch or the line of an entry of the legend."""
     colour = Colours.TRACK if key.tone is Tone.MUTED else TONES[key.tone]
     top = LEGEND - key.thickness // 2
     box = Box(x, top, x + key.width, top + key.thickness)
@@ -87,7 +85,6 @@ def _draw_key(canvas: Canvas, x: int, key: Key) -> None:
 
 
 def _layout(view: View) -> list[tuple[Panel, Box]]:
-    """Divides the space among the panels."""
     left, right, top, foot = MARGIN, WIDTH - MARGIN, TOP, FOOT
     boxes: list[tuple[Panel, Box]] = []
     if view.top is not None:
@@ -114,7 +111,6 @@ def _layout(view: View) -> list[tuple[Panel, Box]]:
 
 
 def _draw_banner(canvas: Canvas, banner: Banner) -> None:
-    """Draws the time, what is asked, and the results so far."""
     left = MARGIN + text_width(banner.title, size=22, bold=True) + 18
     canvas.text(left, 24, f"t = {banner.now:.4f} s", size=22)
     canvas.text(MARGIN, 73, banner.question, size=14)

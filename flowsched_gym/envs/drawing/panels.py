@@ -107,12 +107,10 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self, flows: npt.NDArray[np.int64], describe: Callable[[int, int], Row]) -> None:
-        """Makes none yet."""
         self._flows = flows
         self._describe = describe
 
     def __len__(self) -> int:
-        """Returns how many rows there are."""
         return len(self._flows)
 
     @overload
@@ -120,7 +118,6 @@ class Rows(Sequence[Row]):
     @overload
     def __getitem__(self, number: slice) -> list[Row]: ...
     def __getitem__(self, number: int | slice) -> Row | list[Row]:
-        """Makes one row, or several."""
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         return self._describe(number, int(self._flows[number]))

@@ -71,7 +71,7 @@ class Scene:
 
     @classmethod
     def of(cls, simulation: Simulation) -> "Scene":
-        """Looks at a simulation; link sharing knows the bytes of flows as of its last event."""
+        """Views a simulation; link sharing has the bytes of flows as of its last event."""
         state, links = simulation.state, simulation.links
         elapsed = simulation.now - links.advanced_to
         return cls(
@@ -259,7 +259,6 @@ class Scene:
         )
 
     def _outcome(self, number: int, row: int) -> Row:
-        """Describes a flow that has been delivered."""
         records = self.records
         fct = float(records.fct[row])
         flow = self.flow(row), self.hosts(row), Text(size_text(float(records.size[row])), Tone.MUTED)

@@ -161,7 +161,6 @@ def _draw_number(canvas: Canvas, x: int, row: Box, number: int, chosen: bool) ->
 def _draw_row(
     canvas: Canvas, cells: tuple[Cell, ...], spans: list[_Span], row: Box, size: int, *, pale: bool = False
 ) -> None:
-    """Draws the cells of a row."""
     y = row.middle
     for cell, span in zip(cells, spans, strict=True):
         if span.right <= span.left or not cell:

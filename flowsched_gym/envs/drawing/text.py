@@ -83,7 +83,6 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  "
 
 
 def _cell(cell: Cell) -> str:
-    """Writes a cell."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Text):
@@ -126,14 +125,12 @@ def _table(panel: Table) -> list[str]:
 
 @_lines.register
 def _link(panel: Link) -> list[str]:
-    """Writes how busy one link is."""
     words = "; ".join(words for words in (panel.left, panel.right) if words)
     return [f"  {text_bar(min(math.fsum(part.share for part in panel.parts), 1.0))}  {words}"]
 
 
 @_lines.register
 def _links(panel: Links) -> list[str]:
-    """Writes the links that flows cross, the most loaded first."""
     loaded = sorted((link for link in panel.links if link.num_flows), key=lambda link: -link.backlog)
     rows = [
         (
@@ -151,7 +148,6 @@ def _links(panel: Links) -> list[str]:
 
 @_lines.register
 def _timeline(panel: Timeline) -> list[str]:
-    """Writes a mark for each outcome."""
     marks = "".join("+" if good else "-" for good in panel.outcomes[-OUTCOMES:])
     mean = f"{100 * panel.means[-1]:.0f} %" if panel.means else "none yet"
     return [f"  {panel.caption}: {mean}", f"  + {panel.words[0]}, - {panel.words[1]}: {marks}"]
@@ -159,7 +155,6 @@ def _timeline(panel: Timeline) -> list[str]:
 
 @_lines.register
 def _charts(panel: Charts) -> list[str]:
-    """Writes histograms with their borders."""
     lines = [f"  from {panel.ticks[0][1]} to {panel.ticks[-1][1]}; | is a border"]
     for chart in panel.charts[:CHARTS]:
         lines += [
@@ -170,7 +165,6 @@ def _charts(panel: Charts) -> list[str]:
 
 
 def _scale(chart: Chart) -> str:
-    """Draws a histogram with characters."""
     bins = len(chart.counts)
     marks = [" " if not count else SHADES[min(count - 1, len(SHADES) - 1)] for count in chart.counts]
     for border in chart.borders:
@@ -180,7 +174,6 @@ def _scale(chart: Chart) -> str:
 
 @_lines.register
 def _grid(panel: Grid) -> list[str]:
-    """Writes a mark for each count."""
     rows = [
         (name, "".join(MARKS[min(count, len(MARKS) - 1)] for count in counts[:CELLS])) for name, counts in panel.rows
     ]
@@ -195,7 +188,6 @@ def _fabric(panel: Fabric) -> list[str]:
 
 @_lines.register
 def _tiles(panel: Tiles) -> list[str]:
-    """Writes small cards as lines."""
     rows = [("*" if tile.shown else "", tile.name, tile.note, tile.text) for tile in panel.some(ROWS)]
     more = len(panel.tiles) - len(rows)
     return [*aligned(rows, "llrr"), *([f"  + {more} more"] if more else [])]

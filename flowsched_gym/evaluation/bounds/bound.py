@@ -29,7 +29,7 @@ METHODS: Final[tuple[str, ...]] = get_args(BoundMethod)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineBound:
-    """Encloses the largest number of deadlines that can be met.
+    """Lower and upper bounds on the largest number of deadlines that can be met.
 
     Attributes:
         num_deadlines: Flows that have a deadline.
@@ -42,7 +42,6 @@ class DeadlineBound:
     lower: int
 
     def __post_init__(self) -> None:
-        """Checks the order of the numbers."""
         if not 0 <= self.lower <= self.upper <= self.num_deadlines:
             raise ConfigError(
                 f"lower is {self.lower}, upper {self.upper}, num_deadlines {self.num_deadlines}: "

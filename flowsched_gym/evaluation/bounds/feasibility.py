@@ -26,7 +26,7 @@ CLOCK_TOLERANCE: Final = 1e-11
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Jobs:
-    """Lists what one link is asked to transmit, one row per flow.
+    """The jobs of one link, one row per flow.
 
     Attributes:
         release: Earliest times in s at which the link can serve the flow, (num_jobs,) float64.
@@ -39,11 +39,9 @@ class Jobs:
     length: FloatArray
 
     def __len__(self) -> int:
-        """Returns the number of jobs."""
         return len(self.length)
 
     def __getitem__(self, rows: IntArray) -> "Jobs":
-        """Returns the jobs of these rows."""
         return Jobs(release=self.release[rows], due=self.due[rows], length=self.length[rows])
 
     def possible(self) -> npt.NDArray[np.bool_]:
@@ -58,7 +56,7 @@ def _rounding(length: FloatArray, end: FloatArray) -> FloatArray:
 
 
 class IntervalSlack:
-    """Keeps, for every pair of a release and a due time, the time that a growing set of jobs leaves unused between.
+    """The time that a growing set of jobs leaves unused between every release and every due time.
 
     Args:
         jobs: All jobs that may enter the set, each possible by itself.
@@ -72,7 +70,6 @@ class IntervalSlack:
     __slots__ = ("_jobs", "_slack", "_tolerance", "due_row", "length", "release_row")
 
     def __init__(self, jobs: Jobs) -> None:
-        """Starts from the empty set."""
         self._jobs = jobs
         releases, self.release_row = np.unique(jobs.release, return_inverse=True)
         dues, self.due_row = np.unique(jobs.due, return_inverse=True)

@@ -42,7 +42,7 @@ DUAL_TOLERANCE: Final = 1e-6
 
 
 class Selection(NamedTuple):
-    """Tells how many jobs can be served in time.
+    """Bounds on the number of jobs that can be served in time.
 
     Attributes:
         upper: No schedule serves more.
@@ -54,7 +54,7 @@ class Selection(NamedTuple):
 
 
 class _Classes(NamedTuple):
-    """Groups equal jobs.
+    """Groups of equal jobs.
 
     Attributes:
         jobs: One job of each class.
@@ -122,7 +122,6 @@ def _select_in_component(jobs: Jobs, *, integral: bool, node_limit: int | None) 
 
 
 def _classes(jobs: Jobs) -> _Classes:
-    """Groups jobs that are equal in every number."""
     table = np.stack([jobs.release, jobs.due, jobs.length], axis=1)
     unique, of_job, multiplicity = np.unique(table, axis=0, return_inverse=True, return_counts=True)
     members = Jobs(release=unique[:, 0].copy(), due=unique[:, 1].copy(), length=unique[:, 2].copy())
@@ -130,10 +129,9 @@ def _classes(jobs: Jobs) -> _Classes:
 
 
 class _Programme:
-    """Maximises the number of jobs under the interval conditions added so far."""
+    """An integer programme: the most jobs under the interval conditions added so far."""
 
     def __init__(self, classes: _Classes, slack: IntervalSlack) -> None:
-        """Starts without conditions."""
         self._classes = classes
         self._slack = slack
         self._known = np.zeros(slack.length.shape, dtype=np.bool_)

@@ -6,8 +6,8 @@ of every cached function is a digest of its source and of all that this imports,
 cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
 
 Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
-are called event by event are patient: where no machine code is on disk yet, they run as the plain functions that they
-are, to the same bits, and each is compiled when it has taken ``PATIENCE`` that way.
+are called event by event are compiled lazily: where no machine code is on disk yet, they run as the plain functions
+that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
 """
 
 import hashlib
@@ -49,9 +49,9 @@ RULES: Final = __name__.removesuffix("compile")
 PACKAGE: Final = Path(__file__).parents[2]
 LOGGER: Final = logging.getLogger(__name__)
 
-PATIENCE: float = 0.25
-"""Time in s that a patient rule may take as a plain function before it is compiled, which takes 0.1 to 1 s."""
-PATIENT: Final = frozenset(
+TIME_BEFORE_COMPILING: float = 0.25
+"""Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
+LAZILY_COMPILED: Final = frozenset(
     f"flowsched_gym.model.rules.{name}"
     for name in (
         "completions",
@@ -68,10 +68,10 @@ PATIENT: Final = frozenset(
         "ordering.limits",
         "ordering.virtual_deadlines",
         "path_observation",
+        "routing.availability",
         "routing.candidates",
         "routing.choose_path",
         "routing.congestion",
-        "routing.availability",
         "routing.memr",
         "selection",
         "sharing.filling",
@@ -84,8 +84,8 @@ PATIENT: Final = frozenset(
     )
 )
 """Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
-LONGEST_PATIENT: Final = 10_000
-"""Elements of an array that is too long for patience: one plain call could take as long as compiling."""
+LONGEST_PLAIN: Final = 10_000
+"""Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
 DIGEST_SIZE: Final = 16
 """Bytes of the digest at the end of each file of the cache."""
 IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -147,13 +147,13 @@ def inlined_rule(function: Function) -> Function:
 
 
 def inlined_part(function: Function) -> Function:
-    """Lets compiled code call a function, which it compiles into its own body, and leaves it a plain one in Python."""
+    """Compiles a function into the body of compiled code that calls it, and leaves it a plain one in Python."""
     register_jitable(**OPTIONS, **INLINED)(function)
     return function
 
 
 def pasted_rule(function: Function) -> Function:
-    """Puts the source of a rule into each compiled function that calls it, for one that would be compiled long.
+    """Pastes the source of a rule into each compiled function that calls it, for one that would be compiled long.
 
     Without, LLVM would optimise it by itself first, and then once more with each function that it is inlined into. A
     parameter of such a rule cannot be None, as Numba would type what happens otherwise.
@@ -191,7 +191,7 @@ def allocating_rule(function: Function) -> Function:
 
 
 def compiles() -> bool:
-    """Tells whether there is machine code: ``NUMBA_DISABLE_JIT=1`` switches it off, to debug the plain functions."""
+    """Returns whether there is machine code: ``NUMBA_DISABLE_JIT=1`` switches it off, to debug the plain functions."""
     return not cast(Any, config).DISABLE_JIT
 
 
@@ -209,7 +209,6 @@ def compiled_for(function: Function, *arguments: object) -> Function:
 
 
 def _compile(function: Function, **options: Any) -> Function:
-    """Compiles with the options of all rules and some more."""
     if not compiles():
         return function
     dispatcher = njit(**OPTIONS, **options)(function)
@@ -220,8 +219,8 @@ def _compile(function: Function, **options: Any) -> Function:
             raise
         if folder := _given_folder():
             _tell_of_unwritable(folder)
-    if function.__module__ in PATIENT:
-        dispatcher._compile_for_args = _Patience(dispatcher)
+    if function.__module__ in LAZILY_COMPILED:
+        dispatcher._compile_for_args = _LazyCompilation(dispatcher)
     return cast(Function, dispatcher)
 
 
@@ -232,7 +231,7 @@ def _given_folder() -> str:
 
 @cache
 def _tell_of_unwritable(folder: str) -> None:
-    """Warns, once in a process, that the folder for machine code is not one to write to."""
+    """Warns, once in a process, that the folder for machine code cannot be written to."""
     LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
 
 
@@ -240,7 +239,7 @@ class _CacheFiles(IndexDataCacheFile):
     """The index and the machine code of one rule, each file sealed by a digest."""
 
     def save(self, key: object, data: object) -> None:
-        """Keeps machine code.
+        """Saves machine code.
 
         Numba numbers the files, so that two processes that begin at once may give one number to code for different
         types, and the index of the one then leads to the code of the other. Here each has a name of its own.
@@ -296,7 +295,6 @@ class _CachePlace(CompileResultCacheImpl):
     """Where machine code is kept: where the user says, and only without a word beside the source or in the home."""
 
     def __init__(self, function: Callable[..., object]) -> None:
-        """Looks for a folder to write to."""
         if _given_folder():
             # The first is the user's folder; the names of these classes differ between versions of Numba.
             self._locator_classes = self._locator_classes[:1]
@@ -309,7 +307,6 @@ class _Cache(FunctionCache):
     _impl_class = _CachePlace
 
     def __init__(self, function: Callable[..., object]) -> None:
-        """Looks for a folder to write to."""
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
         found, stamp = self._cache_file, _stamp(Path(function.__code__.co_filename))
         # Elsewhere Numba looks at the time of the change.
@@ -326,15 +323,14 @@ class _Cache(FunctionCache):
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
 
-class _Patience:
-    """Chooses what a rule runs as. Numba asks it whenever there is no machine code for the types of the arguments.
+class _LazyCompilation:
+    """The choice of what a rule runs as; Numba consults it where it has no machine code for the argument types.
 
     Args:
         dispatcher: The compiled rule.
     """
 
     def __init__(self, dispatcher: Any) -> None:
-        """Keeps how Numba would choose."""
         # Machine code does not warn of an overflow either.
         self._function = np.errstate(all="ignore")(dispatcher.py_func)
         self._cache = dispatcher._cache
@@ -346,9 +342,9 @@ class _Patience:
         """Returns the function to call with these arguments."""
         self._begin = perf_counter()
         longest = _longest((*arguments, *keywords.values()))
-        if self._spent < PATIENCE and longest <= LONGEST_PATIENT and not self._is_cached():
+        if self._spent < TIME_BEFORE_COMPILING and longest <= LONGEST_PLAIN and not self._is_cached():
             return self._run
-        self._spent = PATIENCE
+        self._spent = TIME_BEFORE_COMPILING
         return cast(Callable[..., object], self._compile(*arguments, **keywords))
 
     def _is_cached(self) -> bool:
@@ -358,7 +354,7 @@ class _Patience:
         return bool(self._cache._cache_file._load_index())  # type: ignore[no-untyped-call]  # Numba has no types
 
     def _run(self, *arguments: object, **keywords: object) -> object:
-        """Runs the plain function, and returns Python's own numbers as machine code does."""
+        """Runs the plain function; returns Python's own numbers as machine code does."""
         result = _as_python(self._function(*arguments, **keywords))
         self._spent += perf_counter() - self._begin
         return result
@@ -372,7 +368,6 @@ def _longest(argument: object) -> int:
 
 
 def _as_python(result: object) -> object:
-    """Turns NumPy's numbers into Python's."""
     if isinstance(result, tuple):
         return tuple(_as_python(each) for each in result)
     return result.item() if isinstance(result, np.generic) else result

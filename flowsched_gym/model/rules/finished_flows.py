@@ -1,4 +1,4 @@
-"""Tells how flows fared that have finished: their means, and one by one with their five-tuples.
+"""How finished flows fared: their means, and one by one with their five-tuples.
 
 The model has no ports. Each flow is sent from one port to the port that its id gives.
 """

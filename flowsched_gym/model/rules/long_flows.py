@@ -270,7 +270,7 @@ def mark_usable(
     capacity: FloatArray,
     usable: BoolArray,
 ) -> None:
-    """Tells which paths of flows have no failed link, or are taken already.
+    """Marks the paths of flows that have no failed link, or are taken already.
 
     Args:
         rows: The flows, (count,).

@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 
 @rule
 def unsquash(encoded: float, scale: float) -> float:
-    """Takes ``x / (|x| + scale)`` back; 1 gives inf."""
+    """Inverts ``x / (|x| + scale)``; 1 gives inf."""
     room = 1.0 - abs(encoded)
     return encoded * scale / room if room > 0.0 else np.inf
 

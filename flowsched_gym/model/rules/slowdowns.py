@@ -34,7 +34,7 @@ def pay_for_finished(
     time_unit: float,
     terms: FloatArray,
 ) -> None:
-    """Pays for flows that have finished.
+    """Rewards flows that have finished.
 
     ``LEXICOGRAPHIC`` is minus the rise of ``s_1 + s_2 / 2 + s_3 / 4 + ...`` over the largest slowdowns of all that have
     finished, ``MAX_SLOWDOWN`` minus the rise of ``s_1``, ``SLOWDOWN`` minus the sum of the flows' slowdowns, ``FCT``

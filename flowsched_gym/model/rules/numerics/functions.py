@@ -194,7 +194,7 @@ def _reduced(x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _log_of_irregular(x: FloatArray) -> FloatArray:
-    """Gives the logarithms of 0, of infinity and of what has none."""
+    """Returns the logarithms of 0, of infinity and of what has none."""
     return np.where(x == 0.0, -np.inf, np.where(x > 0.0, np.inf, np.nan))
 
 

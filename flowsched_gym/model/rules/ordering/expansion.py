@@ -160,7 +160,7 @@ def serve_by_virtual_deadline(
 
 @rule
 def forget_virtual_deadline(n: int, row: int, virtual_deadline: FloatArray, unknown: IntArray) -> None:
-    """Lets the links of a flow of network ``n`` be ordered anew, for its path is another; arrays as above."""
+    """Marks the links of a flow of network ``n`` to be ordered anew, for its path is another; arrays as above."""
     if virtual_deadline[row] != UNKNOWN:
         virtual_deadline[row] = UNKNOWN
         unknown[n] += 1
@@ -249,7 +249,7 @@ def hold_until(now: float, n: int, held: FloatArray) -> float:
 
 @rule
 def _is_behind(row: int, other: int, virtual_deadline: FloatArray, arrival: FloatArray) -> bool:
-    """Tells whether a flow is served after another: by deadline, arrival, row."""
+    """Returns whether a flow is served after another: by deadline, arrival, row."""
     if virtual_deadline[row] != virtual_deadline[other]:
         behind = virtual_deadline[row] > virtual_deadline[other]
     elif arrival[row] != arrival[other]:

@@ -171,7 +171,7 @@ def level_of_size(size: float, limits: FloatArray) -> int:
 def head_of_each_level(
     active: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
 ) -> None:
-    """Turns levels into priorities: equals share inside a level, or they are served in the order of entry.
+    """Converts levels to priorities: equals share inside a level, or they are served in the order of entry.
 
     Args:
         active: Rows of the active flows in its first ``count`` places; if they do not share, reordered by

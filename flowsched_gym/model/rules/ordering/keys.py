@@ -52,7 +52,7 @@ def _rank(
 
 @rule
 def _number(active: IntArray, count: int, priority: IntArray) -> None:
-    """Gives each active flow its place as priority."""
+    """Sets the index of each active flow as its priority."""
     for place in range(count):
         priority[active[place]] = place
 
@@ -157,7 +157,7 @@ def order_by_rank(active: IntArray, count: int, rank: IntArray, arrival: FloatAr
 
 @rule
 def serve_first(n: int, row: int, rank: IntArray, front: IntArray) -> None:
-    """Gives a flow of network ``n`` the smallest rank of all.
+    """Sets the smallest rank of all for a flow of network ``n``.
 
     Args:
         n: Number of the network.

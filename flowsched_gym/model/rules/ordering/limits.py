@@ -12,7 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @rule
 def are_limits(limits: FloatArray) -> bool:
-    """Tells whether each row of thresholds in B, (num_rows, count), is positive, finite and increasing."""
+    """Returns whether each row of thresholds in B, (num_rows, count), is positive, finite and increasing."""
     allowed = True
     for row in range(limits.shape[0]):
         before = 0.0
@@ -25,7 +25,7 @@ def are_limits(limits: FloatArray) -> bool:
 
 @rule
 def are_within(values: FloatArray, most: float) -> bool:
-    """Tells whether each of some values, (count,), is a number from ``-most`` to ``most``."""
+    """Returns whether each of some values, (count,), is a number from ``-most`` to ``most``."""
     allowed = True
     for value in values:
         allowed = allowed and abs(value) <= most

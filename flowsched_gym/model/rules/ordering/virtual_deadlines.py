@@ -103,7 +103,7 @@ def virtual_deadlines_of_many(
     virtual_deadline: FloatArray,
     matches: Records,
 ) -> None:
-    """Does what ``virtual_deadlines`` does, sooner for many flows.
+    """Computes the same as ``virtual_deadlines``, sooner for many flows.
 
     Args:
         now: Time in s.

@@ -1,4 +1,4 @@
-"""Tells which paths carry data while links fail and come up again, and which flows they leave waiting.
+"""Paths that are up while links fail and come up again, and flows that are blocked.
 
 A link that has failed has capacity 0; a path is up while all its links are.
 """
@@ -16,7 +16,7 @@ IntArray = npt.NDArray[np.int64]
 
 @rule
 def path_is_up(path: int, capacity: FloatArray, path_start: IntArray, path_links: IntArray) -> bool:
-    """Tells whether every link of a path is up; ``capacity`` in B/s, (num_links,)."""
+    """Returns whether every link of a path is up; ``capacity`` in B/s, (num_links,)."""
     is_up = True
     for step in range(path_start[path], path_start[path + 1]):
         is_up = is_up and capacity[path_links[step]] > 0.0
@@ -35,7 +35,7 @@ def count_paths_up(first: int, last: int, capacity: FloatArray, path_start: IntA
 
 @rule
 def note_quiet(now: float, active: IntArray, count: int, rate: FloatArray, quiet_since: FloatArray) -> None:
-    """Notes since when active flows have had no rate, absolute times in s; inf while they send."""
+    """Records since when active flows have had no rate, absolute times in s; inf while they send."""
     for place in range(count):
         row = active[place]
         if rate[row] > 0.0:

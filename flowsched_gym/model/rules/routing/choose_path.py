@@ -81,7 +81,6 @@ def _by_hash(
     routes: Routes,
     chooser: ByHash,
 ) -> int:
-    """Returns the path that the hash of a flow falls on."""
     first, last = routes.first[row], routes.last[row]
     num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
     return int(nth_candidate(routes.hash[row] % num_paths, first, last, network))
@@ -98,7 +97,6 @@ def _by_load(
     routes: Routes,
     chooser: ByLoad,
 ) -> int:
-    """Returns the least loaded path."""
     return int(_least_loaded(row, active, count, state, controls, network, routes.first[row], routes.last[row]))
 
 
@@ -113,7 +111,6 @@ def _by_congestion(
     routes: Routes,
     chooser: ByCongestion,
 ) -> int:
-    """Returns the least congested path."""
     return int(choose_least_congested(row, active, count, state, controls, network, routes))
 
 
@@ -128,7 +125,6 @@ def _by_expansion(
     routes: Routes,
     chooser: ByExpansion,
 ) -> int:
-    """Returns the path of the largest expansion ratio."""
     return int(choose_by_expansion(False, now, row, active, count, state, controls, network, routes))
 
 
@@ -143,7 +139,6 @@ def _hop_by_hop(
     routes: Routes,
     chooser: HopByHop,
 ) -> int:
-    """Returns the same, hop by hop."""
     return int(choose_by_expansion(True, now, row, active, count, state, controls, network, routes))
 
 
@@ -158,7 +153,6 @@ def _review_none(
     moved: IntArray,
     chooser: Chooser | None,
 ) -> int:
-    """Lets all flows keep their paths."""
     return 0
 
 
@@ -173,7 +167,6 @@ def _review_quiet(
     moved: IntArray,
     chooser: ByCongestion,
 ) -> int:
-    """Lets the flows choose anew that have been quiet for the flowlet gap."""
     return int(review_quiet(now, chooser.flowlet_gap, active, count, state, controls, network, routes, moved))
 
 
@@ -188,20 +181,18 @@ def _stay(
     routes: Routes,
     chooser: None,
 ) -> int:
-    """Returns the path that a flow has."""
     return int(controls.path[row])
 
 
 def _note_none(
     now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
 ) -> None:
-    """Notes nothing."""
+    """Does nothing."""
 
 
 def _note_quiet(
     now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: ByCongestion
 ) -> None:
-    """Notes since when flows have been quiet."""
     note_quiet(now, active, count, state.rate, routes.quiet_since)
 
 
@@ -245,7 +236,7 @@ def choose(
 def note_pauses(
     now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
 ) -> None:
-    """Notes which flows have no rate, after links have been shared, where it matters.
+    """Records which flows have no rate, after links have been shared, where it matters.
 
     Args:
         now: Time in s.
@@ -269,7 +260,7 @@ def review_paths(
     moved: IntArray,
     chooser: Chooser | None,
 ) -> int:
-    """Lets the flows choose anew that have been quiet for the flowlet gap, under CONGA; others keep their paths.
+    """Chooses anew for flows that have been quiet for the flowlet gap, under CONGA; others keep their paths.
 
     A flow that goes on to be quiet chooses at each call, as its next packet would if it left now.
 

@@ -50,7 +50,7 @@ def review_quiet(
     routes: Routes,
     moved: IntArray,
 ) -> int:
-    """Lets quiet flows choose anew, and returns how many change their path; arguments as in ``review_paths``."""
+    """Chooses anew for quiet flows, and returns how many change their path; arguments as in ``review_paths``."""
     waits = 0
     while waits < count and routes.quiet_since[active[waits]] + flowlet_gap > now:
         waits += 1

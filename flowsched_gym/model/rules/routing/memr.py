@@ -123,7 +123,7 @@ def least_expected_rate(
 
 @rule
 def _is_rival(other: int, row: int, size: FloatArray, destination: IntArray) -> bool:
-    """Tells whether a flow is larger than the one that asks, and goes to the same host."""
+    """Returns whether a flow is larger than the one that asks, and goes to the same host."""
     return bool(size[other] > size[row] and destination[other] == destination[row])
 
 
@@ -184,7 +184,7 @@ def pick_hop_by_hop(first: int, last: int, network: Network, ratio: FloatArray, 
 
 @rule
 def _begins_alike(path: int, other: int, num_links: int, network: Network) -> bool:
-    """Tells whether two paths have their first links in common."""
+    """Returns whether two paths have their first links in common."""
     same = True
     for step in range(num_links):
         link = network.path_links[network.path_start[path] + step]
@@ -280,7 +280,7 @@ def expect_on_links(
 
 
 class _Tables(NamedTuple):
-    """Lists the flows on every link.
+    """The flows on every link.
 
     Attributes:
         newest: Last entry of each link, ``NO_ENTRY`` where there is none, (num_links,).

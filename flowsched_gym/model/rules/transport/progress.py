@@ -56,7 +56,7 @@ def advance(
     finished: IntArray,
     crossed: IntArray,
 ) -> tuple[int, int, int]:
-    """Lets the active flows send for ``elapsed`` seconds, takes out those that finish and notes those at ``review_at``.
+    """Sends for ``elapsed`` seconds, removes flows that finish and collects those at ``review_at``.
 
     Args:
         now: Time in s at the end of the step.

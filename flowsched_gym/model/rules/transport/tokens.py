@@ -1,4 +1,4 @@
-"""Keeps the queue of token requests at a destination (Artemis, section 3.4.1).
+"""The queue of token requests at a destination (Artemis, section 3.4.1).
 
 The queue is a row of an array between ``head`` and ``tail``; the scheduler sees a window of its oldest requests.
 """
@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 
 @inlined_rule
 def take_request(requests: IntArray, head: int, slot: int) -> int:
-    """Takes the request in a slot out of the queue, whose new head is ``head + 1``; the others keep their order.
+    """Removes the request in a slot from the queue, whose new head is ``head + 1``; the others keep their order.
 
     Args:
         requests: Rows of the waiting flows, in the places head, head + 1, ...; updated.
@@ -41,7 +41,7 @@ def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
 
 @inlined_rule
 def take_out(rows: IntArray, first: int, count: int, row: int) -> int:
-    """Takes a row out of ``count`` places from ``first`` on, the others keep their order; returns count - 1."""
+    """Removes a row from ``count`` entries at ``first``, the others keep their order; returns count - 1."""
     last = first + count - 1
     place = first
     while rows[place] != row:
