@@ -9,14 +9,11 @@ import zlib
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["MOST_CHOICES", "SeedStreams", "draw_episode_seed", "integers", "orders", "uniforms"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LEAST_UNIFORM: Final = 2.0**-54
 """Taken for a drawn 0: half of the next larger number that can be drawn."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
@@ -43,8 +43,6 @@ __all__ = [
     "play_all",
     "write_comparison",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 RESULTS_FOLDER: Final = "results"
 TABLE_FILE: Final = "comparison.md"

@@ -1,11 +1,11 @@
 """Schemas of the learning algorithms; each has the settings that it uses and no others."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.configuration.schema_checks import check_range
+from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
 from flowsched_gym.errors import ConfigError
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlgorithmConfig:
+class AlgorithmConfig(CheckedConfig):
     """Settings that all algorithms have.
 
     Attributes:
@@ -37,23 +37,14 @@ class AlgorithmConfig:
         reward_scale: What rewards are multiplied by in training, so that returns are near 1; metrics keep the reward.
     """
 
-    name: str = MISSING
-    num_envs: int = 64
-    learning_rate: float = 2e-3
-    final_learning_rate: float = 0.0
-    gamma: float = 0.98
-    reward_scale: float = 0.1
+    GROUP: ClassVar[str] = "algorithm."
 
-    def __post_init__(self) -> None:
-        check_range(
-            "algorithm",
-            self,
-            num_envs=(1, None),
-            learning_rate=(0, None),
-            final_learning_rate=(0, None),
-            gamma=(0, 1),
-            reward_scale=(0, None),
-        )
+    name: str = MISSING
+    num_envs: int = bounded(64, 1)
+    learning_rate: float = bounded(2e-3, 0)
+    final_learning_rate: float = bounded(0.0, 0)
+    gamma: float = bounded(0.98, 0, 1)
+    reward_scale: float = bounded(0.1, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +58,10 @@ class RolloutConfig(AlgorithmConfig):
         max_grad_norm: Largest norm of the gradient.
     """
 
-    n_steps: int = 128
-    ent_coef: float = 0.01
-    final_ent_coef: float = 0.0
-    max_grad_norm: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(
-            "algorithm",
-            self,
-            n_steps=(1, None),
-            ent_coef=(0, None),
-            final_ent_coef=(0, None),
-            max_grad_norm=(0, None),
-        )
+    n_steps: int = bounded(128, 1)
+    ent_coef: float = bounded(0.01, 0)
+    final_ent_coef: float = bounded(0.0, 0)
+    max_grad_norm: float = bounded(0.5, 0)
 
     @property
     def steps_per_update(self) -> int:
@@ -99,13 +79,9 @@ class ActorCriticConfig(RolloutConfig):
         normalize_advantage: Whether advantages are standardised in each batch.
     """
 
-    gae_lambda: float = 0.95
-    vf_coef: float = 0.5
+    gae_lambda: float = bounded(0.95, 0, 1)
+    vf_coef: float = bounded(0.5, 0)
     normalize_advantage: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("algorithm", self, gae_lambda=(0, 1), vf_coef=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +105,9 @@ class ThesisA2CConfig(A2CConfig):
         epsilon_fraction: Part of the training in which it is reduced linearly.
     """
 
-    initial_epsilon: float = 1.0
-    final_epsilon: float = 0.0
-    epsilon_fraction: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("algorithm", self, initial_epsilon=(0, 1), final_epsilon=(0, 1), epsilon_fraction=(0, 1))
+    initial_epsilon: float = bounded(1.0, 0, 1)
+    final_epsilon: float = bounded(0.0, 0, 1)
+    epsilon_fraction: float = bounded(0.5, 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,14 +121,13 @@ class PPOConfig(ActorCriticConfig):
         target_kl: Divergence from the old policy at which an update stops; ``None`` for never.
     """
 
-    batch_size: int = 1024
-    n_epochs: int = 10
-    clip_range: float = 0.2
+    batch_size: int = bounded(1024, 2)
+    n_epochs: int = bounded(10, 1)
+    clip_range: float = bounded(0.2, 0)
     target_kl: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_range("algorithm", self, batch_size=(2, None), n_epochs=(1, None), clip_range=(0, None))
         if self.steps_per_update % self.batch_size:
             raise ConfigError(
                 f"algorithm.batch_size is {self.batch_size}: it must divide num_envs * n_steps, "
@@ -179,12 +150,8 @@ class ReinforceConfig(RolloutConfig):
             are kept apart, such as ``source``, the sending host; ``None`` for one baseline.
     """
 
-    baseline_rate: float = 0.1
+    baseline_rate: float = bounded(0.1, 0, 1)
     baseline_column: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("algorithm", self, baseline_rate=(0, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,27 +167,19 @@ class OffPolicyConfig(AlgorithmConfig):
         learning_starts: Decisions before the first update; until then, actions are drawn uniformly.
     """
 
-    num_envs: int = 16
-    learning_rate: float = 1e-3
+    num_envs: int = bounded(16, 1)
+    learning_rate: float = bounded(1e-3, 0)
     buffer_size: int = 20_000
-    batch_size: int = 128
-    tau: float = 0.005
-    train_freq: int = 1
-    gradient_steps: int = 4
-    learning_starts: int = 0
+    batch_size: int = bounded(128, 1)
+    tau: float = bounded(0.005, 0, 1)
+    train_freq: int = bounded(1, 1)
+    gradient_steps: int = bounded(4, 1)
+    learning_starts: int = bounded(0, 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_range(
-            "algorithm",
-            self,
-            buffer_size=(self.num_envs, None),
-            batch_size=(1, None),
-            tau=(0, 1),
-            train_freq=(1, None),
-            gradient_steps=(1, None),
-            learning_starts=(0, None),
-        )
+        if self.buffer_size < self.num_envs:
+            raise ConfigError(f"algorithm.buffer_size is {self.buffer_size}: it must be >= {self.num_envs}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,11 +190,7 @@ class DDPGConfig(OffPolicyConfig):
         action_sigma: Standard deviation of the noise added to actions while learning; actions go from -1 to 1.
     """
 
-    action_sigma: float = 0.2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("algorithm", self, action_sigma=(0, None))
+    action_sigma: float = bounded(0.2, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,15 +203,9 @@ class TD3Config(DDPGConfig):
         target_noise_clip: Largest such noise.
     """
 
-    policy_delay: int = 2
-    target_policy_noise: float = 0.2
-    target_noise_clip: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(
-            "algorithm", self, policy_delay=(1, None), target_policy_noise=(0, None), target_noise_clip=(0, None)
-        )
+    policy_delay: int = bounded(2, 1)
+    target_policy_noise: float = bounded(0.2, 0)
+    target_noise_clip: float = bounded(0.5, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ registers them all, and those of the environments.
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
-from flowsched_gym.baselines.configuration.schema_checks import check_member, check_range
+from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.errors import ConfigError
 
 __all__ = [
@@ -38,7 +38,7 @@ class Vectorization(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationConfig:
+class EvaluationConfig(CheckedConfig):
     """Settings of the comparisons with heuristics during training.
 
     Attributes:
@@ -51,21 +51,19 @@ class EvaluationConfig:
         bound: Whether the clairvoyant bound is in the final comparison.
     """
 
-    episodes: int = 20
-    interim_episodes: int = 10
-    seed: int = 10_000
-    interval: int = 100_000
+    GROUP: ClassVar[str] = "evaluation."
+
+    episodes: int = bounded(20, 1)
+    interim_episodes: int = bounded(10, 1)
+    seed: int = bounded(10_000, 0)
+    interval: int = bounded(100_000, 1)
     metric: str = "deadline_hit_ratio"
     baselines: list[str] = field(default_factory=lambda: ["edf", "feasible-first"])
     bound: bool = True
 
-    def __post_init__(self) -> None:
-        least = {"episodes": (1, None), "interim_episodes": (1, None), "seed": (0, None), "interval": (1, None)}
-        check_range("evaluation", self, **least)
-
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointConfig:
+class CheckpointConfig(CheckedConfig):
     """Settings of the checkpoints.
 
     Attributes:
@@ -73,15 +71,14 @@ class CheckpointConfig:
         keep: Checkpoints to keep, the newest ones.
     """
 
-    interval: int = 100_000
-    keep: int = 2
+    GROUP: ClassVar[str] = "checkpoints."
 
-    def __post_init__(self) -> None:
-        check_range("checkpoints", self, interval=(1, None), keep=(1, None))
+    interval: int = bounded(100_000, 1)
+    keep: int = bounded(2, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoggerConfig:
+class LoggerConfig(CheckedConfig):
     """Destinations of the learning curves.
 
     Attributes:
@@ -94,7 +91,9 @@ class LoggerConfig:
         wandb_group: Group of the run, if any.
     """
 
-    interval: int = 10_000
+    GROUP: ClassVar[str] = "logger."
+
+    interval: int = bounded(10_000, 1)
     csv: bool = True
     tensorboard: bool = True
     wandb: bool = False
@@ -103,7 +102,7 @@ class LoggerConfig:
     wandb_group: str | None = None
 
     def __post_init__(self) -> None:
-        check_range("logger", self, interval=(1, None))
+        super().__post_init__()
         check_member("logger.wandb_mode", self.wandb_mode, ("offline", "online", "disabled"))
 
 
@@ -122,7 +121,7 @@ def _lies_inside(run_name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(CheckedConfig):
     """Configuration of ``flowsched-train``.
 
     Attributes:
@@ -150,15 +149,15 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     run_name: str = MISSING
-    seed: int = 0
-    total_timesteps: int = 1_000_000
+    seed: int = bounded(0, 0, 2**32 - 1)
+    total_timesteps: int = bounded(1_000_000, 1)
     vectorization: Vectorization = Vectorization.native
     resume: bool = False
     overwrite: bool = False
     progress_bar: bool = True
 
     def __post_init__(self) -> None:
-        check_range("", self, seed=(0, 2**32 - 1), total_timesteps=(1, None))
+        super().__post_init__()
         if not _lies_inside(self.run_name):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
@@ -166,7 +165,7 @@ class TrainConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeuristicsConfig:
+class HeuristicsConfig(CheckedConfig):
     """Configuration of ``flowsched-heuristics``.
 
     Attributes:
@@ -184,13 +183,10 @@ class HeuristicsConfig:
     workload: Any = MISSING
     policies: list[str] = field(default_factory=list)
     bound: bool = True
-    episodes: int = 20
-    seed: int = 10_000
+    episodes: int = bounded(20, 1)
+    seed: int = bounded(10_000, 0)
     metric: str = "deadline_hit_ratio"
     progress_bar: bool = True
-
-    def __post_init__(self) -> None:
-        check_range("", self, episodes=(1, None), seed=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)

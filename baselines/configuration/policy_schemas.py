@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from flowsched_gym.baselines.configuration.schema_checks import check_member, check_range
+from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyConfig:
+class PolicyConfig(CheckedConfig):
     """Settings of a policy network."""
+
+    GROUP: ClassVar[str] = "policy."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +54,8 @@ class SetwiseConfig(PolicyConfig):
         num_blocks: Rounds in which each slot reads a summary of all.
     """
 
-    width: int = 32
-    num_blocks: int = 1
-
-    def __post_init__(self) -> None:
-        check_range("policy", self, width=(1, None), num_blocks=(0, None))
+    width: int = bounded(32, 1)
+    num_blocks: int = bounded(1, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +66,7 @@ class PathwiseConfig(PolicyConfig):
         width: Width of all layers.
     """
 
-    width: int = 32
-
-    def __post_init__(self) -> None:
-        check_range("policy", self, width=(1, None))
+    width: int = bounded(32, 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,18 +1,31 @@
-"""Refuses values of a configuration that are out of their range, in one line that names them."""
+"""Checks of configuration values, with one-line messages that name them."""
+
+from dataclasses import field, fields
+from typing import Any, ClassVar
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.suggestions import listed
 
-__all__ = ["check_member", "check_range"]
+__all__ = ["CheckedConfig", "bounded", "check_member"]
 
 
-def check_range(group: str, config: object, **ranges: tuple[float | None, float | None]) -> None:
-    """Refuses numbers outside their ranges, ends included."""
-    for name, (least, most) in ranges.items():
-        value = getattr(config, name)
-        if (least is not None and not value >= least) or (most is not None and not value <= most):
-            allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
-            raise ConfigError(f"{group + '.' if group else ''}{name} is {value}: it must be {allowed}")
+def bounded(default: float | None, least: float, most: float | None = None) -> Any:
+    """Returns a field of a ``CheckedConfig`` with a lower and, unless None, an upper bound, both inclusive."""
+    return field(default=default, metadata={"bounds": (least, most)})
+
+
+class CheckedConfig:
+    """A dataclass that checks its ``bounded`` fields; ``GROUP`` begins their names in messages."""
+
+    GROUP: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
+            if "bounds" in each.metadata and (value := getattr(self, each.name)) is not None:
+                least, most = each.metadata["bounds"]
+                if not value >= least or (most is not None and not value <= most):
+                    allowed = f">= {least}" if most is None else f"in [{least}, {most}]"
+                    raise ConfigError(f"{self.GROUP}{each.name} is {value}: it must be {allowed}")
 
 
 def check_member(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -13,8 +13,6 @@ and rate are scored from the mean over a flow's paths. The critic adds up values
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.distributions import MaskableDistribution
@@ -23,13 +21,14 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 from torch.nn.functional import one_hot
 
+from flowsched_gym.arrays import BoolArray
 from flowsched_gym.baselines.networks.setwise import ACTOR_GAIN, FORBIDDEN
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
 
 __all__ = ["Flows", "PathwiseNetwork", "PathwisePolicy", "PathwiseShape"]
 
-Masks = npt.NDArray[np.bool_] | torch.Tensor | None
+Masks = BoolArray | torch.Tensor | None
 
 OWN: Final = ("priority", "attained", "waiting", "rate", "rate_cap")
 """Slot columns of the flow itself that are read."""

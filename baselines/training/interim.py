@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import Interval, Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.batched_model import batched
@@ -48,7 +48,7 @@ class InterimComparison:
             self._player.close()
         self._player = Player(env_id, kwargs)
 
-    def play(self, model: Any) -> npt.NDArray[np.float64]:
+    def play(self, model: Any) -> FloatArray:
         """Returns the metric of every episode, (episodes,), for a model of Stable-Baselines3.
 
         Raises:
@@ -56,7 +56,7 @@ class InterimComparison:
         """
         return self._play(batched(model))
 
-    def ratios(self, values: npt.NDArray[np.float64]) -> dict[str, Interval]:
+    def ratios(self, values: FloatArray) -> dict[str, Interval]:
         """Returns how many times a heuristic's metric the values are, with intervals over the episodes."""
         return {name: paired_ratio(values, baseline) for name, baseline in self.baselines.items()}
 
@@ -64,7 +64,7 @@ class InterimComparison:
         """Closes the environments."""
         self._player.close()
 
-    def _play(self, policy: Policy) -> npt.NDArray[np.float64]:
+    def _play(self, policy: Policy) -> FloatArray:
         played = self._player.play(policy, episodes=self._episodes, seed=self._seed)
         metrics = played[0].metrics
         if self._metric not in metrics:

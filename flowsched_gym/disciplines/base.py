@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["BaseDiscipline", "Rules"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 def _nothing_on_arrival(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:

@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.ordering.keys import order_by_deadline
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Edf"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class _Key(NamedTuple):

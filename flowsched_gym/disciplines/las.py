@@ -2,17 +2,13 @@
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.ordering.feedback import catch_up_time, share_least_attained
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Las"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class _Attained(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
@@ -25,8 +26,6 @@ from flowsched_gym.suggestions import listed
 
 __all__ = ["Merp", "MerpMode"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Records = npt.NDArray[Any]
 
 LONGEST_GAP: Final = 1e300

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError, shown
@@ -16,8 +16,6 @@ from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Mlfq"]
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
 

@@ -4,8 +4,8 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.suggestions import listed
@@ -14,9 +14,6 @@ __all__ = ["Within", "check_limits", "check_numbers", "check_whole_numbers", "ch
 
 EXACT_END: Final = 2.0**53
 """Below it every float64 that is whole stands for one whole number."""
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 class Within(StrEnum):

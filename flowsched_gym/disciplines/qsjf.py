@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_within
 from flowsched_gym.model.controls import Controls
@@ -13,9 +13,6 @@ from flowsched_gym.model.rules.ordering.feedback import head_of_each_level, leve
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Qsjf"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class _SizeClasses(NamedTuple):

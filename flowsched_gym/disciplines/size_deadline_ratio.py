@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.ordering.keys import order_by_ratio, size_deadline_ratio
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Lsdf", "Ssdf"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class _Ratios(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_numbers, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError
@@ -14,9 +14,6 @@ from flowsched_gym.model.rules.ordering.feedback import weigh_queues
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Wfq"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SMALLEST_WEIGHT: Final = 1e-100
 LARGEST_WEIGHT: Final = 1e100

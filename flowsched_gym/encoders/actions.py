@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import InvalidAction, shown
 
 __all__ = ["as_integers", "read_choice", "read_choices"]
@@ -33,7 +34,7 @@ def read_choice(action: object, num_actions: int) -> int:
     return choice
 
 
-def read_choices(action: object, num_choices: npt.NDArray[np.int64], name: str = "action") -> npt.NDArray[np.int64]:
+def read_choices(action: object, num_choices: IntArray, name: str = "action") -> IntArray:
     """Reads an action of several choices.
 
     Args:

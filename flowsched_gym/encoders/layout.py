@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.suggestions import listed
 
 __all__ = ["Column", "Encoding", "Layout", "Rows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Encoding(StrEnum):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError, MissingDependencyError
 from flowsched_gym.files import check_target, replace_when_written
 from flowsched_gym.metrics import deadline_hit_ratio
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["check_plot", "draw_records", "plot_records"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
 
@@ -256,7 +253,7 @@ def _format_milliseconds(time: float) -> str:
     return f"{time:,.0f} ms" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g} ms"
 
 
-def _end_of_timeline(records: Records, rows: npt.NDArray[np.int64]) -> float:
+def _end_of_timeline(records: Records, rows: IntArray) -> float:
     """Finds the last thing that happens to some flows, where a flow that did not finish ends in the picture."""
     due = records.arrival_time[rows] + records.deadline_span[rows]
     times = np.concatenate([records.arrival_time[rows], records.completion_time[rows], due])

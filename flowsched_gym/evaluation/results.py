@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
@@ -114,7 +114,7 @@ class EvaluationResult:
         """Seeds of the episodes, in order."""
         return [episode.seed for episode in self.episodes]
 
-    def values(self, metric: str) -> npt.NDArray[np.float64]:
+    def values(self, metric: str) -> FloatArray:
         """Returns a metric of every episode, (num_episodes,); ``reward`` is one too.
 
         Raises:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.seeding import SeedStreams
 
@@ -24,8 +24,6 @@ __all__ = [
     "paired_difference",
     "paired_ratio",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 MIN_EPISODES: Final = 10
 """Episodes below which no interval is given: resampling fewer says little about the mean."""

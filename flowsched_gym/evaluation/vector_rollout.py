@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult, takes_masks
 from flowsched_gym.policies import Policy
@@ -89,9 +89,7 @@ def _seed_of(place: int, seeds: Sequence[int]) -> int:
     return seeds[min(place, len(seeds) - 1)]
 
 
-def _metrics(
-    envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: npt.NDArray[np.int64]
-) -> list[dict[str, float]]:
+def _metrics(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:
     """Returns the metrics of the episodes that have ended in some of the environments from the infos of the step."""
     if not len(rows):
         return []

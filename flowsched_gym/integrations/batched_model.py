@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.arrays import BoolArray, IntArray
 from flowsched_gym.errors import MissingDependencyError
 from flowsched_gym.policies import Policy
 
@@ -67,10 +68,10 @@ class BatchedModel:
         self,
         observation: npt.NDArray[np.floating],
         state: Any = None,
-        episode_start: npt.NDArray[np.bool_] | None = None,
+        episode_start: BoolArray | None = None,
         deterministic: bool = False,
-        action_masks: npt.NDArray[np.bool_] | None = None,
-    ) -> tuple[npt.NDArray[np.int64], Any]:
+        action_masks: BoolArray | None = None,
+    ) -> tuple[IntArray, Any]:
         """Chooses actions; see ``Policy``.
 
         Args:
@@ -85,14 +86,14 @@ class BatchedModel:
         """
         masks: dict[str, Any] = {"action_masks": action_masks} if self._with_masks else {}
         if not deterministic or np.ndim(observation) == 1:
-            alone: npt.NDArray[np.int64] = self._model.predict(observation, deterministic=deterministic, **masks)[0]
+            alone: IntArray = self._model.predict(observation, deterministic=deterministic, **masks)[0]
             return alone, state
         policy = self._policy
         policy.set_training_mode(False)
         with torch.no_grad():
             distribution = policy.get_distribution(policy.obs_to_tensor(observation)[0], **masks).distribution
         best = distribution.probs.topk(2)
-        actions: npt.NDArray[np.int64] = best.indices[:, 0].cpu().numpy()
+        actions: IntArray = best.indices[:, 0].cpu().numpy()
         near = best.values[:, 0] - best.values[:, 1] < MARGIN
         for row in np.flatnonzero(near.cpu().numpy()):
             own_mask = {name: None if mask is None else mask[row] for name, mask in masks.items()}

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from flowsched_gym.arrays import BoolArray
 from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
 from flowsched_gym.errors import ConfigError, MissingDependencyError, shown
@@ -123,14 +124,14 @@ class SB3VecEnv(VecEnv):
         """Closes the environments."""
         self.envs.close()
 
-    def action_masks(self) -> npt.NDArray[np.bool_]:
+    def action_masks(self) -> BoolArray:
         """Returns which actions do what they say, (num_envs, num_actions).
 
         Raises:
             AttributeError: The environments know no masks.
         """
         base: Any = self.envs.unwrapped
-        masks: npt.NDArray[np.bool_] = base.action_masks() if hasattr(base, MASKS) else np.stack(base.call(MASKS))
+        masks: BoolArray = base.action_masks() if hasattr(base, MASKS) else np.stack(base.call(MASKS))
         return masks
 
     def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:

@@ -3,18 +3,16 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.clock import start_of_clock
 from flowsched_gym.model.records import Records
 
 __all__ = ["finished_flows", "goodput", "makespan", "percentile", "times_on_clock", "utilisation"]
 
-FloatArray = npt.NDArray[np.float64]
 
-
-def finished_flows(records: Records) -> npt.NDArray[np.bool_]:
+def finished_flows(records: Records) -> BoolArray:
     """Marks the flows that finished, (num_flows,) bool."""
     return np.isfinite(records.completion_time)
 
@@ -66,7 +64,7 @@ def goodput(records: Records) -> float:
     return float(records.size[finished_flows(records)].sum()) / makespan(records)
 
 
-def utilisation(goodput: float, destination: npt.NDArray[np.int64], *, capacity: float) -> float:
+def utilisation(goodput: float, destination: IntArray, *, capacity: float) -> float:
     """Returns the share of the receiving links' capacity that a goodput takes.
 
     Args:

@@ -2,13 +2,12 @@
 
 import math
 
-import numpy as np
-import numpy.typing as npt
+from flowsched_gym.arrays import FloatArray
 
 __all__ = ["jain_index"]
 
 
-def jain_index(values: npt.NDArray[np.float64]) -> float:
+def jain_index(values: FloatArray) -> float:
     """Returns Jain's fairness index ``(sum x)^2 / (n sum x^2)`` (Jain, Chiu and Hawe, DEC-TR-301, 1984, Eq. 2).
 
     Args:

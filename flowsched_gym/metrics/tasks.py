@@ -6,8 +6,8 @@ The task completion time is the last flow's completion minus the task's arrival,
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.metrics.completion import times_on_clock
 from flowsched_gym.model.records import Records
 
@@ -22,8 +22,8 @@ class TaskTimes(NamedTuple):
         tct: Task completion times in s, (num_tasks,) float64; NaN where a flow of the task had not finished.
     """
 
-    task_id: npt.NDArray[np.int64]
-    tct: npt.NDArray[np.float64]
+    task_id: IntArray
+    tct: FloatArray
 
 
 def task_completion_times(records: Records) -> TaskTimes:

@@ -1,12 +1,11 @@
 """Chooses when the clock of an episode starts, so that times far from 0 do not lose the digits that flows need."""
 
-import numpy as np
-import numpy.typing as npt
+from flowsched_gym.arrays import FloatArray
 
 __all__ = ["start_of_clock"]
 
 
-def start_of_clock(arrival_time: npt.NDArray[np.float64]) -> float:
+def start_of_clock(arrival_time: FloatArray) -> float:
     """Returns the absolute time in s at which the clock of an episode with these arrivals starts.
 
     Around 1.7e9 s, the Unix time of today, neighbouring float64 are 0.24 us apart; counted from the first arrival they

@@ -3,12 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["Controls", "new_controls"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Controls(NamedTuple):
@@ -24,7 +22,7 @@ class Controls(NamedTuple):
             exactly this many bytes to be looked at.
     """
 
-    admitted: npt.NDArray[np.bool_]
+    admitted: BoolArray
     priority: IntArray
     weight: FloatArray
     rate_cap: FloatArray

@@ -2,9 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.state import FlowState, Network
@@ -37,7 +35,7 @@ class Discipline(Protocol):
         """
         ...
 
-    def begin_network(self, n: int, first_row: int, source: npt.NDArray[np.int64]) -> None:
+    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
         """Prepares for an episode of a network, before its time runs.
 
         Args:
@@ -55,7 +53,7 @@ class Discipline(Protocol):
         """Reacts to a new path of an active flow; ``control`` follows in the same instant."""
         ...
 
-    def control(self, now: float, active: npt.NDArray[np.int64], count: int) -> None:
+    def control(self, now: float, active: IntArray, count: int) -> None:
         """Fills the controls of the active flows.
 
         Args:
@@ -65,7 +63,7 @@ class Discipline(Protocol):
         """
         ...
 
-    def review_time(self, now: float, active: npt.NDArray[np.int64], count: int) -> float:
+    def review_time(self, now: float, active: IntArray, count: int) -> float:
         """Returns when the controls would change although nothing arrives, finishes or crosses ``review_at``.
 
         Called after the links have been shared, so that the rates are known.

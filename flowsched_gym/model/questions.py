@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError, shown
 
 __all__ = ["Asks", "OrderQuestion", "PathQuestion", "Period", "PeriodQuestion"]
@@ -69,7 +67,7 @@ class OrderQuestion(NamedTuple):
         rows: The flows that compete, earliest arrival first, (count,).
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: IntArray
 
 
 class PathQuestion(NamedTuple):

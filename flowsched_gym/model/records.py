@@ -3,15 +3,10 @@
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.rules.transport.progress import latest_completion
 
 __all__ = ["Records", "complete_records"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class _Flows(Protocol):
@@ -69,7 +64,7 @@ class Records:
     fct: FloatArray
     ideal_fct: FloatArray
     slowdown: FloatArray
-    deadline_met: npt.NDArray[np.bool_]
+    deadline_met: BoolArray
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -4,7 +4,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from flowsched_gym.arrays import FloatArray, IntArray
 
 __all__ = [
     "ByCongestion",
@@ -18,9 +19,6 @@ __all__ = [
     "new_chooser",
     "new_routes",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class RoutingKind(IntEnum):

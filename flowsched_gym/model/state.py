@@ -6,12 +6,10 @@ Rules address a flow by its row in the workload; rows are in the order of flow i
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from flowsched_gym.arrays import FloatArray, IntArray
 
 __all__ = ["FlowState", "Network", "longest_path", "new_flow_state"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class FlowState(NamedTuple):

@@ -5,6 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, IntArray
+
 __all__ = ["Policy", "attribute_of", "is_pure"]
 
 
@@ -21,9 +23,9 @@ class Policy(Protocol):
         self,
         observation: npt.NDArray[np.floating],
         state: Any = None,
-        episode_start: npt.NDArray[np.bool_] | None = None,
+        episode_start: BoolArray | None = None,
         deterministic: bool = False,
-    ) -> tuple[npt.NDArray[np.int64], Any]:
+    ) -> tuple[IntArray, Any]:
         """Chooses actions.
 
         Args:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, IntArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import SpaceMismatchError
 from flowsched_gym.model.rules.slots import occupied_slots, smallest_ratio_slot, smallest_slot
@@ -24,7 +25,6 @@ __all__ = [
     "SmallestSize",
 ]
 
-IntArray = npt.NDArray[np.int64]
 Observations = npt.NDArray[np.float32]
 
 
@@ -62,7 +62,7 @@ class SlotPolicy:
         self,
         observation: npt.NDArray[np.floating],
         state: Any = None,
-        episode_start: npt.NDArray[np.bool_] | None = None,
+        episode_start: BoolArray | None = None,
         deterministic: bool = False,
     ) -> tuple[IntArray, Any]:
         """Chooses slots; see ``Policy``.

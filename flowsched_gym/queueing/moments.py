@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.workload import Constant, Discrete, Distribution, Empirical, Exponential, LogNormal, Pareto, Uniform
@@ -13,7 +14,6 @@ from flowsched_gym.workload.specs import parse_distribution
 
 __all__ = ["SizeDistribution", "SizeMoments", "as_size_distribution", "size_grid", "size_moments"]
 
-FloatArray = npt.NDArray[np.float64]
 PiecewiseLinear = Constant | Discrete | Empirical | Uniform
 SizeDistribution = PiecewiseLinear | Exponential | LogNormal | Pareto
 """Kinds of distributions whose moments are known."""

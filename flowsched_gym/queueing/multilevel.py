@@ -18,17 +18,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_moments
 from flowsched_gym.workload import Distribution
 from flowsched_gym.workload.checks import as_tuple, check_choice, check_number
 
 __all__ = ["KINDS", "MultilevelFct", "QueueTimes", "check_load", "multilevel_fct", "queue_times"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 KINDS: Final = ("qlas", "qsjf")
 """Queues by attained bytes, and by size."""

@@ -11,14 +11,12 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.workload.checks import check_choice, check_number
 
 __all__ = ["PUBLISHED", "published_thresholds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 PACKET: Final = 1460.0
 """B of payload in a packet of PIAS's simulations."""

@@ -13,16 +13,14 @@ Miller (1966): a flow of size x takes on average
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.queueing.moments import SizeDistribution, as_size_distribution, size_grid, size_moments
 from flowsched_gym.queueing.multilevel import check_load, multilevel_fct
 from flowsched_gym.workload import Distribution
 from flowsched_gym.workload.checks import check_choice
 
 __all__ = ["DISCIPLINES", "mean_fct"]
-
-FloatArray = npt.NDArray[np.float64]
 
 DISCIPLINES: Final = ("fifo", "las", "ps", "psjf", "srpt")
 NUM_SIZES: Final = 20_000

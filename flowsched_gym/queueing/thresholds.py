@@ -10,8 +10,8 @@ import math
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.queueing.moments import as_size_distribution, size_grid
@@ -20,8 +20,6 @@ from flowsched_gym.workload import Distribution
 from flowsched_gym.workload.checks import check_choice, check_integer
 
 __all__ = ["NUM_QUEUES", "optimal_thresholds", "pias_thresholds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 NUM_QUEUES: Final = range(2, 9)
 """Numbers of queues: switches have eight at most."""
@@ -96,7 +94,7 @@ def _check_num_queues(num_queues: object) -> None:
     check_integer("num_queues", num_queues, at_least=NUM_QUEUES.start, below=NUM_QUEUES.stop)
 
 
-def _shortest_path(cost: FloatArray, num_steps: int) -> npt.NDArray[np.int64]:
+def _shortest_path(cost: FloatArray, num_steps: int) -> IntArray:
     """Finds the cheapest way from the first node to the last, (num_steps + 1,) nodes.
 
     Args:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import OrderQuestion
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
@@ -36,7 +36,7 @@ class Contest:
         touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
         self._on_touch()
 
-    def question(self, active: npt.NDArray[np.int64], count: int) -> OrderQuestion | None:
+    def question(self, active: IntArray, count: int) -> OrderQuestion | None:
         """Returns who competes with those noted since the last question, if any."""
         num_competing = find_competing(
             active,

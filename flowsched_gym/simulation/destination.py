@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from simpy import Event
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.transport.tokens import send_to_back, take_out, take_request
 from flowsched_gym.simulation.environment import NetworkEnvironment
@@ -55,10 +55,10 @@ class Destination:
         self.tokens = num_tokens
         self.expected = num_requests
         # Twice the places that the queue can fill, so that it seldom reaches the end and is moved to the front.
-        self.requests: npt.NDArray[np.int64] = np.zeros(2 * num_requests, dtype=np.int64)
+        self.requests: IntArray = np.zeros(2 * num_requests, dtype=np.int64)
         self.head = 0
         self.tail = 0
-        self.active: npt.NDArray[np.int64] = np.zeros(min(num_tokens, num_requests), dtype=np.int64)
+        self.active: IntArray = np.zeros(min(num_tokens, num_requests), dtype=np.int64)
         self.num_active = 0
         self.held = False
 

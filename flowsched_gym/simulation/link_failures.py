@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-import numpy as np
-import numpy.typing as npt
 from simpy.events import ProcessGenerator
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.simulation.links import SharedLinks
@@ -19,7 +18,7 @@ __all__ = ["change_links"]
 def change_links(
     env: NetworkEnvironment,
     changes: LinkChanges,
-    capacity: npt.NDArray[np.float64],
+    capacity: FloatArray,
     links: SharedLinks,
     paths: Paths,
     connecting: Iterable[int],

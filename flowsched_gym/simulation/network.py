@@ -4,10 +4,10 @@ from itertools import groupby
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from simpy import Event
 from simpy.events import ProcessGenerator
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
@@ -188,7 +188,7 @@ class SimulatedNetwork:
             topology.check_link_changes(changes.link, changes.up, first, last)
         return network
 
-    def _start_processes(self, arrival_time: npt.NDArray[np.float64]) -> None:
+    def _start_processes(self, arrival_time: FloatArray) -> None:
         changes = self.workload.link_changes
         if changes is not None:
             assert self._paths is not None
@@ -207,7 +207,7 @@ class SimulatedNetwork:
         if not self.workload.num_flows:
             self._over.succeed()
 
-    def _arrivals(self, times: npt.NDArray[np.float64]) -> ProcessGenerator:
+    def _arrivals(self, times: FloatArray) -> ProcessGenerator:
         """Starts the life of each flow when it, or its request for a token, arrives."""
         env = self.env
         rows = np.argsort(times, kind="stable").tolist()

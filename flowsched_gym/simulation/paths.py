@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from simpy import Event
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import PathQuestion
@@ -17,8 +17,6 @@ from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.topology import Routing, RoutingKind
 
 __all__ = ["Paths"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Paths:

@@ -1,15 +1,15 @@
 """Finds which share of uniform traffic crosses each link, and so to which load of a link a rate of flows amounts."""
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.topology.topology import Topology
 
 __all__ = ["crossing_shares"]
 
 
-def crossing_shares(topology: Topology) -> npt.NDArray[np.float64]:
+def crossing_shares(topology: Topology) -> FloatArray:
     """Returns the expected share of all flows that cross each link, (num_links,) float64, from 0 to 1.
 
     Source and destination are any two different hosts with equal probability, and the paths of a pair are taken with

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
@@ -28,7 +28,7 @@ __all__ = [
     "tree9",
 ]
 
-PerLink = float | npt.NDArray[np.float64]
+PerLink = float | FloatArray
 
 MOST_SWITCH_HOSTS: Final = 4096
 """Hosts of a big switch; its path table, of one row for each pair, then takes 0.4 GB."""
@@ -252,7 +252,7 @@ def _host_links(num_hosts: int) -> tuple[str, ...]:
     return (*(f"host {h} up" for h in range(num_hosts)), *(f"host {h} down" for h in range(num_hosts)))
 
 
-def _per_link(value: PerLink, num_links: int) -> npt.NDArray[np.float64]:
+def _per_link(value: PerLink, num_links: int) -> FloatArray:
     if np.shape(value) not in ((), (num_links,)):
         raise ConfigError(f"an array of link values has shape {np.shape(value)}: it must be ({num_links},)")
     return np.full(num_links, value, dtype=np.float64)

@@ -1,16 +1,13 @@
 """Finds how long flows would take alone on the empty network: what slowdowns are measured against."""
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.transport.windows import isolated_times
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology.topology import Topology
 
 __all__ = ["isolated_fct", "round_trip_time"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:

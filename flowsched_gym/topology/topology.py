@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.model.state import Network
 from flowsched_gym.units import gbps_to_capacity
@@ -22,9 +23,6 @@ LONGEST_DELAY: Final = 1e300
 LEAST_PART: Final = 2e-14
 """Part of its arrival time that a flow must send for at least: twice the rounding that ``transport.progress`` allows
 event times (``TIME_TOLERANCE``), so that rounding moves a completion time by half at most."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -211,7 +209,7 @@ class Topology:
             mixed = _mix(mixed ^ part.astype(np.uint64))
         return (mixed >> np.uint64(1)).astype(np.int64)
 
-    def check_link_changes(self, link: IntArray, up: npt.NDArray[np.bool_], first: IntArray, last: IntArray) -> None:
+    def check_link_changes(self, link: IntArray, up: BoolArray, first: IntArray, last: IntArray) -> None:
         """Refuses changes of links after which a flow could wait forever.
 
         Args:

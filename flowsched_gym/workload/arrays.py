@@ -6,15 +6,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import WorkloadError
 
 __all__ = ["as_column", "require"]
 
 INT64_END: Final = 2.0**63
 """The first whole number that int64 cannot hold."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
@@ -45,7 +43,7 @@ def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, int
     return given.astype(np.int64)
 
 
-def require(allowed: npt.NDArray[np.bool_], name: str, values: npt.NDArray[np.generic], what: str) -> None:
+def require(allowed: BoolArray, name: str, values: npt.NDArray[np.generic], what: str) -> None:
     """Refuses the first row that is not allowed.
 
     Args:

@@ -4,13 +4,11 @@ import math
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.workload.distributions import Exponential
 
 __all__ = ["poisson_arrivals"]
-
-FloatArray = npt.NDArray[np.float64]
 
 SPARE_DEVIATIONS: Final = 5.0
 """Standard deviations above the expected number of arrivals that are drawn at once: a second draw is then rare."""

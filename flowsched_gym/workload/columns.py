@@ -13,6 +13,7 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
@@ -31,9 +32,6 @@ __all__ = [
     "workload_from_columns_at",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 NumberArray = FloatArray | IntArray
 
 ColumnLike = Sequence[float | str | None] | npt.NDArray[np.generic]

@@ -13,6 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.seeding import uniforms
@@ -29,8 +30,6 @@ __all__ = [
     "as_probabilities",
     "cumulative_weights",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""

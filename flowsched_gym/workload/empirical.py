@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.files import check_path
 from flowsched_gym.seeding import uniforms
@@ -25,7 +26,6 @@ from flowsched_gym.workload.distributions import as_probabilities
 
 __all__ = ["CDF_NAMES", "CdfPoint", "Empirical", "load_cdf", "read_cdf"]
 
-FloatArray = npt.NDArray[np.float64]
 CdfPoint = tuple[float, float]
 
 PACKET_PAYLOAD: Final = 1460.0

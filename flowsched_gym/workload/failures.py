@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import orders
 from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
@@ -124,7 +124,7 @@ class RandomFailures:
                 rows += [(time, link, bool(number % 2)) for link in cable]
         return LinkChanges.of(sorted(rows, key=lambda row: row[0]))
 
-    def _turns(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def _turns(self, rng: np.random.Generator) -> FloatArray:
         """Draws when a cable fails and is repaired, by turns, (2 * num_failures,) float64."""
         assert self.mean_time_up is not None
         assert self.mean_time_down is not None

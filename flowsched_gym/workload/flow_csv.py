@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import FlowFileError, WorkloadError
 from flowsched_gym.workload.columns import (
     COLUMN_NAMES,
@@ -30,8 +30,7 @@ from flowsched_gym.workload.workload import Workload
 
 __all__ = ["read_flow_csv"]
 
-BoolArray = npt.NDArray[np.bool_]
-NumberArray = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+NumberArray = FloatArray | IntArray
 
 CHUNK_BYTES: Final = 4_000_000
 """Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""

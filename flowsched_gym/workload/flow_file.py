@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.files import check_path
 from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
@@ -19,9 +19,6 @@ from flowsched_gym.workload.table_file import Progress, TableColumn, is_parquet,
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
 __all__ = ["flow_columns", "read_flows", "write_flows"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -> Workload:

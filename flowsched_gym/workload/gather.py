@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers, orders
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
@@ -29,9 +29,6 @@ from flowsched_gym.workload.mix import Mix
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["GatherWorkload"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 PATTERNS: Final = ("gather", "scatter")
 

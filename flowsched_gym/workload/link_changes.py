@@ -5,16 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import WorkloadError, shown
 from flowsched_gym.workload.arrays import as_column, require
 
 __all__ = ["LinkChanges"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 TRIPLE: Final = 3
 

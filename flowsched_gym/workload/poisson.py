@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
@@ -24,8 +24,6 @@ from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["PoissonWorkload"]
-
-IntArray = npt.NDArray[np.int64]
 
 PATTERNS: Final = ("pair", "all-to-all")
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray
 from flowsched_gym.errors import MissingDependencyError
 from flowsched_gym.files import replace_when_written
 
@@ -16,7 +17,7 @@ __all__ = ["Progress", "TableColumn", "is_parquet", "write_table"]
 Progress = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
-TableColumn = tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_] | None]
+TableColumn = tuple[npt.NDArray[np.generic], BoolArray | None]
 """Values of a column, and which of its cells are filled (None: all)."""
 
 PARQUET_SUFFIXES: Final = (".parquet", ".pq")
@@ -63,7 +64,7 @@ def write_table(
                 progress(min(rows.stop, num_rows), num_rows)
 
 
-def _format_cells(values: npt.NDArray[np.generic], filled: npt.NDArray[np.bool_] | None) -> Sequence[str]:
+def _format_cells(values: npt.NDArray[np.generic], filled: BoolArray | None) -> Sequence[str]:
     # repr gives the shortest decimal that reads back as the same float64.
     to_text: Callable[[object], str] = _format_bool if values.dtype.kind == "b" else repr
     cells = list(map(to_text, values.tolist()))

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import WorkloadError, shown
 from flowsched_gym.model.clock import start_of_clock
 from flowsched_gym.workload.arrays import as_column, require
@@ -18,9 +19,6 @@ NO_TASK: Final = -1
 
 INTEGER_COLUMNS: Final = ("flow_id", "source", "destination", "task_id")
 FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span")
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, overload
 
-import numpy as np
-import numpy.typing as npt
+from flowsched_gym.arrays import IntArray
 
 __all__ = [
     "Banner",
@@ -106,7 +105,7 @@ class Rows(Sequence[Row]):
         describe: Makes the row of a flow, by its number in the table and its row in the workload.
     """
 
-    def __init__(self, flows: npt.NDArray[np.int64], describe: Callable[[int, int], Row]) -> None:
+    def __init__(self, flows: IntArray, describe: Callable[[int, int], Row]) -> None:
         self._flows = flows
         self._describe = describe
 

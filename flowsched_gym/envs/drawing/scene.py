@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
 from flowsched_gym.envs.drawing.panels import (
     Banner,
@@ -34,9 +35,6 @@ OUTCOMES_SHOWN: Final = 100
 """Finished flows whose outcomes make the timeline."""
 OUTCOMES_AVERAGED: Final = 20
 """Finished flows over which it averages."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

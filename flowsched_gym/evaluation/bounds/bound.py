@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.bounds.feasibility import Jobs, serve_earliest_due_first
 from flowsched_gym.evaluation.bounds.selection import NODE_LIMIT, select_most_jobs
@@ -20,8 +20,6 @@ from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["BoundMethod", "DeadlineBound", "deadline_bound"]
-
-FloatArray = npt.NDArray[np.float64]
 
 BoundMethod = Literal["auto", "exact", "relaxed"]
 METHODS: Final[tuple[str, ...]] = get_args(BoundMethod)
@@ -114,7 +112,7 @@ def deadline_bound(
     return DeadlineBound(num_deadlines=len(rows), upper=min(uppers), lower=max(lowers))
 
 
-def _bound_links(jobs: Jobs, side: npt.NDArray[np.int64], *, method: BoundMethod) -> tuple[int, npt.NDArray[np.int64]]:
+def _bound_links(jobs: Jobs, side: IntArray, *, method: BoundMethod) -> tuple[int, IntArray]:
     """Adds the bounds of the links of one side up; returns the sum and the rows that these links could serve."""
     node_limit = None if method == "exact" else NODE_LIMIT
     upper = 0

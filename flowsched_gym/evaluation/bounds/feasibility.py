@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["IntervalSlack", "Jobs", "serve_earliest_due_first", "split_into_components"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 RELATIVE_TOLERANCE: Final = 1e-9
 """How much longer than an interval its flows may take, relative to it, so that rounding never forbids an exact fit."""
@@ -44,7 +42,7 @@ class Jobs:
     def __getitem__(self, rows: IntArray) -> "Jobs":
         return Jobs(release=self.release[rows], due=self.due[rows], length=self.length[rows])
 
-    def possible(self) -> npt.NDArray[np.bool_]:
+    def possible(self) -> BoolArray:
         """Marks the jobs that can be served in time if they have the link to themselves, (num_jobs,) bool."""
         window = self.due - self.release
         return (window > 0) & (self.length <= window + _rounding(window, self.due))
@@ -126,7 +124,7 @@ def split_into_components(jobs: Jobs) -> list[IntArray]:
     return components
 
 
-def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
+def serve_earliest_due_first(jobs: Jobs, *, source: IntArray, destination: IntArray) -> BoolArray:
     """Serves jobs over a switch, each at the full rate or not at all, and marks those served in time.
 
     At every release and completion the jobs are gone through by due time, and one is served if both its links are

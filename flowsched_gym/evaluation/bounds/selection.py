@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import MissingDependencyError
 from flowsched_gym.evaluation.bounds.feasibility import (
     IntervalSlack,
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 __all__ = ["Selection", "select_most_jobs"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 MAX_ROUNDS: Final = 60
 """Rounds of adding violated conditions before the bound reached so far is taken."""
@@ -64,7 +61,7 @@ class _Classes(NamedTuple):
 
     jobs: Jobs
     multiplicity: FloatArray
-    of_job: npt.NDArray[np.int64]
+    of_job: IntArray
 
 
 def select_most_jobs(jobs: Jobs, *, integral: bool, node_limit: int | None = NODE_LIMIT) -> Selection:

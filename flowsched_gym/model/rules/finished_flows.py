@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 
@@ -21,8 +22,6 @@ __all__ = [
     "write_five_tuple",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 SeenArray = npt.NDArray[np.float32]
 
 SOURCE_PORT: Final = 12_000

@@ -9,15 +9,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.finished_flows import NUM_TUPLE_COLUMNS, write_five_tuple
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
 
 __all__ = ["count_on_links", "find_long", "latest_long", "mark_usable", "progress_of_long", "show_long", "show_paths"]
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 PathArray = npt.NDArray[np.integer[Any]]
 SeenArray = npt.NDArray[np.float32]
 

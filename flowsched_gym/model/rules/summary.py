@@ -8,6 +8,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.numerics.compiled import natural_log
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
@@ -16,8 +17,6 @@ from flowsched_gym.model.rules.selection import select
 
 __all__ = ["show_places", "summarise_active", "summarise_arrived", "summarise_finished"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 SeenArray = npt.NDArray[np.float32]
 
 

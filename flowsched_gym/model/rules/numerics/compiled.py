@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.compile import inlined_part, rule
 
@@ -27,7 +27,7 @@ def natural_log(value: float) -> float:
 
 
 @rule
-def sum_of_logs(values: npt.NDArray[np.float64]) -> float:
+def sum_of_logs(values: FloatArray) -> float:
     """Adds up the natural logarithms of numbers > 0, < inf."""
     total = 0.0
     for index in range(len(values)):
@@ -36,7 +36,7 @@ def sum_of_logs(values: npt.NDArray[np.float64]) -> float:
 
 
 @rule
-def take_exponentials(values: npt.NDArray[np.float64]) -> None:
+def take_exponentials(values: FloatArray) -> None:
     """Replaces numbers from -700 to 700 by their exponentials, (rows, columns)."""
     for row in range(values.shape[0]):
         for column in range(values.shape[1]):

@@ -16,6 +16,8 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
+
 __all__ = [
     "INVERSE_LOG_2",
     "ROOT_HALF",
@@ -31,7 +33,6 @@ __all__ = [
     "power",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 Pair = tuple[FloatArray, FloatArray]
 Real = FloatArray | float
 Number = TypeVar("Number", FloatArray, float)

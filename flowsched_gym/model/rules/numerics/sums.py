@@ -6,14 +6,10 @@ accuracy of floating point summation", 1993, has the method). A loop that adds o
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 
 __all__ = ["pairwise_sum"]
-
-FloatArray = npt.NDArray[np.float64]
 
 LANES: Final = 8
 """Sums that run side by side in a block."""

@@ -1,14 +1,9 @@
 """Finds the flows that compete with those that have begun or ended: who an agent puts first."""
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 
 __all__ = ["find_competing", "touch_links"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @rule

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
 
@@ -23,9 +24,6 @@ __all__ = [
     "serve_by_virtual_deadline",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Records = npt.NDArray[Any]
 
 UNKNOWN: Final = -1.0

@@ -3,8 +3,8 @@
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.transport.progress import TIME_TOLERANCE
 
@@ -20,10 +20,6 @@ __all__ = [
 
 LEVEL_TOLERANCE: Final = 1e-10
 """Flows whose attained bytes differ by less than this part count as equal; it absorbs rounding of event times."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @rule

@@ -5,8 +5,8 @@ to the lower row. The place in that order becomes the flow's priority.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 
 __all__ = [
@@ -20,9 +20,6 @@ __all__ = [
     "serve_first",
     "size_deadline_ratio",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @rule

@@ -1,13 +1,11 @@
 """Reads demotion thresholds: whether they may be, and those that an action spreads over a logarithmic scale."""
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.rules.compile import rule
 
 __all__ = ["are_limits", "are_within", "spread_limits"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @rule

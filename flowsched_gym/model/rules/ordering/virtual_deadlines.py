@@ -15,12 +15,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 
 __all__ = ["MATCH", "goes_later", "virtual_deadlines", "virtual_deadlines_of_many"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Records = npt.NDArray[Any]
 
 MATCH: Final = np.dtype([("winner", "i8"), ("valid_above", "f8"), ("due", "i8")])

@@ -4,14 +4,11 @@ A link that has failed has capacity 0; a path is up while all its links are.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 
 __all__ = ["count_paths_up", "note_quiet", "path_is_up"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @rule

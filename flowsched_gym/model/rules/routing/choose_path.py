@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, Routes
 from flowsched_gym.model.rules.compile import allocating_rule, chosen_by_type, rule
@@ -27,8 +27,6 @@ from flowsched_gym.model.rules.routing.memr import choose_by_expansion
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose", "choose_path", "note_pauses", "review_paths"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @rule

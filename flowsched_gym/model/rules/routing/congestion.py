@@ -11,8 +11,8 @@ as one is idle, which serves such disciplines better than packets could that mus
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.compile import allocating_rule, rule
@@ -20,9 +20,6 @@ from flowsched_gym.model.rules.routing.candidates import is_candidate, shared_en
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose_least_congested", "review_quiet"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NOBODY = -1
 

@@ -15,8 +15,8 @@ of its virtual deadlines, found anew from the flows as they are, and 0 where a l
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.rules.compile import allocating_rule, rule
@@ -33,9 +33,6 @@ __all__ = [
     "pick_hop_by_hop",
     "pick_whole_path",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NO_ENTRY: Final = -1
 UNKNOWN: Final = -1.0

@@ -8,8 +8,8 @@ its rate, plus ``SIZE_TOLERANCE`` of its volume: far below the 1e-9 to which res
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import allocating_rule, inlined_rule
 
 __all__ = ["SIZE_TOLERANCE", "TIME_TOLERANCE", "advance", "insert_sorted", "latest_completion", "next_event_time"]
@@ -24,9 +24,6 @@ SMALLEST_TIME: Final = 2.0**-1074
 """Smallest time in s, > 0, that float64 can hold; beside any time from 1e-292 s on it is nothing."""
 DEADLINE_TOLERANCE: Final = 1e-12
 """A flow that is late by this part of its deadline is late by rounding only."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @inlined_rule

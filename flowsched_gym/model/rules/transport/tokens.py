@@ -3,14 +3,10 @@
 The queue is a row of an array between ``head`` and ``tail``; the scheduler sees a window of its oldest requests.
 """
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.rules.compile import inlined_rule
 
 __all__ = ["send_to_back", "take_out", "take_request"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @inlined_rule

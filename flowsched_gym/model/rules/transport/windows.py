@@ -1,13 +1,11 @@
 """Turns bytes of payload into bytes on the wire, and grows a sender's window from round to round."""
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.rules.compile import rule
 
 __all__ = ["isolated_times", "next_window", "wire_volume"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @rule
