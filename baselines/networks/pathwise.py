@@ -93,22 +93,22 @@ class PathwiseShape:
         """
         choices = cls._choices(layout, action_space)
         up, down = ([f"{kind}_{path}" for path in range(choices[-1]) for kind in kinds] for kinds in (UP, DOWN))
-        places = {column.name: place for place, column in enumerate(layout.slot)}
-        missing = [name for name in ("source", "destination", "path", *OWN, *up, *down) if name not in places]
+        indices = {column.name: index for index, column in enumerate(layout.slot)}
+        missing = [name for name in ("source", "destination", "path", *OWN, *up, *down) if name not in indices]
         if missing:
             raise ConfigError(
-                f"policy is pathwise: it needs the slot columns {', '.join(missing)}; there are {', '.join(places)}"
+                f"policy is pathwise: it needs the slot columns {', '.join(missing)}; there are {', '.join(indices)}"
             )
         return cls(
             first=layout.num_context,
             num_slots=layout.num_slots,
             num_slot_features=layout.num_slot_features,
-            source=places["source"],
-            destination=places["destination"],
-            path=places["path"],
-            own=tuple(places[name] for name in OWN),
-            up=tuple(places[name] for name in up),
-            down=tuple(places[name] for name in down),
+            source=indices["source"],
+            destination=indices["destination"],
+            path=indices["path"],
+            own=tuple(indices[name] for name in OWN),
+            up=tuple(indices[name] for name in up),
+            down=tuple(indices[name] for name in down),
             scale=layout.slot_scale(up[0]),
             num_queues=choices[0],
             num_rates=choices[1],

@@ -2,8 +2,8 @@
 
 The observation of a slot-choice environment is a context followed by one row of columns for each slot
 (`flowsched_gym.encoders.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here one
-network reads every slot together with the context, the slot's place in the queue and a summary of all slots, so that
-what is learned at one place holds at all. Slots where nothing waits take no part and cannot be chosen.
+network reads every slot together with the context, the slot's position in the queue and a summary of all slots, so that
+what is learned in one slot holds in all. Slots where nothing waits take no part and cannot be chosen.
 """
 
 from dataclasses import asdict, dataclass
@@ -103,8 +103,8 @@ class SlotEncoder(nn.Module):
         super().__init__()
         width = shape.width
         self.shape = shape
-        place = (torch.arange(shape.num_slots, dtype=torch.float32) + 1.0) / shape.num_slots
-        self.register_buffer("place", place.reshape(1, -1, 1), persistent=False)
+        position = (torch.arange(shape.num_slots, dtype=torch.float32) + 1.0) / shape.num_slots
+        self.register_buffer("position", position.reshape(1, -1, 1), persistent=False)
         self.read_slot = nn.Linear(shape.num_slot_features + 1, width)
         self.read_context = nn.Linear(shape.num_context, width, bias=False) if shape.num_context else None
         self.embed = nn.Linear(width, width)
@@ -127,8 +127,8 @@ class SlotEncoder(nn.Module):
         empty = slots[:, :, shape.presence] <= 0
         share = (~empty).to(slots.dtype)
         share = (share / share.sum(dim=1, keepdim=True).clamp(min=1.0)).unsqueeze(1)
-        place: torch.Tensor = self.get_buffer("place").expand(len(slots), -1, -1)
-        first = self.read_slot(torch.cat([slots, place], dim=-1))
+        position: torch.Tensor = self.get_buffer("position").expand(len(slots), -1, -1)
+        first = self.read_slot(torch.cat([slots, position], dim=-1))
         if self.read_context is not None:
             first = first + self.read_context(context).unsqueeze(1)
         vectors = self.embed(torch.relu(first))

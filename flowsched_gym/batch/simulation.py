@@ -262,7 +262,7 @@ class BatchSimulation:
         if not isinstance(question, OrderQuestion):
             raise SimulationError("no order waits for a decision")
         if not 0 <= place < len(question.rows):
-            raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
+            raise SimulationError(f"index is {place}: flows compete at the indices 0 to {len(question.rows) - 1}")
         return self._do(number, Deed.PUT_FIRST, place)
 
     def go_on(self, number: int) -> None:

@@ -39,7 +39,7 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
 
     Args:
         action: What the agent chose; integers, (count,).
-        num_choices: The choice in each place is one of 0 to so many - 1, (count,).
+        num_choices: Number of choices at each index, which are counted from 0, (count,).
         name: What the action is called in messages.
 
     Returns:
@@ -53,9 +53,9 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
         raise InvalidAction(f"{name} is {shown(action)}: it must be {len(num_choices)} integers")
     wrong = (given < 0) | (given >= num_choices)
     if wrong.any():
-        place = int(np.argmax(wrong))
+        index = int(np.argmax(wrong))
         raise InvalidAction(
-            f"{name} has {given[place]} in place {place}: it must be an integer from 0 to {num_choices[place] - 1}"
+            f"{name} has {given[index]} at index {index}: it must be an integer from 0 to {num_choices[index] - 1}"
         )
     return given.astype(np.int64)
 

@@ -185,8 +185,8 @@ class Layout:
         for rows in self.rows:
             names, end = [column.name for column in rows.columns], first + rows.count * len(rows.columns)
             if name in names:
-                place = names.index(name)
-                return rows.columns[place].decode(observation[..., first + place : end : len(names)])
+                column = names.index(name)
+                return rows.columns[column].decode(observation[..., first + column : end : len(names)])
             first = end
         raise ConfigError(f"the rows of the observation have no column {name!r}")
 

@@ -14,7 +14,7 @@ from flowsched_gym.policies import Policy
 __all__ = ["Ended", "rollout_vector"]
 
 Ended = Callable[[int, int], None]
-"""Is called with the place, among the seeds, of an episode that has just ended, and the environment it ended in."""
+"""Is called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
 
 
 def rollout_vector(
@@ -41,8 +41,8 @@ def rollout_vector(
     """
     with_masks = takes_masks(policy)
     results: dict[int, EpisodeResult] = {}
-    places = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
-    env_seeds: Any = [_seed_of(place, seeds) for place in range(envs.num_envs)]  # Gymnasium declares an integer alone
+    indices = np.arange(envs.num_envs)  # what each environment plays; len(seeds) and above are repetitions
+    env_seeds: Any = [_seed_of(index, seeds) for index in range(envs.num_envs)]  # Gymnasium declares an integer alone
     num_begun = envs.num_envs
     begun_at = np.zeros(envs.num_envs, dtype=np.int64)
     rewards_so_far = np.zeros(envs.num_envs)
@@ -61,32 +61,32 @@ def rollout_vector(
         if not over.any():
             continue
         rows = np.flatnonzero(over)
-        counted = rows[places[rows] < len(seeds)]
+        counted = rows[indices[rows] < len(seeds)]
         for row, metrics in zip(counted.tolist(), _metrics(envs, infos, counted), strict=True):
-            results[int(places[row])] = EpisodeResult(
+            results[int(indices[row])] = EpisodeResult(
                 seed=env_seeds[row],
                 num_decisions=int(step - begun_at[row]),
                 reward=float(rewards_so_far[row]),
                 metrics=metrics,
             )
             if ended is not None:
-                ended(int(places[row]), row)
+                ended(int(indices[row]), row)
         if len(results) < len(seeds):
-            places[rows] = np.arange(num_begun, num_begun + len(rows))
+            indices[rows] = np.arange(num_begun, num_begun + len(rows))
             num_begun += len(rows)
             for row in rows:
-                env_seeds[row] = _seed_of(int(places[row]), seeds)
+                env_seeds[row] = _seed_of(int(indices[row]), seeds)
             begun_at[rows] = step
             rewards_so_far[rows] = 0.0
             observations, infos = envs.reset(seed=env_seeds, options={"reset_mask": over})
             if with_masks:
                 masks = np.where(over[:, np.newaxis], infos["action_mask"], masks)
-    return [results[place] for place in range(len(seeds))]
+    return [results[index] for index in range(len(seeds))]
 
 
-def _seed_of(place: int, seeds: Sequence[int]) -> int:
+def _seed_of(index: int, seeds: Sequence[int]) -> int:
     """Returns the seed of an episode; one that is not counted repeats the last."""
-    return seeds[min(place, len(seeds) - 1)]
+    return seeds[min(index, len(seeds) - 1)]
 
 
 def _metrics(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:

@@ -124,9 +124,9 @@ def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
         key = _added(np.frombuffer(value.tobytes(), np.uint8), name, arrays)
         return {"$records": [key, list(value.shape), _layout(value.dtype, name)]}
     if isinstance(value, tuple):
-        return {"$tuple": [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]}
+        return {"$tuple": [_encoded(each, f"{name}.{index}", arrays) for index, each in enumerate(value)]}
     if isinstance(value, list):
-        return [_encoded(each, f"{name}.{place}", arrays) for place, each in enumerate(value)]
+        return [_encoded(each, f"{name}.{index}", arrays) for index, each in enumerate(value)]
     if isinstance(value, Mapping):
         values = {key: _encoded(each, f"{name}.{key}", arrays) for key, each in value.items()}
         if all(isinstance(key, str) and not key.startswith("$") for key in values):

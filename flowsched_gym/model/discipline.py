@@ -58,7 +58,7 @@ class Discipline(Protocol):
 
         Args:
             now: Time in s.
-            active: Rows of the active flows in its first ``count`` places; may be reordered, within these.
+            active: Rows of the active flows in its first ``count`` entries; may be reordered, within these.
             count: Number of active flows.
         """
         ...

@@ -91,8 +91,8 @@ def multilevel_fct(
     sizes = as_size_distribution(distribution)
     check_load(load)
     previous = 0.0
-    for place, threshold in enumerate(as_tuple("thresholds", thresholds)):
-        check_number(f"threshold {place}", threshold, above=previous)
+    for index, threshold in enumerate(as_tuple("thresholds", thresholds)):
+        check_number(f"threshold {index}", threshold, above=previous)
         previous = float(threshold)
     times = queue_times(kind, sizes, load, np.array([0.0, *thresholds, math.inf]))
     last = np.arange(1, len(thresholds) + 2)

@@ -83,8 +83,8 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     sizes = as_size_distribution(distribution)
     check_load(load)
     _check_num_queues(num_queues)
-    place = np.arange(1, num_queues) / num_queues
-    thresholds = sizes.quantile((1.0 - numerics.power(1.0 - load, place)) / load)
+    share = np.arange(1, num_queues) / num_queues
+    thresholds = sizes.quantile((1.0 - numerics.power(1.0 - load, share)) / load)
     for index in range(1, len(thresholds)):
         thresholds[index] = max(thresholds[index], thresholds[index - 1] * (1.0 + APART))
     return thresholds

@@ -28,11 +28,11 @@ class Destination:
         host: Number of the host.
         tokens: Free tokens.
         expected: Requests that have not arrived yet.
-        requests: Rows of the flows that wait, oldest first, in the places ``head`` to ``tail - 1``.
+        requests: Rows of the flows that wait, oldest first, in the entries ``head`` to ``tail - 1``.
         head: Place of the oldest request.
         tail: Place behind the youngest request.
         active: Rows of the flows that hold a token, (num_tokens,) or, if that is less, (num_requests,), in its first
-            ``num_active`` places.
+            ``num_active`` entries.
         num_active: Tokens held.
         held: True while the scheduler waits for the next event.
     """
@@ -54,7 +54,7 @@ class Destination:
         self.host = host
         self.tokens = num_tokens
         self.expected = num_requests
-        # Twice the places that the queue can fill, so that it seldom reaches the end and is moved to the front.
+        # Twice the length that the queue can have, so that it seldom reaches the end and is moved to the front.
         self.requests: IntArray = np.zeros(2 * num_requests, dtype=np.int64)
         self.head = 0
         self.tail = 0

@@ -38,7 +38,7 @@ class SharedLinks:
         paths: Who chooses paths, where they can change.
 
     Attributes:
-        active: Rows of the flows that send, in its first ``num_active`` places.
+        active: Rows of the flows that send, in its first ``num_active`` entries.
         num_active: Number of flows that send.
         advanced_to: Time in s up to which bytes sent are known; rates are constant since.
     """

@@ -59,18 +59,18 @@ class Simulation(SimulatedNetwork):
         self._take_asking().held = True
         self._ask()
 
-    def serve_first(self, place: int) -> int:
-        """Puts the flow in a place of the ``OrderQuestion`` before all others; returns its row.
+    def serve_first(self, index: int) -> int:
+        """Puts the flow at an index of the ``OrderQuestion`` before all others; returns its row.
 
         Raises:
-            SimulationError: No order is asked for, or there is no such place.
+            SimulationError: No order is asked for, or there is no such index.
         """
         question = self.question
         if not isinstance(question, OrderQuestion):
             raise SimulationError("no order waits for a decision")
-        if not 0 <= place < len(question.rows):
-            raise SimulationError(f"place is {place}: flows compete in the places 0 to {len(question.rows) - 1}")
-        row = int(question.rows[place])
+        if not 0 <= index < len(question.rows):
+            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(question.rows) - 1}")
+        row = int(question.rows[index])
         self.question = None
         self._note(EventKind.DECISION, row)
         assert isinstance(self.discipline, Ranked)

@@ -179,16 +179,16 @@ def _parse_cdf(text: str, place: str, minimum: float) -> Empirical:
 
 
 def _interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, below: float = 0.0) -> FloatArray:
-    """Interpolates linearly between points; of points at one place, the last counts.
+    """Interpolates linearly between points; of points at one value, the last counts.
 
     NumPy's own may round otherwise on processors that multiply and add in one instruction.
     """
-    place = np.searchsorted(points, x, side="right") - 1
-    left = np.clip(place, 0, len(points) - 2)
+    index = np.searchsorted(points, x, side="right") - 1
+    left = np.clip(index, 0, len(points) - 2)
     width = points[left + 1] - points[left]
     part = np.divide(np.clip(x, points[0], points[-1]) - points[left], width, out=np.zeros_like(x), where=width > 0)
     between = heights[left] + part * (heights[left + 1] - heights[left])
-    return np.where(place < 0, below, np.where(x >= points[-1], heights[-1], between))
+    return np.where(index < 0, below, np.where(x >= points[-1], heights[-1], between))
 
 
 def _mean_of_points(points: tuple[CdfPoint, ...], minimum: float) -> float:

@@ -44,7 +44,7 @@ def reorder(observation: torch.Tensor, order: list[int]) -> torch.Tensor:
 def blind_to_places(network: SetwiseNetwork) -> SetwiseNetwork:
     """Takes the place in the queue away from the network."""
     for encoder in (network.actor, network.critic):
-        encoder.get_buffer("place").zero_()
+        encoder.get_buffer("position").zero_()
     return network
 
 

@@ -49,6 +49,6 @@ def test_what_is_not_so_many_integers_is_refused(action: object) -> None:
 
 @pytest.mark.parametrize(("action", "place"), [([4, 0, 1], 0), ([0, -1, 0], 1), ([0, 0, 2**40], 2)])
 def test_a_choice_outside_its_range_is_refused_with_its_place(action: list[int], place: int) -> None:
-    message = f"action has {action[place]} in place {place}: it must be an integer from 0 to {CHOICES[place] - 1}"
+    message = f"action has {action[place]} at index {place}: it must be an integer from 0 to {CHOICES[place] - 1}"
     with pytest.raises(InvalidAction, match=message):
         read_choices(action, CHOICES)

@@ -181,7 +181,7 @@ def test_an_order_needs_a_discipline_that_can_be_told() -> None:
     with pytest.raises(SimulationError, match="no order waits for a decision"):
         simulation.serve_first(0)
     simulation.run()
-    with pytest.raises(SimulationError, match="place is 2: flows compete in the places 0 to 1"):
+    with pytest.raises(SimulationError, match="index is 2: flows compete at the indices 0 to 1"):
         simulation.serve_first(2)
 
 

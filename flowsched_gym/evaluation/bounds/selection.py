@@ -190,11 +190,11 @@ def _solution(result: "OptimizeResult", multiplicity: FloatArray, *, integral: b
 
 def _grow_a_feasible_set(jobs: Jobs, classes: _Classes, slack: IntervalSlack, count: FloatArray) -> BoolArray:
     """Collects jobs as long as all can be served in time: those that the solution takes first, then short ones."""
-    place = np.zeros(len(jobs))
+    index = np.zeros(len(jobs))
     order = np.argsort(classes.of_job, kind="stable")
     first = np.searchsorted(classes.of_job[order], np.arange(len(count)))
-    place[order] = np.arange(len(jobs)) - first[classes.of_job[order]]
-    surplus = place >= np.round(count)[classes.of_job]
+    index[order] = np.arange(len(jobs)) - first[classes.of_job[order]]
+    surplus = index >= np.round(count)[classes.of_job]
     chosen = np.zeros(len(jobs), dtype=np.bool_)
     for row in np.lexsort((jobs.due, jobs.length, surplus)):
         chosen[row] = slack.add(int(classes.of_job[row]))

@@ -48,12 +48,12 @@ def mean_fares(
         scratch: Room for them, (3 * count,).
     """
     count = len(rows)
-    for place in range(count):
-        row = rows[place]
+    for index in range(count):
+        row = rows[index]
         fct = completion_time[row] - arrival_time[row]
-        scratch[place] = fct
-        scratch[count + place] = fct / ideal_fct[row]
-        scratch[2 * count + place] = ideal_fct[row]
+        scratch[index] = fct
+        scratch[count + index] = fct / ideal_fct[row]
+        scratch[2 * count + index] = ideal_fct[row]
     fct_sum, slowdown_sum = pairwise_sum(scratch, 0, count), pairwise_sum(scratch, count, 2 * count)
     return fct_sum / count, slowdown_sum / count, pairwise_sum(scratch, 2 * count, 3 * count) / count
 
@@ -70,7 +70,7 @@ def write_five_tuple(
     at: int,
     shown: SeenArray,
 ) -> None:
-    """Writes the five-tuple of a flow, hosts counted from 1, over its units, into five places from ``at`` on."""
+    """Writes the five-tuple of a flow, hosts counted from 1, over its units, into five entries from ``at`` on."""
     shown[at] = (source[row] + 1) / host
     shown[at + 1] = SOURCE_PORT / port
     shown[at + 2] = (destination[row] + 1) / host
@@ -120,8 +120,8 @@ def show_finished(
         shown: Receives seven numbers of each flow.
     """
     at = first
-    for place in range(len(rows)):
-        row = rows[place]
+    for index in range(len(rows)):
+        row = rows[index]
         write_five_tuple(row, flow_id, source, destination, host, port, protocol, at, shown)
         at += NUM_TUPLE_COLUMNS
         fct = completion_time[row] - arrival_time[row]

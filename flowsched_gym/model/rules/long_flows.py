@@ -39,8 +39,8 @@ def find_long(
         long: Receives the rows, (at least num_active,); those of one instant in their own order.
     """
     count = 0
-    for place in range(len(active)):
-        row = active[place]
+    for index in range(len(active)):
+        row = active[index]
         if attained[row] >= long_from:
             hole = count
             while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
@@ -64,18 +64,18 @@ def latest_long(
         long_from: Bytes above which a flow has been long; of just that size none has.
         server: The host whose flows are looked for; below 0 for all.
         count: Flows that have been found before.
-        found: Receives the rows behind these, as many as have a place.
+        found: Receives the rows behind these, as many as fit.
 
     Returns:
         How many flows have been found.
     """
-    place = len(rows) - 1
-    while place >= 0 and count < len(found):
-        row = rows[place]
+    index = len(rows) - 1
+    while index >= 0 and count < len(found):
+        row = rows[index]
         if size[row] > long_from and (server < 0 or source[row] == server):
             found[count] = row
             count += 1
-        place -= 1
+        index -= 1
     return count
 
 
@@ -114,13 +114,13 @@ def progress_of_long(
         the slowdowns of finished ones and of their throughputs in B/s.
     """
     num_active, most = len(long), len(finished)
-    for place in range(num_active):
-        row = long[place]
-        scratch[place] = (now - arrival_time[row]) / ideal_fct[row]
-        progress[place] = attained[row] / long_from
+    for index in range(num_active):
+        row = long[index]
+        scratch[index] = (now - arrival_time[row]) / ideal_fct[row]
+        progress[index] = attained[row] / long_from
     count = 0
-    for place in range(most):
-        row = finished[place]
+    for index in range(most):
+        row = finished[index]
         if size[row] > long_from:
             fct = completion_time[row] - arrival_time[row]
             scratch[num_active + count] = fct / ideal_fct[row]
@@ -153,8 +153,8 @@ def count_on_links(
     for plane in range(num_paths):
         for host in range(num_hosts):
             count[plane, UP, host] = count[plane, DOWN, host] = 0
-    for place in range(len(rows)):
-        row = rows[place]
+    for index in range(len(rows)):
+        row = rows[index]
         plane = path[row] % num_paths
         count[plane, UP, source[row]] += 1
         count[plane, DOWN, destination[row]] += 1
@@ -240,23 +240,23 @@ def show_paths(
     """
     num_paths = len(long_on)
     for slot in range(len(rows)):
-        row, place = rows[slot], at[slot]
+        row, index = rows[slot], at[slot]
         taken = path[row] % num_paths
         waiting = now - arrival_time[row]
-        shown[place] = attained[row] / (attained[row] + bytes_scale)
-        shown[place + 1] = waiting / (waiting + time_scale)
-        shown[place + 2] = min(rate[row] / capacity, 1.0)
-        shown[place + 3] = min(rate_cap[row] / capacity, 1.0)
-        shown[place + 4] = (taken + 1) / num_paths
-        place += NUM_OWN_COLUMNS
+        shown[index] = attained[row] / (attained[row] + bytes_scale)
+        shown[index + 1] = waiting / (waiting + time_scale)
+        shown[index + 2] = min(rate[row] / capacity, 1.0)
+        shown[index + 3] = min(rate_cap[row] / capacity, 1.0)
+        shown[index + 4] = (taken + 1) / num_paths
+        index += NUM_OWN_COLUMNS
         for plane in range(num_paths):
             itself = 1 if plane == taken else 0
             for counts in (long_on, all_on):
                 up = counts[plane, UP, source[row]] - itself
                 down = counts[plane, DOWN, destination[row]] - itself
-                shown[place] = up / (up + count_scale)
-                shown[place + 1] = down / (down + count_scale)
-                place += 2
+                shown[index] = up / (up + count_scale)
+                shown[index + 1] = down / (down + count_scale)
+                index += 2
 
 
 @rule
@@ -279,8 +279,8 @@ def mark_usable(
         usable: Receives the answers, (at least count, num_paths).
     """
     num_paths = len(capacity)
-    for place in range(len(rows)):
-        row = rows[place]
+    for index in range(len(rows)):
+        row = rows[index]
         for plane in range(num_paths):
             up, down = capacity[plane, UP, source[row]], capacity[plane, DOWN, destination[row]]
-            usable[place, plane] = (up > 0.0 and down > 0.0) or path[row] % num_paths == plane
+            usable[index, plane] = (up > 0.0 and down > 0.0) or path[row] % num_paths == plane

@@ -65,23 +65,23 @@ def summarise_finished(
     in_order, room = 2 * count, 3 * count
     for group in range(len(ends)):
         ends[group] = 0
-    for place in range(count):
-        row = rows[place]
+    for index in range(count):
+        row = rows[index]
         group = cluster_of[source[row]] * num_classes
         for end in class_ends:
             if end < size[row]:
                 group += 1
-        group_of[place] = group
+        group_of[index] = group
         ends[group] += 1
-        scratch[in_order + place] = completion_time[row] - arrival_time[row]
+        scratch[in_order + index] = completion_time[row] - arrival_time[row]
     for group in range(1, len(ends)):
         ends[group] += ends[group - 1]
     # Groups are filled from their ends, which become their beginnings.
-    for place in range(count):
-        group = group_of[place]
+    for index in range(count):
+        group = group_of[index]
         ends[group] -= 1
-        scratch[ends[group]] = size[rows[place]]
-        scratch[count + ends[group]] = scratch[in_order + place]
+        scratch[ends[group]] = size[rows[index]]
+        scratch[count + ends[group]] = scratch[in_order + index]
     for cluster in range(len(heights)):
         first_group, last_group = cluster * num_classes, (cluster + 1) * num_classes
         at, begin = 0, ends[first_group]
@@ -92,17 +92,17 @@ def summarise_finished(
                 shown[share_at[group]] = (last - first) / count
                 before = first
                 for number in range(len(quantiles)):
-                    place = first + math.ceil(quantiles[number] * (last - first)) - 1
-                    heights[cluster, at + number] = select(scratch, before, last, place)
-                    fct = select(scratch, count + before, count + last, count + place)
+                    index = first + math.ceil(quantiles[number] * (last - first)) - 1
+                    heights[cluster, at + number] = select(scratch, before, last, index)
+                    fct = select(scratch, count + before, count + last, count + index)
                     heights[cluster, at + len(quantiles) + number] = fct / time_unit
-                    before = place
+                    before = index
             at += 2 * len(quantiles)
         if begin < last:
             taken = room
-            for place in range(count):
-                if first_group <= group_of[place] < last_group:
-                    scratch[taken] = scratch[in_order + place]
+            for index in range(count):
+                if first_group <= group_of[index] < last_group:
+                    scratch[taken] = scratch[in_order + index]
                     taken += 1
             heights[cluster, at] = pairwise_sum(scratch, room, taken) / (last - begin) / time_unit
 
@@ -134,8 +134,8 @@ def summarise_arrived(
     """
     for cluster in range(len(scratch)):
         scratch[cluster] = 0.0
-    for place in range(len(rows)):
-        scratch[cluster_of[source[rows[place]]]] += size[rows[place]]
+    for index in range(len(rows)):
+        scratch[cluster_of[source[rows[index]]]] += size[rows[index]]
     for cluster in range(len(scratch)):
         load = scratch[cluster] / could_send if could_send > 0.0 else 0.0
         shown[first + cluster * stride] = squash(load, 1.0)
@@ -173,10 +173,10 @@ def summarise_active(
         shown: Receives them.
     """
     columns = num_queues + 1
-    for place in range(len(scratch)):
-        scratch[place] = 0.0
-    for place in range(len(rows)):
-        row = rows[place]
+    for index in range(len(scratch)):
+        scratch[index] = 0.0
+    for index in range(len(rows)):
+        row = rows[index]
         cluster = cluster_of[source[row]]
         scratch[cluster * columns + queue[row]] += 1.0
         scratch[cluster * columns + num_queues] += remaining[row]
@@ -199,7 +199,7 @@ def show_places(
         span: How long it is, (count,).
         column: Where each is shown for the first cluster, (count,).
         stride: Places from one cluster's to the next one's.
-        shown: Receives the places.
+        shown: Receives the indices.
     """
     for cluster in range(values.shape[0]):
         for number in range(values.shape[1]):

@@ -19,9 +19,9 @@ BLOCK: Final = 128
 
 @rule
 def pairwise_sum(values: FloatArray, first: int, last: int) -> float:
-    """Returns the sum of the values in the places ``first`` to ``last - 1``, which are lost where they are many.
+    """Returns the sum of the values in the entries ``first`` to ``last - 1``, which are lost where they are many.
 
-    Sums of blocks whose other half is still to come wait in the places of values that have been added.
+    Sums of blocks whose other half is still to come wait in the entries of values that have been added.
     """
     waiting = begin = first
     while last - first > BLOCK:
@@ -51,16 +51,16 @@ def _add_block(values: FloatArray, first: int, last: int) -> float:
         a, b, c, d = values[first], values[first + 1], values[first + 2], values[first + 3]
         e, f, g, h = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
         rest = last - (last - first) % LANES
-        for place in range(first + LANES, rest, LANES):
-            a += values[place]
-            b += values[place + 1]
-            c += values[place + 2]
-            d += values[place + 3]
-            e += values[place + 4]
-            f += values[place + 5]
-            g += values[place + 6]
-            h += values[place + 7]
+        for index in range(first + LANES, rest, LANES):
+            a += values[index]
+            b += values[index + 1]
+            c += values[index + 2]
+            d += values[index + 3]
+            e += values[index + 4]
+            f += values[index + 5]
+            g += values[index + 6]
+            h += values[index + 7]
         total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for place in range(rest, last):
-        total += values[place]
+    for index in range(rest, last):
+        total += values[index]
     return total

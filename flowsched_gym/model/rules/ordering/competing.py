@@ -27,7 +27,7 @@ def find_competing(
     """Finds the active flows that share a marked link with another active flow, and takes the marks away.
 
     Args:
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         arrival: Absolute arrival times in s.
         path: Path of each flow.
@@ -39,14 +39,14 @@ def find_competing(
     Returns:
         How many compete: none, or at least two.
     """
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             if touched[path_links[step]] > 0:
                 touched[path_links[step]] += 1
     found = 0
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         shares = False
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             shares = shares or touched[path_links[step]] > 2

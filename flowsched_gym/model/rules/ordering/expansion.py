@@ -82,7 +82,7 @@ def serve_by_virtual_deadline(
     Args:
         now: Time in s.
         n: Number of the network.
-        active: Rows of its active flows in its first ``count`` places; reordered by deadline.
+        active: Rows of its active flows in its first ``count`` entries; reordered by deadline.
         count: Number of active flows.
         size: Original sizes in B.
         arrival: Absolute arrival times in s.
@@ -91,7 +91,7 @@ def serve_by_virtual_deadline(
         capacity: Capacities in B/s, (num_links,).
         path_start: Where each path begins in ``path_links``.
         path_links: Links of all paths.
-        priority: Receives the places in the order.
+        priority: Receives the indices in the order.
         admitted: Receives who may send: nobody during a detection gap; in strict mode only flows that are first on
             every link of their path.
         virtual_deadline: Effective virtual deadlines in s, ``UNKNOWN`` for a flow that is new or has a new path; kept
@@ -111,10 +111,10 @@ def serve_by_virtual_deadline(
     always = settings[2] > 0.0
     num_stale = 0
     low, high = 0, 0
-    place = count
-    while place > 0 and (always or unknown[n] > 0):
-        place -= 1
-        row = active[place]
+    index = count
+    while index > 0 and (always or unknown[n] > 0):
+        index -= 1
+        row = active[index]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
             unknown[n] -= 1
@@ -176,16 +176,16 @@ def _mark(mark: IntArray, path: int, path_start: IntArray, path_links: IntArray)
 @rule
 def _rank(active: IntArray, count: int, virtual_deadline: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
     """Sorts the active flows by deadline; quick where they are nearly in order."""
-    for place in range(1, count):
-        row = active[place]
-        hole = place
+    for index in range(1, count):
+        row = active[index]
+        hole = index
         while hole > 0 and _is_behind(active[hole - 1], row, virtual_deadline, arrival):
             active[hole] = active[hole - 1]
             hole -= 1
-        if hole < place:
+        if hole < index:
             active[hole] = row
-    for place in range(count):
-        priority[active[place]] = place
+    for index in range(count):
+        priority[active[index]] = index
 
 
 @rule
@@ -203,13 +203,13 @@ def _wait_for_detection(
     first = standing[active[0]]
     if first != HEAD:
         gap = settings[0]
-        for place in range(1, count):
-            if standing[active[place]] == HEAD:
+        for index in range(1, count):
+            if standing[active[index]] == HEAD:
                 gap = settings[1]
         held[n] = now + gap if first == WAITING else now
-    for place in range(count):
-        row = active[place]
-        standing[row] = HEAD if place == 0 else WAITING
+    for index in range(count):
+        row = active[index]
+        standing[row] = HEAD if index == 0 else WAITING
         admitted[row] = held[n] <= now
 
 
@@ -225,15 +225,15 @@ def _admit_the_first(
 ) -> None:
     """Admits no flow that is not the first on every link of its path."""
     taken = links["first"]
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         admitted[row] = True
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             admitted[row] = admitted[row] and taken[path_links[step]] == IN_ORDER
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             taken[path_links[step]] = NOBODY
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         for step in range(path_start[path[row]], path_start[path[row] + 1]):
             taken[path_links[step]] = IN_ORDER
 
@@ -285,8 +285,8 @@ def _order_links(
     """
     first, stale = links["first"], links["stale"]
     num_members = 0
-    for place in range(count - 1, -1, -1):
-        row = active[place]
+    for index in range(count - 1, -1, -1):
+        row = active[index]
         if ((mark[row, 0] & low) | (mark[row, 1] & high)) == 0:
             continue
         begin = path_start[path[row]]
@@ -298,8 +298,8 @@ def _order_links(
                 members["next"][num_members] = first[link]
                 first[link] = num_members
                 num_members += 1
-    for place in range(num_stale):
-        link = stale[place]
+    for index in range(num_stale):
+        link = stale[index]
         rows = members["ordered"]
         count_on_link = 0
         member = first[link]

@@ -32,15 +32,15 @@ def share_least_attained(
 
     Args:
         now: Time in s.
-        active: Rows of the active flows in its first ``count`` places; reordered by attained bytes.
+        active: Rows of the active flows in its first ``count`` entries; reordered by attained bytes.
         count: Number of active flows.
         attained: Bytes sent.
         rate: Rates in B/s up to now.
         priority: Receives the levels, 0, 1, ...
     """
-    for place in range(1, count):
-        row = active[place]
-        hole = place
+    for index in range(1, count):
+        row = active[index]
+        hole = index
         while hole > 0 and (
             attained[active[hole - 1]] > attained[row]
             or (attained[active[hole - 1]] == attained[row] and active[hole - 1] > row)
@@ -49,15 +49,15 @@ def share_least_attained(
             hole -= 1
         active[hole] = row
     fastest = 0.0
-    for place in range(count):
-        fastest = max(fastest, rate[active[place]])
+    for index in range(count):
+        fastest = max(fastest, rate[active[index]])
     level = 0
-    for place in range(count):
-        if place > 0:
-            behind, ahead = attained[active[place - 1]], attained[active[place]]
+    for index in range(count):
+        if index > 0:
+            behind, ahead = attained[active[index - 1]], attained[active[index]]
             if ahead - behind > fastest * (now * TIME_TOLERANCE) + behind * LEVEL_TOLERANCE:
                 level += 1
-        priority[active[place]] = level
+        priority[active[index]] = level
 
 
 @rule
@@ -68,7 +68,7 @@ def catch_up_time(
 
     Args:
         now: Time in s.
-        active: Rows of the active flows in its first ``count`` places, in the order of priority.
+        active: Rows of the active flows in its first ``count`` entries, in the order of priority.
         count: Number of active flows.
         attained: Bytes sent.
         priority: Levels, 0, 1, ...
@@ -82,12 +82,12 @@ def catch_up_time(
         while last < count and priority[active[last]] == priority[active[first]]:
             fastest = max(fastest, rate[active[last]])
             last += 1
-        place = last
-        while place < count and priority[active[place]] == priority[active[first]] + 1:
-            gap = attained[active[place]] - attained[active[first]]
-            if fastest > rate[active[place]]:
-                soonest = min(soonest, gap / (fastest - rate[active[place]]))
-            place += 1
+        index = last
+        while index < count and priority[active[index]] == priority[active[first]] + 1:
+            gap = attained[active[index]] - attained[active[first]]
+            if fastest > rate[active[index]]:
+                soonest = min(soonest, gap / (fastest - rate[active[index]]))
+            index += 1
         first = last
     return now + soonest
 
@@ -116,7 +116,7 @@ def level_by_attained(
     Args:
         now: Time in s.
         n: Number of the network.
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         attained: Bytes sent.
         thresholds: Demotion thresholds in B of each group of hosts, increasing, (num_groups of all, num_queues - 1).
@@ -133,8 +133,8 @@ def level_by_attained(
     last = thresholds.shape[1]
     any_unknown = unknown[n] > 0
     unknown[n] = 0
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if attained[row] < review_at[row] and not any_unknown:
             continue
         new_level = pinned[row]
@@ -170,7 +170,7 @@ def head_of_each_level(
     """Converts levels to priorities: equals share inside a level, or they are served in the order of entry.
 
     Args:
-        active: Rows of the active flows in its first ``count`` places; if they do not share, reordered by
+        active: Rows of the active flows in its first ``count`` entries; if they do not share, reordered by
             (level, entered, row).
         count: Number of active flows.
         level: Level of each flow, 0 is the highest.
@@ -179,12 +179,12 @@ def head_of_each_level(
         share: True to share inside a level, False to serve in the order of entry.
     """
     if share:
-        for place in range(count):
-            priority[active[place]] = level[active[place]]
+        for index in range(count):
+            priority[active[index]] = level[active[index]]
         return
-    for place in range(1, count):
-        row = active[place]
-        hole = place
+    for index in range(1, count):
+        row = active[index]
+        hole = index
         while hole > 0:
             other = active[hole - 1]
             if level[other] != level[row]:
@@ -198,8 +198,8 @@ def head_of_each_level(
             active[hole] = other
             hole -= 1
         active[hole] = row
-    for place in range(count):
-        priority[active[place]] = place
+    for index in range(count):
+        priority[active[index]] = index
 
 
 @rule
@@ -217,7 +217,7 @@ def weigh_queues(
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
     Args:
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         queue: Queue of each flow.
         queue_weight: Weights of the queues, > 0.
@@ -228,16 +228,16 @@ def weigh_queues(
         occupancy: Scratch, (num_queues,) int64: flows per queue, or the row of its oldest.
     """
     occupancy[:] = 0 if share else -1
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if share:
             occupancy[queue[row]] += 1
             continue
         head = occupancy[queue[row]]
         if head == -1 or entered[row] < entered[head] or (entered[row] == entered[head] and row < head):
             occupancy[queue[row]] = row
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if share:
             weight[row] = queue_weight[queue[row]] / occupancy[queue[row]]
         else:

@@ -1,7 +1,7 @@
 """Puts active flows in the order in which a discipline serves them.
 
 Every ordered discipline is two keys per flow and one sort: smaller keys go first, ties go to the earlier arrival, then
-to the lower row. The place in that order becomes the flow's priority.
+to the lower row. The index in that order becomes the flow's priority.
 """
 
 import numpy as np
@@ -27,9 +27,9 @@ def _rank(
     active: IntArray, count: int, first: FloatArray | IntArray, second: FloatArray | IntArray, arrival: FloatArray
 ) -> None:
     """Sorts the active flows by (first, second, arrival, row); quick where they are nearly in order."""
-    for place in range(1, count):
-        row = active[place]
-        hole = place
+    for index in range(1, count):
+        row = active[index]
+        hole = index
         while hole > 0:
             other = active[hole - 1]
             if first[other] != first[row]:
@@ -50,8 +50,8 @@ def _rank(
 @rule
 def _number(active: IntArray, count: int, priority: IntArray) -> None:
     """Sets the index of each active flow as its priority."""
-    for place in range(count):
-        priority[active[place]] = place
+    for index in range(count):
+        priority[active[index]] = index
 
 
 @rule
@@ -89,8 +89,8 @@ def order_without_preemption(
     second: FloatArray,
 ) -> None:
     """Serves the smallest flow first, but never interrupts one that has begun (SJF); these keep their order."""
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if attained[row] > 0.0:
             first[row], second[row] = -1.0, priority[row]
         else:
@@ -110,8 +110,8 @@ def order_by_deadline(
     second: FloatArray,
 ) -> None:
     """Serves the earliest absolute deadline first (EDF); flows without one come last, by remaining bytes."""
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         second[row] = remaining[row] if deadline[row] == np.inf else 0.0
     _rank(active, count, deadline, second, arrival)
     _number(active, count, priority)
@@ -128,8 +128,8 @@ def order_by_ratio(
     second: FloatArray,
 ) -> None:
     """Serves the smallest given ratio first (SSDF, LSDF); flows whose ratio is inf come last, by remaining bytes."""
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         second[row] = remaining[row] if ratio[row] == np.inf else 0.0
     _rank(active, count, ratio, second, arrival)
     _number(active, count, priority)

@@ -14,8 +14,8 @@ def are_limits(limits: FloatArray) -> bool:
     allowed = True
     for row in range(limits.shape[0]):
         before = 0.0
-        for place in range(limits.shape[1]):
-            limit = limits[row, place]
+        for index in range(limits.shape[1]):
+            limit = limits[row, index]
             allowed = allowed and before < limit < np.inf
             before = limit
     return allowed
@@ -44,7 +44,7 @@ def spread_limits(action: FloatArray, bottom: float, top: float, step: float, lo
     num_rows, count = action.shape
     for row in range(num_rows):
         low = bottom
-        for place in range(count):
-            high = top - step * (count - 1 - place)
-            logarithm[row, place] = low + (action[row, place] + 1.0) / 2.0 * (high - low)
-            low = logarithm[row, place] + step
+        for index in range(count):
+            high = top - step * (count - 1 - index)
+            logarithm[row, index] = low + (action[row, index] + 1.0) / 2.0 * (high - low)
+            low = logarithm[row, index] + step

@@ -54,15 +54,15 @@ def virtual_deadlines(
         virtual_deadline: Receives absolute times in s.
     """
     total = 0.0
-    for place in range(len(rows)):
-        total += remaining[rows[place]]
+    for index in range(len(rows)):
+        total += remaining[rows[index]]
     for last in range(len(rows) - 1, -1, -1):
         chosen, least = 0, np.inf
-        for place in range(last + 1):
-            row = rows[place]
+        for index in range(last + 1):
+            row = rows[index]
             ratio = _ratio(now, capacity, total, row, size, arrival)
             if ratio < least or (ratio == least and goes_later(row, rows[chosen], size, arrival, remaining)):
-                chosen, least = place, ratio
+                chosen, least = index, ratio
         row = rows[chosen]
         rows[chosen] = rows[last]
         rows[last] = row
@@ -118,12 +118,12 @@ def virtual_deadlines_of_many(
     count = len(rows)
     winner, valid_above = matches["winner"], matches["valid_above"]
     total = 0.0
-    for place in range(count):
-        row = rows[place]
+    for index in range(count):
+        row = rows[index]
         total += remaining[row]
-        winner[count + place] = row
-        valid_above[place] = np.inf
-        valid_above[count + place] = -np.inf
+        winner[count + index] = row
+        valid_above[index] = np.inf
+        valid_above[count + index] = -np.inf
     for last in range(count - 1, -1, -1):
         _play(now, capacity, total, count, size, arrival, remaining, matches)
         row = winner[1]
@@ -154,15 +154,15 @@ def _play(
     if count > 1 and valid_above[1] >= total:
         due[0] = 1
         num_due = 1
-    place = 0
-    while place < num_due:
-        for node in range(2 * due[place], 2 * due[place] + 2):
+    index = 0
+    while index < num_due:
+        for node in range(2 * due[index], 2 * due[index] + 2):
             if node < count and valid_above[node] >= total:
                 due[num_due] = node
                 num_due += 1
-        place += 1
-    for place in range(num_due - 1, -1, -1):
-        node = due[place]
+        index += 1
+    for index in range(num_due - 1, -1, -1):
+        node = due[index]
         one, other = winner[2 * node], winner[2 * node + 1]
         bound = -np.inf
         if one == NOBODY or other == NOBODY:

@@ -33,8 +33,8 @@ def count_paths_up(first: int, last: int, capacity: FloatArray, path_start: IntA
 @rule
 def note_quiet(now: float, active: IntArray, count: int, rate: FloatArray, quiet_since: FloatArray) -> None:
     """Records since when active flows have had no rate, absolute times in s; inf while they send."""
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if rate[row] > 0.0:
             quiet_since[row] = np.inf
         elif quiet_since[row] == np.inf:

@@ -14,13 +14,13 @@ def is_candidate(path: int, network: Network) -> bool:
 
 
 @rule
-def nth_candidate(place: int, first: int, last: int, network: Network) -> int:
-    """Returns the candidate before which there are ``place`` others; there must be more than that."""
+def nth_candidate(index: int, first: int, last: int, network: Network) -> int:
+    """Returns the candidate before which there are ``index`` others; there must be more than that."""
     for path in range(first, last):
         if is_candidate(path, network):
-            if place == 0:
+            if index == 0:
                 return path
-            place -= 1
+            index -= 1
     return first
 
 

@@ -46,7 +46,7 @@ def choose_path(
     Args:
         now: Time in s.
         row: Row of the flow; it may be among the active ones.
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         state: The flows; rates are those before this instant.
         controls: Their controls.
@@ -238,7 +238,7 @@ def note_pauses(
 
     Args:
         now: Time in s.
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         state: The flows.
         routes: Receives since when each flow has been quiet.
@@ -264,7 +264,7 @@ def review_paths(
 
     Args:
         now: Time in s.
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         state: The flows; rates are those before this instant.
         controls: Their controls; ``path`` is written for flows that change their path.
@@ -294,8 +294,8 @@ def _least_loaded(
     path_start, path_links = network.path_start, network.path_links
     bytes_left = np.zeros(len(network.capacity))
     num_flows = np.zeros(len(network.capacity), dtype=np.int64)
-    for place in range(count):
-        other = active[place]
+    for index in range(count):
+        other = active[index]
         if other == row:
             continue
         path = controls.path[other]

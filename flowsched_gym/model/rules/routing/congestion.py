@@ -57,8 +57,8 @@ def review_quiet(
     # Nobody is left out: who chooses has no rate.
     _add_rates(NOBODY, active, count, state.rate, controls.path, network, used)
     num_moved = 0
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if routes.quiet_since[row] + flowlet_gap > now:
             continue
         congestion = np.empty(routes.last[row] - routes.first[row])
@@ -75,8 +75,8 @@ def _add_rates(
     left_out: int, active: IntArray, count: int, rate: FloatArray, path_of: IntArray, network: Network, used: FloatArray
 ) -> None:
     """Adds the rates in B/s of all flows but one to the links that they cross."""
-    for place in range(count):
-        row = active[place]
+    for index in range(count):
+        row = active[index]
         if row != left_out and rate[row] > 0.0:
             for step in range(network.path_start[path_of[row]], network.path_start[path_of[row] + 1]):
                 used[network.path_links[step]] += rate[row]
@@ -113,10 +113,10 @@ def _least_congested(
         return int(present)
     if state.attained[row] > 0.0 and first <= present < last and congestion[present - first] == least:
         return int(present)
-    place = routes.hash[row] % num_least
+    index = routes.hash[row] % num_least
     path = first
-    while congestion[path - first] != least or place > 0:
+    while congestion[path - first] != least or index > 0:
         if congestion[path - first] == least:
-            place -= 1
+            index -= 1
         path += 1
     return int(path)

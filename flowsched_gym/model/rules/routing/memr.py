@@ -61,22 +61,22 @@ def expansion_ratio(
     while True:
         # Added up anew, as taking away would leave roundings by which equal ratios differ.
         total = remaining[row]
-        for place in range(left):
-            total += remaining[rows[place]]
+        for index in range(left):
+            total += remaining[rows[index]]
         least = ((now - arrival[row]) * capacity + total) / size[row]
         last = -1
-        for place in range(left):
-            other = rows[place]
+        for index in range(left):
+            other = rows[index]
             ratio = ((now - arrival[other]) * capacity + total) / size[other]
             if ratio < least or (
                 ratio == least and last >= 0 and goes_later(other, rows[last], size, arrival, remaining)
             ):
-                last, least = place, ratio
+                last, least = index, ratio
         if last < 0:
             return float(least)
         left -= 1
-        for place in range(last, left):
-            rows[place] = rows[place + 1]
+        for index in range(last, left):
+            rows[index] = rows[index + 1]
 
 
 @rule
@@ -105,16 +105,16 @@ def least_expected_rate(
         expected_rate: Expected rates in B/s; only those of larger flows to the same host are read.
     """
     total = remaining[row]
-    for place in range(len(rows)):
-        total += remaining[rows[place]]
+    for index in range(len(rows)):
+        total += remaining[rows[index]]
     ratio = ((now - arrival[row]) * capacity + total) / size[row]
-    for place in range(len(rows)):
-        other = rows[place]
+    for index in range(len(rows)):
+        other = rows[index]
         ratio = min(ratio, ((now - arrival[other]) * capacity + total) / size[other])
     rate = capacity / ratio
-    for place in range(len(rows)):
-        if _is_rival(rows[place], row, size, destination):
-            rate = min(rate, expected_rate[rows[place]])
+    for index in range(len(rows)):
+        if _is_rival(rows[index], row, size, destination):
+            rate = min(rate, expected_rate[rows[index]])
     return float(rate)
 
 
@@ -230,7 +230,7 @@ def expect_on_links(
     Args:
         now: Time in s.
         row: Row of the flow; it may be among the active ones.
-        active: Rows of the active flows in its first ``count`` places.
+        active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         state: The flows.
         controls: Their controls.
@@ -242,9 +242,9 @@ def expect_on_links(
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
     low = high = int(row)
     num_entries = 0
-    for place in range(count):
-        low, high = min(low, int(active[place])), max(high, int(active[place]))
-        path = controls.path[active[place]]
+    for index in range(count):
+        low, high = min(low, int(active[index])), max(high, int(active[index]))
+        path = controls.path[active[index]]
         num_entries += path_start[path + 1] - path_start[path]
     # From here on rows count from the smallest: what is made anew for each flow has few entries.
     size, arrival, remaining = state.size[low : high + 1], state.arrival_time[low:], state.remaining[low:]
@@ -264,8 +264,8 @@ def expect_on_links(
             if ratio[link] > 0.0 or capacity[link] == 0.0:
                 continue
             found = _find_flows(link, tables, rows)
-            for place in range(found):
-                other = rows[place]
+            for index in range(found):
+                other = rows[index]
                 if expected_rate[other] == UNKNOWN and _is_rival(other, asking, size, destination):
                     expected_rate[other] = _expected_rate(
                         now, other, size, arrival, remaining, path_of[other], network, tables, rivals, deadline
@@ -306,8 +306,8 @@ def _enter_flows(
     Rows count from ``low``, those in ``active`` from 0.
     """
     entry = 0
-    for place in range(count):
-        row = active[place] - low
+    for index in range(count):
+        row = active[index] - low
         if row == left_out:
             continue
         expected_rate[row] = UNKNOWN

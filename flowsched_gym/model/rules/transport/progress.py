@@ -28,12 +28,12 @@ DEADLINE_TOLERANCE: Final = 1e-12
 
 @inlined_rule
 def insert_sorted(rows: IntArray, count: int, row: int) -> int:
-    """Inserts a row into the first ``count`` places, which are in increasing order; returns count + 1."""
-    place = count
-    while place > 0 and rows[place - 1] > row:
-        rows[place] = rows[place - 1]
-        place -= 1
-    rows[place] = row
+    """Inserts a row into the first ``count`` entries, which are in increasing order; returns count + 1."""
+    index = count
+    while index > 0 and rows[index - 1] > row:
+        rows[index] = rows[index - 1]
+        index -= 1
+    rows[index] = row
     return count + 1
 
 
@@ -58,9 +58,9 @@ def advance(
     Args:
         now: Time in s at the end of the step.
         elapsed: Length of the step in s, >= 0; no rate changes inside.
-        active: Rows of the active flows, in its first ``count`` places; finished ones are removed, order is kept.
+        active: Rows of the active flows, in its first ``count`` entries; finished ones are removed, order is kept.
         count: Number of active flows before the step.
-        served: Rows of the active flows that have a rate, in its first ``num_served`` places.
+        served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
         num_served: Number of active flows that have a rate.
         volume: Bytes on the wire per flow.
         attained: Bytes sent; updated.
@@ -75,8 +75,8 @@ def advance(
     """
     num_finished = 0
     num_crossed = 0
-    for place in range(num_served):
-        row = served[place]
+    for index in range(num_served):
+        row = served[index]
         if rate[row] == 0.0:
             continue
         sent = attained[row] + rate[row] * elapsed
@@ -94,13 +94,13 @@ def advance(
         remaining[row] = volume[row] - sent
     if num_finished == 0:
         return count, num_finished, num_crossed
-    kept = place = 0
-    while place - kept < num_finished:
-        if remaining[active[place]] > 0.0:
-            active[kept] = active[place]
+    kept = index = 0
+    while index - kept < num_finished:
+        if remaining[active[index]] > 0.0:
+            active[kept] = active[index]
             kept += 1
-        place += 1
-    for behind in range(place, count):
+        index += 1
+    for behind in range(index, count):
         active[behind - num_finished] = active[behind]
     return count - num_finished, num_finished, num_crossed
 
@@ -120,7 +120,7 @@ def next_event_time(
 
     Args:
         now: Time in s.
-        served: Rows of the active flows that have a rate, in its first ``num_served`` places.
+        served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
         num_served: Number of active flows that have a rate.
         attained: Bytes sent.
         remaining: Bytes left.
@@ -129,8 +129,8 @@ def next_event_time(
         review_time: Absolute time in s, >= now, at which the discipline needs attention anyway.
     """
     soonest = np.inf
-    for place in range(num_served):
-        row = served[place]
+    for index in range(num_served):
+        row = served[index]
         left = min(remaining[row], review_at[row] - attained[row])
         soonest = min(soonest, left / rate[row])
     # A last byte may need less time than the clock can tell; the clock moves all the same, by its smallest step.

@@ -14,7 +14,7 @@ def take_request(requests: IntArray, head: int, slot: int) -> int:
     """Removes the request in a slot from the queue, whose new head is ``head + 1``; the others keep their order.
 
     Args:
-        requests: Rows of the waiting flows, in the places head, head + 1, ...; updated.
+        requests: Rows of the waiting flows, at the indices head, head + 1, ...; updated.
         head: Place of the oldest request.
         slot: Which request, counted from the oldest.
 
@@ -22,8 +22,8 @@ def take_request(requests: IntArray, head: int, slot: int) -> int:
         Row of the flow whose request was taken.
     """
     row: int = requests[head + slot]
-    for place in range(head + slot, head, -1):
-        requests[place] = requests[place - 1]
+    for index in range(head + slot, head, -1):
+        requests[index] = requests[index - 1]
     return row
 
 
@@ -39,10 +39,10 @@ def send_to_back(requests: IntArray, head: int, tail: int, slot: int) -> int:
 def take_out(rows: IntArray, first: int, count: int, row: int) -> int:
     """Removes a row from ``count`` entries at ``first``, the others keep their order; returns count - 1."""
     last = first + count - 1
-    place = first
-    while rows[place] != row:
-        place += 1
-    while place < last:
-        rows[place] = rows[place + 1]
-        place += 1
+    index = first
+    while rows[index] != row:
+        index += 1
+    while index < last:
+        rows[index] = rows[index + 1]
+        index += 1
     return count - 1
