@@ -1,12 +1,11 @@
 """Minimises the largest expansion ratio: MERP's flow scheduling as a discipline."""
 
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
@@ -16,6 +15,7 @@ from flowsched_gym.model.rules.ordering.expansion import (
     STALE_LINK,
     STALE_MEMBER,
     UNKNOWN,
+    ExpansionRatios,
     forget_virtual_deadline,
     hold_until,
     serve_by_virtual_deadline,
@@ -25,8 +25,6 @@ from flowsched_gym.model.state import FlowState, Network, longest_path
 from flowsched_gym.suggestions import listed
 
 __all__ = ["Merp", "MerpMode"]
-
-Records = npt.NDArray[Any]
 
 LONGEST_GAP: Final = 1e300
 """Longest gap in s, so that times stay finite."""
@@ -41,37 +39,7 @@ class MerpMode(StrEnum):
     """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
 
 
-class _ExpansionRatios(NamedTuple):
-    """Virtual deadlines of flows.
-
-    Attributes:
-        strict: Whether flows send only where they are first.
-        settings: Gap and preemption gap in s; 1 to order anew at every event, (3,).
-        virtual_deadline: Effective virtual deadline of each flow in s, (num_flows,).
-        on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path).
-        mark: Links of each flow's path in bits, (num_flows, 2).
-        standing: Standing of each flow, where there is a gap, (num_flows,).
-        unknown: Flows whose virtual deadline has not been found yet, (num_networks,).
-        held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
-        links: Scratch, (num_links,) STALE_LINK.
-        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
-        matches: Scratch, (2 * num_flows of a network,) MATCH.
-    """
-
-    strict: bool
-    settings: FloatArray
-    virtual_deadline: FloatArray
-    on_link: FloatArray
-    mark: IntArray
-    standing: IntArray
-    unknown: IntArray
-    held: FloatArray
-    links: Records
-    members: Records
-    matches: Records
-
-
-def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: _ExpansionRatios) -> None:
+def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
     own.virtual_deadline[row] = UNKNOWN
     own.unknown[n] += 1
     own.standing[row] = NEW
@@ -85,44 +53,19 @@ def _by_virtual_deadline(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: _ExpansionRatios,
+    own: ExpansionRatios,
 ) -> None:
-    serve_by_virtual_deadline(
-        now,
-        n,
-        active,
-        count,
-        state.size,
-        state.arrival_time,
-        state.remaining,
-        controls.path,
-        network.capacity,
-        network.path_start,
-        network.path_links,
-        controls.priority,
-        controls.admitted,
-        own.virtual_deadline,
-        own.on_link,
-        own.mark,
-        own.standing,
-        own.unknown,
-        own.settings,
-        own.held,
-        own.strict,
-        own.links,
-        own.members,
-        own.matches,
-    )
+    serve_by_virtual_deadline(now, n, active, count, state, controls, network, own)
 
 
 def _end_of_gap(
-    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: _ExpansionRatios
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: ExpansionRatios
 ) -> float:
     return hold_until(now, n, own.held)
 
 
-def _forget_path(n: int, row: int, own: _ExpansionRatios) -> None:
-    forget_virtual_deadline(n, row, own.virtual_deadline, own.unknown)
+def _forget_path(n: int, row: int, own: ExpansionRatios) -> None:
+    forget_virtual_deadline(n, row, own)
 
 
 class Merp(BaseDiscipline):
@@ -144,7 +87,7 @@ class Merp(BaseDiscipline):
     """
 
     rules = Rules(
-        record=_ExpansionRatios,
+        record=ExpansionRatios,
         kept=("virtual_deadline", "on_link", "mark", "standing"),
         kept_once=("unknown", "held"),
         begin_flow=_know_nothing,
@@ -152,7 +95,7 @@ class Merp(BaseDiscipline):
         review_time=_end_of_gap,
         moved=_forget_path,
     )
-    own: _ExpansionRatios
+    own: ExpansionRatios
 
     def __init__(
         self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
@@ -171,7 +114,7 @@ class Merp(BaseDiscipline):
         self._strict = mode == MerpMode.STRICT
         self.stops_flows = self._strict or any(self._gaps)
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _ExpansionRatios:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
         """Makes room for what is kept from event to event.
 
         Raises:
@@ -182,7 +125,7 @@ class Merp(BaseDiscipline):
         longest, num_rows = longest_path(network), num_flows // num_networks
         links = np.zeros(len(network.capacity), dtype=STALE_LINK)
         links["first"] = IN_ORDER
-        return _ExpansionRatios(
+        return ExpansionRatios(
             strict=self._strict,
             settings=np.array([*self._gaps, float(self.data_share < 1)]),
             virtual_deadline=np.zeros(num_flows),

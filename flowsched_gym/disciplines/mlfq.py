@@ -1,7 +1,7 @@
 """Serves flows in multi-level feedback queues, whose thresholds may change as time goes on."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.feedback import head_of_each_level, level_by_attained
+from flowsched_gym.model.rules.ordering.feedback import FeedbackQueues, head_of_each_level, level_by_attained
 from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.model.state import FlowState, Network
 
@@ -19,31 +19,7 @@ __all__ = ["Mlfq"]
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
 
-class _FeedbackQueues(NamedTuple):
-    """Queues of flows.
-
-    Attributes:
-        share: Whether the flows of a queue share.
-        num_groups: Groups of hosts in a network.
-        thresholds: Demotion thresholds in B, (groups of all networks, num_queues - 1).
-        level: Queue of each flow, (num_flows,).
-        entered: Time in s at which each flow entered its queue, (num_flows,).
-        group: Group of hosts of each flow's source, (num_flows,).
-        pinned: Queue in which a flow is held, -1 for none, (num_flows,).
-        changed: Whether thresholds or pins have changed since the last sharing of the links, (num_networks,).
-    """
-
-    share: bool
-    num_groups: int
-    thresholds: FloatArray
-    level: IntArray
-    entered: FloatArray
-    group: IntArray
-    pinned: IntArray
-    changed: IntArray
-
-
-def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: _FeedbackQueues) -> None:
+def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
     own.level[row] = 0
     own.entered[row] = state.arrival_time[row]
     own.pinned[row] = -1
@@ -58,29 +34,14 @@ def _demote(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: _FeedbackQueues,
+    own: FeedbackQueues,
 ) -> None:
-    level_by_attained(
-        now,
-        n,
-        active,
-        count,
-        state.attained,
-        own.thresholds,
-        own.num_groups,
-        own.group,
-        own.pinned,
-        own.level,
-        own.entered,
-        own.changed,
-        controls.review_at,
-        controls.priority,
-    )
+    level_by_attained(now, n, active, count, state.attained, controls, own)
     if not own.share:
         head_of_each_level(active, count, own.level, own.entered, controls.priority, own.share)
 
 
-def _all_may_change(n: int, own: _FeedbackQueues) -> bool:
+def _all_may_change(n: int, own: FeedbackQueues) -> bool:
     changed: bool = own.changed[n] > 0
     return changed
 
@@ -99,7 +60,7 @@ class Mlfq(BaseDiscipline):
     """
 
     rules = Rules(
-        record=_FeedbackQueues,
+        record=FeedbackQueues,
         kept=("thresholds", "level", "entered", "group", "pinned"),
         kept_once=("changed",),
         begin_flow=_enter_highest,
@@ -107,7 +68,7 @@ class Mlfq(BaseDiscipline):
         all_may_change=_all_may_change,
     )
     stops_flows = True
-    own: _FeedbackQueues
+    own: FeedbackQueues
 
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
@@ -133,10 +94,10 @@ class Mlfq(BaseDiscipline):
         """Queues (K)."""
         return int(self._thresholds.shape[1]) + 1
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _FeedbackQueues:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> FeedbackQueues:
         """Makes room for the queues."""
         self._num_rows = num_flows // num_networks
-        return _FeedbackQueues(
+        return FeedbackQueues(
             share=self._share,
             num_groups=self.num_groups,
             thresholds=np.tile(self._thresholds, (num_networks, 1)),

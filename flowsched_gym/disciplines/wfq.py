@@ -1,16 +1,16 @@
 """Shares links among queues by weight."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_numbers, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.feedback import weigh_queues
+from flowsched_gym.model.rules.ordering.feedback import WeightedQueues, weigh_queues
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Wfq"]
@@ -18,22 +18,6 @@ __all__ = ["Wfq"]
 SMALLEST_WEIGHT: Final = 1e-100
 LARGEST_WEIGHT: Final = 1e100
 """Between these a rate over a weight is neither 0 nor infinite."""
-
-
-class _WeightedQueues(NamedTuple):
-    """Queues of flows and their weights.
-
-    Attributes:
-        share: Whether the flows of a queue share.
-        weights: Weight of each queue, (num_queues,).
-        queue: Queue of each flow, (num_flows,).
-        occupancy: Scratch, (num_queues,).
-    """
-
-    share: bool
-    weights: FloatArray
-    queue: IntArray
-    occupancy: IntArray
 
 
 def _weigh(
@@ -44,19 +28,9 @@ def _weigh(
     state: FlowState,
     controls: Controls,
     network: Network,
-    own: _WeightedQueues,
+    own: WeightedQueues,
 ) -> None:
-    weigh_queues(
-        active,
-        count,
-        own.queue,
-        own.weights,
-        state.arrival_time,
-        own.share,
-        controls.admitted,
-        controls.weight,
-        own.occupancy,
-    )
+    weigh_queues(active, count, state.arrival_time, controls, own)
 
 
 class Wfq(BaseDiscipline):
@@ -71,7 +45,7 @@ class Wfq(BaseDiscipline):
         ConfigError: A queue does not exist, or a weight is not finite and > 0.
     """
 
-    rules = Rules(record=_WeightedQueues, kept=("queue",), control=_weigh)
+    rules = Rules(record=WeightedQueues, kept=("queue",), control=_weigh)
 
     def __init__(self, queue: Sequence[int], weights: Sequence[float], within: str = Within.PS) -> None:
         self._queue = check_whole_numbers("queue", queue)
@@ -93,9 +67,9 @@ class Wfq(BaseDiscipline):
         if len(self._queue) != num_flows:
             raise ConfigError(f"queue has {len(self._queue)} entries: it must have one for each of {num_flows} flows")
 
-    def new_record(self, num_flows: int, network: Network, num_networks: int) -> _WeightedQueues:
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> WeightedQueues:
         """Returns a record with the queues of each network's flows."""
         num_rows = num_flows // num_networks
         queue = np.zeros((num_networks, num_rows), dtype=np.int64)
         queue[:, : len(self._queue)] = self._queue[:num_rows]
-        return _WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))
+        return WeightedQueues(self._share, self._weights, queue.ravel(), np.zeros(len(self._weights), dtype=np.int64))

@@ -4,14 +4,16 @@
 the latest over its path: that of its smallest expected service rate.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = [
     "IN_ORDER",
@@ -19,6 +21,7 @@ __all__ = [
     "STALE_LINK",
     "STALE_MEMBER",
     "UNKNOWN",
+    "ExpansionRatios",
     "forget_virtual_deadline",
     "hold_until",
     "serve_by_virtual_deadline",
@@ -48,76 +51,76 @@ STALE_MEMBER: Final = np.dtype([("row", "i8"), ("step", "i8"), ("next", "i8"), (
 """A flow that crosses a stale link, as which step of its path, and the next member; and rows in their order."""
 
 
+class ExpansionRatios(NamedTuple):
+    """Virtual deadlines of flows, kept from event to event.
+
+    Attributes:
+        strict: Whether flows send only where they are first on every link of their path.
+        settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
+            forward a flow that waited; 1 to order anew at every event, (3,).
+        virtual_deadline: Effective virtual deadline of each flow in s, ``UNKNOWN`` for one that is new or has a new
+            path, (num_flows,).
+        on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path).
+        mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2).
+        standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap, (num_flows,).
+        unknown: Flows whose virtual deadline is ``UNKNOWN``, (num_networks,).
+        held: Time in s until which nobody sends, (num_networks,); the first flow of an episode sets it.
+        links: Scratch, (num_links,) STALE_LINK.
+        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
+        matches: Scratch, (2 * num_flows of a network,) MATCH.
+    """
+
+    strict: bool
+    settings: FloatArray
+    virtual_deadline: FloatArray
+    on_link: FloatArray
+    mark: IntArray
+    standing: IntArray
+    unknown: IntArray
+    held: FloatArray
+    links: Records
+    members: Records
+    matches: Records
+
+
 @rule
 def serve_by_virtual_deadline(
     now: float,
     n: int,
     active: IntArray,
     count: int,
-    size: FloatArray,
-    arrival: FloatArray,
-    remaining: FloatArray,
-    path: IntArray,
-    capacity: FloatArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    priority: IntArray,
-    admitted: BoolArray,
-    virtual_deadline: FloatArray,
-    on_link: FloatArray,
-    mark: IntArray,
-    standing: IntArray,
-    unknown: IntArray,
-    settings: FloatArray,
-    held: FloatArray,
-    strict: bool,
-    links: Records,
-    members: Records,
-    matches: Records,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: ExpansionRatios,
 ) -> None:
     """Serves the earliest effective virtual deadline first: the latest over the links of a flow's path.
 
-    A link is ordered anew when a flow arrives that crosses it, and at every event where ``settings`` ask for it.
+    A link is ordered anew when a flow arrives that crosses it, and at every event where ``settings`` ask for it. Nobody
+    is admitted during a detection gap, in strict mode only flows that are first on every link of their path.
 
     Args:
         now: Time in s.
         n: Number of the network.
         active: Rows of its active flows in its first ``count`` entries; reordered by deadline.
         count: Number of active flows.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
-        path: Path of each flow.
-        capacity: Capacities in B/s, (num_links,).
-        path_start: Where each path begins in ``path_links``.
-        path_links: Links of all paths.
-        priority: Receives the indices in the order.
-        admitted: Receives who may send: nobody during a detection gap; in strict mode only flows that are first on
-            every link of their path.
-        virtual_deadline: Effective virtual deadlines in s, ``UNKNOWN`` for a flow that is new or has a new path; kept
-            from event to event.
-        on_link: Virtual deadlines in s on each link of a flow's path, (num_flows, longest path); kept likewise.
-        mark: Links of each flow's path in bits, told apart by 2 ``MARKS`` bits, (num_flows, 2); kept likewise.
-        standing: ``NEW``, ``WAITING`` or ``HEAD``, where there is a gap; kept from event to event.
-        unknown: Flows of each network whose virtual deadline is ``UNKNOWN``, (num_networks,); updated.
-        settings: Gap in s when the next flow takes over from one that has finished; gap in s when a new order brings
-            forward a flow that waited; 1 to order anew at every event.
-        held: Until when, in s, nobody sends, (num_networks,); kept from event to event.
-        strict: Whether flows send only where they are first.
-        links: Scratch, (num_links,) STALE_LINK.
-        members: Scratch, (num_flows of a network * longest path,) STALE_MEMBER.
-        matches: Scratch, (2 * num_flows of a network,) MATCH.
+        state: The flows.
+        controls: Receives the indices in the order as ``priority``, and ``admitted``.
+        network: Links and paths.
+        own: Virtual deadlines; updated.
     """
+    path, path_start, path_links = controls.path, network.path_start, network.path_links
+    virtual_deadline, mark, links, settings = own.virtual_deadline, own.mark, own.links, own.settings
     always = settings[2] > 0.0
     num_stale = 0
     low, high = 0, 0
     index = count
-    while index > 0 and (always or unknown[n] > 0):
+    while index > 0 and (always or own.unknown[n] > 0):
         index -= 1
         row = active[index]
         is_unknown = virtual_deadline[row] == UNKNOWN
         if is_unknown:
-            unknown[n] -= 1
+            own.unknown[n] -= 1
             _mark(mark[row], path[row], path_start, path_links)
         if is_unknown or always:
             low, high = low | mark[row, 0], high | mark[row, 1]
@@ -128,40 +131,20 @@ def serve_by_virtual_deadline(
                     links["stale"][num_stale] = link
                     num_stale += 1
     if num_stale > 0:
-        _order_links(
-            now,
-            active,
-            count,
-            size,
-            arrival,
-            remaining,
-            path,
-            capacity,
-            path_start,
-            path_links,
-            virtual_deadline,
-            on_link,
-            mark,
-            low,
-            high,
-            links,
-            num_stale,
-            members,
-            matches,
-        )
-        _rank(active, count, virtual_deadline, arrival, priority)
+        _order_links(now, active, count, state, path, network, low, high, num_stale, own)
+        _rank(active, count, virtual_deadline, state.arrival_time, controls.priority)
     if settings[0] > 0.0 or settings[1] > 0.0:
-        _wait_for_detection(now, n, active, count, admitted, standing, settings, held)
-    if strict:
-        _admit_the_first(active, count, path, path_start, path_links, admitted, links)
+        _wait_for_detection(now, n, active, count, controls.admitted, own.standing, settings, own.held)
+    if own.strict:
+        _admit_the_first(active, count, path, network, controls.admitted, links["first"])
 
 
 @rule
-def forget_virtual_deadline(n: int, row: int, virtual_deadline: FloatArray, unknown: IntArray) -> None:
-    """Marks the links of a flow of network ``n`` to be ordered anew, for its path is another; arrays as above."""
-    if virtual_deadline[row] != UNKNOWN:
-        virtual_deadline[row] = UNKNOWN
-        unknown[n] += 1
+def forget_virtual_deadline(n: int, row: int, own: ExpansionRatios) -> None:
+    """Marks the links of a flow of network ``n`` to be ordered anew, for its path is another."""
+    if own.virtual_deadline[row] != UNKNOWN:
+        own.virtual_deadline[row] = UNKNOWN
+        own.unknown[n] += 1
 
 
 @rule
@@ -215,16 +198,10 @@ def _wait_for_detection(
 
 @rule
 def _admit_the_first(
-    active: IntArray,
-    count: int,
-    path: IntArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    admitted: BoolArray,
-    links: Records,
+    active: IntArray, count: int, path: IntArray, network: Network, admitted: BoolArray, taken: IntArray
 ) -> None:
     """Admits no flow that is not the first on every link of its path."""
-    taken = links["first"]
+    path_start, path_links = network.path_start, network.path_links
     for index in range(count):
         row = active[index]
         admitted[row] = True
@@ -262,27 +239,22 @@ def _order_links(
     now: float,
     active: IntArray,
     count: int,
-    size: FloatArray,
-    arrival: FloatArray,
-    remaining: FloatArray,
+    state: FlowState,
     path: IntArray,
-    capacity: FloatArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    virtual_deadline: FloatArray,
-    on_link: FloatArray,
-    mark: IntArray,
+    network: Network,
     low: int,
     high: int,
-    links: Records,
     num_stale: int,
-    members: Records,
-    matches: Records,
+    own: ExpansionRatios,
 ) -> None:
     """Orders the flows of each stale link, and finds the effective virtual deadlines of the flows that cross one.
 
-    ``low`` and ``high`` hold the marks of the flows that made links stale.
+    ``low`` and ``high`` are the marks of the flows that made links stale.
     """
+    size, arrival, remaining = state.size, state.arrival_time, state.remaining
+    capacity, path_start, path_links = network
+    virtual_deadline, on_link, mark = own.virtual_deadline, own.on_link, own.mark
+    links, members = own.links, own.members
     first, stale = links["first"], links["stale"]
     num_members = 0
     for index in range(count - 1, -1, -1):
@@ -308,10 +280,12 @@ def _order_links(
             count_on_link += 1
             member = members["next"][member]
         if count_on_link < MANY:
-            virtual_deadlines(now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline)
+            virtual_deadlines(
+                now, network.capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline
+            )
         else:
             virtual_deadlines_of_many(
-                now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline, matches
+                now, capacity[link], rows[:count_on_link], size, arrival, remaining, virtual_deadline, own.matches
             )
         member = first[link]
         while member != NOBODY:

@@ -1,15 +1,18 @@
 """Sorts flows into levels: by the bytes they have attained (LAS, multi-level feedback) or by their size (QSJF)."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.transport.progress import TIME_TOLERANCE
 
 __all__ = [
     "LEVEL_TOLERANCE",
+    "FeedbackQueues",
+    "WeightedQueues",
     "catch_up_time",
     "head_of_each_level",
     "level_by_attained",
@@ -92,22 +95,33 @@ def catch_up_time(
     return now + soonest
 
 
+class FeedbackQueues(NamedTuple):
+    """Queues of flows by the bytes that they have attained.
+
+    Attributes:
+        share: Whether the flows of a queue share.
+        num_groups: Groups of hosts in a network.
+        thresholds: Demotion thresholds in B, increasing, (groups of all networks, num_queues - 1).
+        level: Queue of each flow, (num_flows,).
+        entered: Time in s at which each flow entered its queue, (num_flows,).
+        group: Group of hosts of each flow's source, (num_flows,).
+        pinned: Queue to which a flow is pinned whatever it attains, -1 for none, (num_flows,).
+        changed: Whether thresholds or pins have changed since the last sharing of the links, 1 or 0, (num_networks,).
+    """
+
+    share: bool
+    num_groups: int
+    thresholds: FloatArray
+    level: IntArray
+    entered: FloatArray
+    group: IntArray
+    pinned: IntArray
+    changed: IntArray
+
+
 @rule
 def level_by_attained(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    attained: FloatArray,
-    thresholds: FloatArray,
-    num_groups: int,
-    group: IntArray,
-    pinned: IntArray,
-    level: IntArray,
-    entered: FloatArray,
-    unknown: IntArray,
-    review_at: FloatArray,
-    priority: IntArray,
+    now: float, n: int, active: IntArray, count: int, attained: FloatArray, controls: Controls, own: FeedbackQueues
 ) -> None:
     """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
 
@@ -119,27 +133,21 @@ def level_by_attained(
         active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
         attained: Bytes sent.
-        thresholds: Demotion thresholds in B of each group of hosts, increasing, (num_groups of all, num_queues - 1).
-        num_groups: Groups of hosts in a network.
-        group: Group of each flow's source.
-        pinned: Level at which a flow is held whatever it has attained, -1 for none.
-        level: Level of each flow; updated.
-        entered: Time in s at which the flow entered its level; updated.
-        unknown: Whether flows of a network may have other levels than their attained bytes tell, for thresholds or
-            levels that are held have changed: 1 or 0, (num_networks,); updated.
-        review_at: Next threshold, inf in the last level and at a level that is held, 0 for a new flow; updated.
-        priority: Levels; updated.
+        controls: ``priority`` receives the levels, ``review_at`` the next threshold: inf in the last level and at a
+            level that is pinned, 0 for a new flow.
+        own: The queues; updated.
     """
+    thresholds, level, review_at = own.thresholds, own.level, controls.review_at
     last = thresholds.shape[1]
-    any_unknown = unknown[n] > 0
-    unknown[n] = 0
+    any_changed = own.changed[n] > 0
+    own.changed[n] = 0
     for index in range(count):
         row = active[index]
-        if attained[row] < review_at[row] and not any_unknown:
+        if attained[row] < review_at[row] and not any_changed:
             continue
-        new_level = pinned[row]
+        new_level = own.pinned[row]
         if new_level < 0:
-            limits = n * num_groups + group[row]
+            limits = n * own.num_groups + own.group[row]
             new_level = level[row]
             while new_level < last and attained[row] >= thresholds[limits, new_level]:
                 new_level += 1
@@ -148,10 +156,10 @@ def level_by_attained(
             review_at[row] = thresholds[limits, new_level] if new_level < last else np.inf
         else:
             review_at[row] = np.inf
-        priority[row] = new_level
+        controls.priority[row] = new_level
         if new_level != level[row]:
             level[row] = new_level
-            entered[row] = now
+            own.entered[row] = now
 
 
 @rule
@@ -202,31 +210,34 @@ def head_of_each_level(
         priority[active[index]] = index
 
 
+class WeightedQueues(NamedTuple):
+    """Queues of flows and their weights.
+
+    Attributes:
+        share: Whether the flows of a queue share its part; otherwise its oldest has it alone.
+        weights: Weight of each queue, > 0, (num_queues,).
+        queue: Queue of each flow, (num_flows,).
+        occupancy: Scratch, (num_queues,): flows per queue, or the row of its oldest.
+    """
+
+    share: bool
+    weights: FloatArray
+    queue: IntArray
+    occupancy: IntArray
+
+
 @rule
-def weigh_queues(
-    active: IntArray,
-    count: int,
-    queue: IntArray,
-    queue_weight: FloatArray,
-    entered: FloatArray,
-    share: bool,
-    admitted: BoolArray,
-    weight: FloatArray,
-    occupancy: IntArray,
-) -> None:
+def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Controls, own: WeightedQueues) -> None:
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
     Args:
         active: Rows of the active flows in its first ``count`` entries.
         count: Number of active flows.
-        queue: Queue of each flow.
-        queue_weight: Weights of the queues, > 0.
         entered: Time in s at which each flow joined its queue.
-        share: True to share a queue's part among its flows, False to serve its oldest alone.
-        admitted: Receives who may send.
-        weight: Receives the weights.
-        occupancy: Scratch, (num_queues,) int64: flows per queue, or the row of its oldest.
+        controls: Receives ``weight``, and ``admitted`` where the flows of a queue do not share.
+        own: The queues.
     """
+    share, queue, occupancy = own.share, own.queue, own.occupancy
     occupancy[:] = 0 if share else -1
     for index in range(count):
         row = active[index]
@@ -239,7 +250,7 @@ def weigh_queues(
     for index in range(count):
         row = active[index]
         if share:
-            weight[row] = queue_weight[queue[row]] / occupancy[queue[row]]
+            controls.weight[row] = own.weights[queue[row]] / occupancy[queue[row]]
         else:
-            weight[row] = queue_weight[queue[row]]
-            admitted[row] = occupancy[queue[row]] == row
+            controls.weight[row] = own.weights[queue[row]]
+            controls.admitted[row] = occupancy[queue[row]] == row
