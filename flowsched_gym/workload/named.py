@@ -76,7 +76,7 @@ ALTERNATIVES: Final = (
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NamedWorkload:
     """A workload with a name.
 
@@ -107,43 +107,34 @@ _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, b
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
 
-_NAMED: Final = (
-    NamedWorkload(
-        name="gather-a1",
-        description="10 bursts/s of 5 x (350 KB, 40 ms) + 5 x (250 KB, 50 ms) to one host (Artemis thesis, variant 1)",
-        config=GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+_NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
+    "gather-a1": (
+        "10 bursts/s of 5 x (350 KB, 40 ms) + 5 x (250 KB, 50 ms) to one host (Artemis thesis, variant 1)",
+        GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="gather-a2",
-        description="10 bursts/s of 6 x (350 KB, 40 ms) + 4 x (250 KB, 50 ms) to one host (Artemis thesis, variant 2)",
-        config=GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    "gather-a2": (
+        "10 bursts/s of 6 x (350 KB, 40 ms) + 4 x (250 KB, 50 ms) to one host (Artemis thesis, variant 2)",
+        GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="gather-heavy",
-        description="30 bursts/s of variant 1: bursts overlap and the order of service decides",
-        config=GatherWorkload(mix=ARTEMIS_A1, burst_rate=HEAVY_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    "gather-heavy": (
+        "30 bursts/s of variant 1: bursts overlap and the order of service decides",
+        GatherWorkload(mix=ARTEMIS_A1, burst_rate=HEAVY_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="gather-heavy-a2",
-        description="30 bursts/s of variant 2",
-        config=GatherWorkload(mix=ARTEMIS_A2, burst_rate=HEAVY_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    "gather-heavy-a2": (
+        "30 bursts/s of variant 2",
+        GatherWorkload(mix=ARTEMIS_A2, burst_rate=HEAVY_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="gather-a1-load",
-        description="variant 1 at a load of 0.6 of the destination's link",
-        config=GatherWorkload(mix=ARTEMIS_A1, load=0.6, num_bursts=EPISODE_BURSTS),
+    "gather-a1-load": (
+        "variant 1 at a load of 0.6 of the destination's link",
+        GatherWorkload(mix=ARTEMIS_A1, load=0.6, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="gather-multi",
-        description="variant 1 gathered by 4 hosts from 20, 20 bursts/s at each",
-        config=GatherWorkload(
-            mix=ARTEMIS_A1, burst_rate=20.0, num_bursts=EPISODE_BURSTS, num_destinations=4, num_senders=20
-        ),
+    "gather-multi": (
+        "variant 1 gathered by 4 hosts from 20, 20 bursts/s at each",
+        GatherWorkload(mix=ARTEMIS_A1, burst_rate=20.0, num_bursts=EPISODE_BURSTS, num_destinations=4, num_senders=20),
     ),
-    NamedWorkload(
-        name="gather-uniform",
-        description="30 bursts/s of 10 flows with sizes uniform in 100-500 KB and deadlines in 30-60 ms",
-        config=GatherWorkload(
+    "gather-uniform": (
+        "30 bursts/s of 10 flows with sizes uniform in 100-500 KB and deadlines in 30-60 ms",
+        GatherWorkload(
             size=Uniform(low=100 * BYTES_PER_KILOBYTE, high=500 * BYTES_PER_KILOBYTE),
             deadline=Uniform(low=30 * SECONDS_PER_MILLISECOND, high=60 * SECONDS_PER_MILLISECOND),
             flows_per_burst=10,
@@ -151,84 +142,64 @@ _NAMED: Final = (
             num_bursts=EPISODE_BURSTS,
         ),
     ),
-    NamedWorkload(
-        name="scatter-a1",
-        description="variant 1 the other way: one host sends 10 bursts/s to 10 hosts",
-        config=GatherWorkload(
-            pattern="scatter", mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS
-        ),
+    "scatter-a1": (
+        "variant 1 the other way: one host sends 10 bursts/s to 10 hosts",
+        GatherWorkload(pattern="scatter", mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
-    NamedWorkload(
-        name="poisson-web-search",
-        description="single flows of the DCTCP web search sizes on one link at load 0.8, no deadlines",
-        config=_poisson("web_search"),
+    "poisson-web-search": (
+        "single flows of the DCTCP web search sizes on one link at load 0.8, no deadlines",
+        _poisson("web_search"),
     ),
-    NamedWorkload(
-        name="poisson-data-mining",
-        description="single flows of the VL2 data mining sizes on one link at load 0.8, no deadlines",
-        config=_poisson("data_mining"),
+    "poisson-data-mining": (
+        "single flows of the VL2 data mining sizes on one link at load 0.8, no deadlines",
+        _poisson("data_mining"),
     ),
-    NamedWorkload(
-        name="poisson-exponential",
-        description="single flows of exponential size (mean 100 KB) on one link at load 0.8: the M/M/1 queue",
-        config=PoissonWorkload(size=Exponential(mean=100 * BYTES_PER_KILOBYTE), load=0.8, num_flows=EPISODE_FLOWS),
+    "poisson-exponential": (
+        "single flows of exponential size (mean 100 KB) on one link at load 0.8: the M/M/1 queue",
+        PoissonWorkload(size=Exponential(mean=100 * BYTES_PER_KILOBYTE), load=0.8, num_flows=EPISODE_FLOWS),
     ),
-    NamedWorkload(
-        name="poisson-pareto",
-        description="single flows of MERP's sizes (Pareto, shape 1.5, mean 1500 KB) on one link at load 0.8",
-        config=_MERP,
+    "poisson-pareto": (
+        "single flows of MERP's sizes (Pareto, shape 1.5, mean 1500 KB) on one link at load 0.8",
+        _MERP,
     ),
-    NamedWorkload(
-        name="poisson-tree",
-        description="MERP's sizes between all nine hosts of its tree, rack uplinks at load 0.8",
-        config=_MERP_TREE,
+    "poisson-tree": ("MERP's sizes between all nine hosts of its tree, rack uplinks at load 0.8", _MERP_TREE),
+    "poisson-tree-small": (
+        "poisson-tree with a mean of 150 KB",
+        replace(_MERP_TREE, size=Pareto(shape=PARETO_SHAPE, mean=MERP_SMALL_MEAN)),
     ),
-    NamedWorkload(
-        name="poisson-tree-small",
-        description="poisson-tree with a mean of 150 KB",
-        config=replace(_MERP_TREE, size=Pareto(shape=PARETO_SHAPE, mean=MERP_SMALL_MEAN)),
+    "poisson-fat-tree": (
+        "MERP's sizes between all 16 hosts of the fat-tree with k = 4, host links at load 0.6",
+        _MERP_FAT_TREE,
     ),
-    NamedWorkload(
-        name="poisson-fat-tree",
-        description="MERP's sizes between all 16 hosts of the fat-tree with k = 4, host links at load 0.6",
-        config=_MERP_FAT_TREE,
+    "poisson-fat-tree-failures": (
+        "poisson-fat-tree with 3 of the 16 aggregation-core cables, chosen at random, down from the start",
+        replace(_MERP_FAT_TREE, failures=RandomFailures(cables=FAT_TREE_CORE_CABLES, count=3)),
     ),
-    NamedWorkload(
-        name="poisson-fat-tree-failures",
-        description="poisson-fat-tree with 3 of the 16 aggregation-core cables, chosen at random, down from the start",
-        config=replace(_MERP_FAT_TREE, failures=RandomFailures(cables=FAT_TREE_CORE_CABLES, count=3)),
+    "auto-web-search": ("web search sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)", _AUTO_POISSON),
+    "auto-data-mining": (
+        "data mining sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)",
+        replace(_AUTO_POISSON, size=load_cdf("data_mining")),
     ),
-    NamedWorkload(
-        name="auto-web-search",
-        description="web search sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)",
-        config=_AUTO_POISSON,
+    "auto-clusters": (
+        "four clusters of 8 servers: web search at 60 % and 80 %, data mining at 60 % and 80 %",
+        _auto(("web_search", 0.6), ("web_search", 0.8), ("data_mining", 0.6), ("data_mining", 0.8)),
     ),
-    NamedWorkload(
-        name="auto-data-mining",
-        description="data mining sizes between AuTO's 32 servers at load 0.8 (section 6.1.1)",
-        config=replace(_AUTO_POISSON, size=load_cdf("data_mining")),
-    ),
-    NamedWorkload(
-        name="auto-clusters",
-        description="four clusters of 8 servers: web search at 60 % and 80 %, data mining at 60 % and 80 %",
-        config=_auto(("web_search", 0.6), ("web_search", 0.8), ("data_mining", 0.6), ("data_mining", 0.8)),
-    ),
-    NamedWorkload(
-        name="auto-changing",
-        description="four clusters; each takes other sizes or another load every 2 s (AuTO, section 6.1.3)",
-        config=_auto(
+    "auto-changing": (
+        "four clusters; each takes other sizes or another load every 2 s (AuTO, section 6.1.3)",
+        _auto(
             *((size, load) for size in ("web_search", "data_mining") for load in (0.6, 0.7, 0.8)),
             change_every=AUTO_PHASE,
         ),
     ),
-    NamedWorkload(
-        name="auto-incast",
-        description="web search between 32 servers at 60 %, and 50 times a second 16 flows of 20 KB to one of them",
-        config=_auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
+    "auto-incast": (
+        "web search between 32 servers at 60 %, and 50 times a second 16 flows of 20 KB to one of them",
+        _auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
     ),
-)
+}
 
-WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType({named.name: named for named in _NAMED})
+WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(
+    {name: NamedWorkload(name, *rest) for name, rest in _NAMED.items()}
+)
 """The named workloads, in the order in which they are listed."""
 
 

@@ -164,8 +164,20 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
     Raises:
         ConfigError: The value describes no distribution, mix, traffic, incast or failures.
     """
-    reader = READERS.get(field)
-    return _number(entry) if reader is None or entry.value is None else reader(entry, folder)
+    if entry.value is not None and field in DISTRIBUTIONS:
+        return _read_distribution(entry, folder)
+    if entry.value is None or field not in READERS:
+        return _number(entry)
+    kind, form, reader = READERS[field]
+    if isinstance(entry.value, kind):
+        return entry.value
+    try:
+        made = reader(entry.value, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{entry.key}: {error}") from None
+    if made is None:
+        raise ConfigError(f"{entry.key} is {shown(entry.value)}: it must be {form}")
+    return made
 
 
 def parse_distribution(name: str, value: object) -> Distribution:
@@ -308,27 +320,18 @@ def _path(path: str, folder: Path | None) -> str:
     return path if folder is None else str(folder / path)
 
 
-def _read_mix(entry: Entry, folder: Path | None) -> Mix:
-    """Reads a mix of triples or mappings; a mix passes unchanged."""
-    value = entry.value
-    if isinstance(value, Mix):
-        return value
+def _read_mix(value: object, folder: Path | None) -> Mix | None:
+    """Reads a mix of triples or mappings; None for anything else."""
     rows = _rows(value, TRIPLE)
     if not rows:
-        raise ConfigError(
-            f"{entry.key} is {shown(value)}: it must be a Mix or a sequence of triples (size, deadline, count), or of "
-            "mappings with size, deadline and count or weight"
-        )
-    try:
-        each = [_mix_row(row) for row in rows]
-        shares = {name for _, name, _ in each}
-        if len(shares) > 1:
-            raise ConfigError("some entries have count and some weight: give all of them one")
-        pairs = tuple(pair for pair, _, _ in each)
-        numbers: Any = tuple(number for _, _, number in each)
-        return Mix(pairs=pairs, counts=numbers) if shares == {"count"} else Mix(pairs=pairs, weights=numbers)
-    except ConfigError as error:
-        raise ConfigError(f"{entry.key}: {error}") from None
+        return None
+    each = [_mix_row(row) for row in rows]
+    shares = {name for _, name, _ in each}
+    if len(shares) > 1:
+        raise ConfigError("some entries have count and some weight: give all of them one")
+    pairs = tuple(pair for pair, _, _ in each)
+    numbers: Any = tuple(number for _, _, number in each)
+    return Mix(pairs=pairs, counts=numbers) if shares == {"count"} else Mix(pairs=pairs, weights=numbers)
 
 
 def _mix_row(row: object) -> tuple[Any, str, object]:
@@ -349,59 +352,36 @@ def _mix_row(row: object) -> tuple[Any, str, object]:
     return (_number(entries["size"]), span), shares[0], entries[shares[0]].value
 
 
-def _read_traffic(entry: Entry, folder: Path | None) -> tuple[Traffic, ...]:
-    """Reads traffic of pairs or mappings; entries that are Traffic pass unchanged."""
-    value = entry.value
+def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | None:
+    """Reads traffic of pairs or mappings, entries that are Traffic unchanged; None for anything else."""
     if isinstance(value, Sequence) and value and all(isinstance(each, Traffic) for each in value):
         return tuple(value)
     rows = _rows(value, PAIR)
-    if not rows:
-        raise ConfigError(
-            f"{entry.key} is {shown(value)}: it must be a sequence of Traffic or of pairs (sizes, load), or of "
-            "mappings with size and load"
-        )
-    try:
-        return tuple(
+    return (
+        tuple(
             Traffic(**_fields("an entry", row, ("size", "load"), folder))
             if isinstance(row, Mapping)
             else Traffic(size=_read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
             for row in rows
         )
-    except ConfigError as error:
-        raise ConfigError(f"{entry.key}: {error}") from None
+        or None
+    )
 
 
-def _read_incast(entry: Entry, folder: Path | None) -> Incast:
-    """Reads incast from a mapping of its fields; an Incast passes unchanged."""
-    value = entry.value
-    if isinstance(value, Incast):
-        return value
-    names = ("burst_rate", "senders", "size")
+def _read_incast(value: object, folder: Path | None) -> Incast | None:
+    """Reads incast from a mapping of its fields; None for anything else."""
     if not isinstance(value, Mapping):
-        raise ConfigError(
-            f"{entry.key} is {shown(value)}: it must be Incast or a mapping with burst_rate, senders and size"
-        )
-    try:
-        return Incast(**_fields("it", value, names, folder))
-    except ConfigError as error:
-        raise ConfigError(f"{entry.key}: {error}") from None
+        return None
+    return Incast(**_fields("it", value, ("burst_rate", "senders", "size"), folder))
 
 
-def _read_failures(entry: Entry, folder: Path | None) -> RandomFailures:
-    """Reads failures from a mapping of their fields; RandomFailures pass unchanged."""
-    value = entry.value
-    if isinstance(value, RandomFailures):
-        return value
+def _read_failures(value: object, folder: Path | None) -> RandomFailures | None:
+    """Reads failures from a mapping of their fields; None for anything else."""
     if not isinstance(value, Mapping):
-        raise ConfigError(
-            f"{entry.key} is {shown(value)}: it must be RandomFailures or None, or a mapping of its fields"
-        )
-    try:
-        known = [field.name for field in fields(RandomFailures)]
-        given = {"cables": FAT_TREE_CORE_CABLES, **value}
-        return RandomFailures(**_fields("it", given, known, folder, needed=("cables",)))
-    except ConfigError as error:
-        raise ConfigError(f"{entry.key}: {error}") from None
+        return None
+    known = [field.name for field in fields(RandomFailures)]
+    given = {"cables": FAT_TREE_CORE_CABLES, **value}
+    return RandomFailures(**_fields("it", given, known, folder, needed=("cables",)))
 
 
 def _fields(
@@ -431,14 +411,22 @@ def _rows(value: object, length: int) -> list[Any]:
     return fitting if len(fitting) == len(rows) else []
 
 
-READERS: Final[Mapping[str, Callable[[Entry, Path | None], object]]] = MappingProxyType(
+DISTRIBUTIONS: Final = frozenset({"size", "deadline"})
+READERS: Final[Mapping[str, tuple[tuple[type, ...], str, Callable[[object, Path | None], object]]]] = MappingProxyType(
     {
-        "size": _read_distribution,
-        "deadline": _read_distribution,
-        "mix": _read_mix,
-        "traffic": _read_traffic,
-        "incast": _read_incast,
-        "failures": _read_failures,
+        "mix": (
+            (Mix,),
+            "a Mix or a sequence of triples (size, deadline, count), or of mappings with size, deadline and count or "
+            "weight",
+            _read_mix,
+        ),
+        "traffic": (
+            (),
+            "a sequence of Traffic or of pairs (sizes, load), or of mappings with size and load",
+            _read_traffic,
+        ),
+        "incast": ((Incast,), "Incast or a mapping with burst_rate, senders and size", _read_incast),
+        "failures": ((RandomFailures,), "RandomFailures or None, or a mapping of its fields", _read_failures),
     }
 )
-"""Fields whose plain values stand for something else than themselves, and what reads these."""
+"""Other fields whose plain values stand for objects: classes that pass unchanged, what is allowed, what reads them."""
