@@ -13,17 +13,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
+from PIL import Image
 
-from flowsched_gym.baselines.applications.animation import animate
 from flowsched_gym.baselines.applications.comparison import FIGURE_FILE, TABLE_FILE
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
-from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import make_environment
+from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.files import replace_when_written
 from flowsched_gym.integrations.sb3 import load_policy
 
 __all__ = ["main"]
@@ -33,6 +36,9 @@ ANIMATION_FILE: Final = "episode.gif"
 FRAMES: Final = 150
 FIRST_FRAME: Final = 60
 """Decisions before the first frame: the queue is empty when an episode begins."""
+MILLISECONDS_PER_FRAME: Final = 150
+COLOURS: Final = 128
+"""Colours of the palette: frames are drawn, not photographed."""
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
@@ -98,13 +104,34 @@ def _compose(overrides: Sequence[str]) -> tuple[TrainConfig, dict[str, Any]]:
 
 
 def _animate(env_id: str, kwargs: dict[str, Any], folder: Path, seed: int) -> int:
-    """Draws an episode of the trained agent and returns the number of frames."""
+    """Draws an episode of the trained agent, one frame for each decision, and returns the number of frames."""
     env = make_environment(env_id, {**kwargs, "render_mode": "rgb_array"})
+    frames: list[Image.Image] = []
     try:
         policy = load_policy(folder / MODEL_FILE, env)
-        return animate(env, policy, folder / ANIMATION_FILE, seed=seed, first=FIRST_FRAME, most=FRAMES)
+        with_masks = takes_masks(policy)
+        observation, info = env.reset(seed=seed)
+        over, decisions = False, 0
+        while not over and len(frames) < FRAMES:
+            if decisions >= FIRST_FRAME:
+                frames.append(Image.fromarray(np.asarray(env.render())))
+            masks = {"action_masks": info["action_mask"]} if with_masks else {}
+            action, _ = policy.predict(observation, deterministic=True, **masks)
+            observation, _, terminated, truncated, info = env.step(action)
+            over = terminated or truncated
+            decisions += 1
     finally:
         env.close()
+    if not frames:
+        raise ConfigError(f"the episode has {decisions} decisions: more than {FIRST_FRAME} are needed to draw it")
+    # One palette for all frames lets the file keep only what changes from one to the next.
+    palette = frames[len(frames) // 2].quantize(colors=COLOURS)
+    flat = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    with replace_when_written(folder / ANIMATION_FILE) as temporary:
+        flat[0].save(
+            temporary, format="GIF", save_all=True, append_images=flat[1:], duration=MILLISECONDS_PER_FRAME, loop=0
+        )
+    return len(frames)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,18 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
-from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
-from flowsched_gym.baselines.training.interim import InterimComparison
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
+from flowsched_gym.integrations.batched_model import batched
+from flowsched_gym.policies import Policy
+from flowsched_gym.registration import heuristic_arguments
+from flowsched_gym.suggestions import listed
 
 __all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 
@@ -117,40 +123,68 @@ class Curves(_BetweenUpdates):
 
 
 class Comparisons(_BetweenUpdates):
-    """Comparisons of the policy with heuristics at intervals, logged as metric and ratios.
+    """Comparisons of the policy with heuristics at intervals, on the same few episodes each time.
 
     Args:
-        comparison: The episodes and heuristics.
-        interval: Decisions between two comparisons.
-        metric: Name of the metric, for the log.
+        env_id: Id of the environment.
+        kwargs: Its arguments.
+        config: Heuristics, played once; episodes, interval and metric, which is logged with the ratios to theirs.
+
+    Attributes:
+        due_at: Decisions before the next comparison.
+        last_summary: The last comparison in a few words.
+
+    Raises:
+        ConfigError: A heuristic or the metric does not exist.
     """
 
-    def __init__(self, comparison: InterimComparison, *, interval: int, metric: str) -> None:
+    def __init__(self, env_id: str, kwargs: dict[str, Any], config: EvaluationConfig) -> None:
         super().__init__()
-        self._comparison = comparison
-        self._interval = interval
-        self._metric = metric
+        self._config = config
         self.due_at = 0
         self.last_summary = ""
+        self._player = Player(env_id, heuristic_arguments(env_id, kwargs))
+        try:
+            policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
+            self._baselines = {name: self._play(policy) for name, policy in policies.items()}
+        finally:
+            self._player.close()
+        self._player = Player(env_id, kwargs)
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:
-            self.due_at = (self.num_timesteps // self._interval + 1) * self._interval
+            self.due_at = (self.num_timesteps // self._config.interval + 1) * self._config.interval
             self.compare()
 
     def compare(self) -> None:
         """Compares and logs."""
-        values = self._comparison.play(self._learner)
+        metric, values = self._config.metric, self._play(batched(self._learner))
         mean = float(np.mean(values))
-        self.logger.record(f"evaluation/{self._metric}", mean)
+        self.logger.record(f"evaluation/{metric}", mean)
         parts = []
-        for name, ratio in self._comparison.ratios(values).items():
-            self.logger.record(f"evaluation/ratio_to_{name}", ratio.mean)
-            parts.append(f"{ratio.mean:.3f} x {name}")
-        self.last_summary = f"{self._metric} {mean:.4f}"
+        for name, baseline in self._baselines.items():
+            ratio = paired_ratio(values, baseline).mean
+            self.logger.record(f"evaluation/ratio_to_{name}", ratio)
+            parts.append(f"{ratio:.3f} x {name}")
+        self.last_summary = f"{metric} {mean:.4f}"
         LOGGER.info(
             "step %s: %s%s", f"{self.num_timesteps:,}", self.last_summary, f" ({', '.join(parts)})" * bool(parts)
         )
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self._player.close()
+
+    def _play(self, policy: Policy) -> FloatArray:
+        """Returns the metric of every episode, (episodes,)."""
+        config = self._config
+        played = self._player.play(policy, episodes=config.interim_episodes, seed=config.seed)
+        metrics = played[0].metrics
+        if config.metric not in metrics:
+            raise ConfigError(
+                f"evaluation.metric is {config.metric!r}: it must be one of {listed(config.metric, metrics)}"
+            )
+        return np.array([episode.metrics[config.metric] for episode in played])
 
 
 class Checkpoints(_BetweenUpdates):

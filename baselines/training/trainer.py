@@ -48,7 +48,6 @@ from flowsched_gym.baselines.training.callbacks import (
     Schedules,
 )
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_checkpoint, load_checkpoint
-from flowsched_gym.baselines.training.interim import InterimComparison
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
@@ -100,7 +99,7 @@ def train(
     env_id, kwargs = environment_arguments(config.env)
     _prepare_folder(config, content, folder)
     begun = time.monotonic()
-    comparison = _interim_comparison(config, env_id, kwargs)
+    comparisons = Comparisons(env_id, kwargs, config.evaluation)
     algorithm = config.algorithm
     envs = make_training_envs(
         env_id,
@@ -121,7 +120,7 @@ def train(
         )
         model.set_logger(logger)
         try:
-            _learn(config, model, comparison, folder, resumed)
+            _learn(config, model, comparisons, folder, resumed)
             _save_model(model, folder, env_id=env_id, kwargs=kwargs, config=config)
             final = _compare(config, env_id, kwargs, folder, command)
             result = _summarise(config, final, env_id, kwargs, model.num_timesteps, time.monotonic() - begun)
@@ -137,7 +136,7 @@ def train(
         finally:
             logger.close()
     finally:
-        comparison.close()
+        comparisons.close()
         envs.close()
     return result
 
@@ -176,18 +175,6 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
     return [] if before == now else [f"{name} ({before!r} then, {now!r} now)"]
 
 
-def _interim_comparison(config: TrainConfig, env_id: str, kwargs: dict[str, Any]) -> InterimComparison:
-    evaluation = config.evaluation
-    return InterimComparison(
-        env_id,
-        kwargs,
-        baselines=evaluation.baselines,
-        episodes=evaluation.interim_episodes,
-        seed=evaluation.seed,
-        metric=evaluation.metric,
-    )
-
-
 def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm, Checkpoint | None]:
     newest = latest_checkpoint(folder / CHECKPOINTS_FOLDER) if config.resume else None
     model = build_model(config.algorithm, config.policy, envs, seed=config.seed)
@@ -219,7 +206,7 @@ def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
 def _learn(
     config: TrainConfig,
     model: BaseAlgorithm,
-    comparison: InterimComparison,
+    comparisons: Comparisons,
     folder: Path,
     resumed: Checkpoint | None,
 ) -> None:
@@ -229,8 +216,6 @@ def _learn(
         TrainingInterrupted: The training was asked to stop.
     """
     interruption = Interruption()
-    evaluation = config.evaluation
-    comparisons = Comparisons(comparison, interval=evaluation.interval, metric=evaluation.metric)
     checkpoints = Checkpoints(folder / CHECKPOINTS_FOLDER, config.checkpoints, interruption, comparisons, resumed)
     bar = ProgressBar(config.total_timesteps, comparisons, shown=config.progress_bar)
     left = config.total_timesteps - model.num_timesteps
