@@ -20,14 +20,7 @@ from typing import Any, Final, NoReturn
 
 from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 
-__all__ = [
-    "check_path",
-    "check_target",
-    "naming_file",
-    "read_json",
-    "replace_when_written",
-    "write_text",
-]
+__all__ = ["check_path", "check_target", "naming_file", "read_json", "replace_when_written", "write_text"]
 
 LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""

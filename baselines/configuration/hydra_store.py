@@ -49,11 +49,7 @@ ID_FIELD: Final = "environment_id"
 WORKLOAD_FIELD: Final = "workload"
 
 SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
-    "": {
-        "train_schema": TrainConfig,
-        "heuristics_schema": HeuristicsConfig,
-        "evaluate_schema": EvaluateConfig,
-    },
+    "": {"train_schema": TrainConfig, "heuristics_schema": HeuristicsConfig, "evaluate_schema": EvaluateConfig},
     "policy": {
         "auto_schema": AutoConfig,
         "flat_schema": FlatConfig,

@@ -195,10 +195,7 @@ class SetwiseNetwork(nn.Module):
         self.score_slots = _head(shape.width, shape.width, scores_per_slot)
         self.score_others = _head(self.actor.num_summary, shape.width, num_others) if num_others else None
         self.value_layers = nn.Sequential(
-            nn.Linear(self.critic.num_summary, shape.width),
-            nn.ReLU(),
-            nn.Linear(shape.width, shape.width),
-            nn.ReLU(),
+            nn.Linear(self.critic.num_summary, shape.width), nn.ReLU(), nn.Linear(shape.width, shape.width), nn.ReLU()
         )
         self.latent_dim_pi = num_actions
         self.latent_dim_vf = shape.width

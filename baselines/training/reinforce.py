@@ -67,13 +67,7 @@ class Reinforce(MaskablePPO):
     """
 
     def __init__(
-        self,
-        policy: Any,
-        env: Any,
-        *,
-        baseline_rate: float = 0.1,
-        baseline_column: int | None = None,
-        **kwargs: Any,
+        self, policy: Any, env: Any, *, baseline_rate: float = 0.1, baseline_column: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(policy, env, **kwargs)
         self.baselines = RunningAverages(baseline_rate)

@@ -204,11 +204,7 @@ def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
 
 
 def _learn(
-    config: TrainConfig,
-    model: BaseAlgorithm,
-    comparisons: Comparisons,
-    folder: Path,
-    resumed: Checkpoint | None,
+    config: TrainConfig, model: BaseAlgorithm, comparisons: Comparisons, folder: Path, resumed: Checkpoint | None
 ) -> None:
     """Trains up to the wanted number of decisions.
 

@@ -5,13 +5,7 @@ from pathlib import Path
 
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.leaderboard import (
-    FIRST_SEED,
-    NUM_EPISODES,
-    leaderboard_markdown,
-    play_settings,
-    write_leaderboard,
-)
+from flowsched_gym.leaderboard import FIRST_SEED, NUM_EPISODES, leaderboard_markdown, play_settings, write_leaderboard
 
 __all__ = ["run"]
 

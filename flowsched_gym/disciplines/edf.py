@@ -24,14 +24,7 @@ class _Key(NamedTuple):
 
 
 def _by_deadline(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: _Key,
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: _Key
 ) -> None:
     order_by_deadline(active, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
 

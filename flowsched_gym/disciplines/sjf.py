@@ -26,14 +26,7 @@ class _Keys(NamedTuple):
 
 
 def _begun_first(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: _Keys,
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: _Keys
 ) -> None:
     order_without_preemption(
         active, count, state.size, state.attained, state.arrival_time, controls.priority, own.first, own.second

@@ -12,13 +12,7 @@ from flowsched_gym.evaluation.reference import (
     evaluate_discipline,
 )
 from flowsched_gym.evaluation.replay import replay
-from flowsched_gym.evaluation.results import (
-    EvaluationResult,
-    read_result,
-    result_name,
-    write_json,
-    write_result,
-)
+from flowsched_gym.evaluation.results import EvaluationResult, read_result, result_name, write_json, write_result
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
 from flowsched_gym.evaluation.statistics import (
     MIN_EPISODES,

@@ -63,12 +63,7 @@ def evaluate(
         if isinstance(policy, str):
             policy = resolve_policy(policy, player.env, seed=seed)
         results = player.play(
-            policy,
-            episodes=episodes,
-            seed=seed,
-            deterministic=deterministic,
-            progress=progress,
-            on_records=on_records,
+            policy, episodes=episodes, seed=seed, deterministic=deterministic, progress=progress, on_records=on_records
         )
     finally:
         player.close()

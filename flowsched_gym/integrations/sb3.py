@@ -90,10 +90,7 @@ def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trus
 
 
 def check_spaces(
-    path: Path,
-    observation_space: spaces.Space[Any],
-    action_space: spaces.Space[Any],
-    env: gymnasium.Env[Any, Any],
+    path: Path, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], env: gymnasium.Env[Any, Any]
 ) -> None:
     """Refuses a model that was made for other spaces than an environment's.
 

@@ -102,8 +102,7 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
         if not with_deadlines and any(slowdown is not None for slowdown in slowdowns):
             columns.append((name, [format_interval(slowdown, digits=2) for slowdown in slowdowns]))
     return Table(
-        columns=tuple(name for name, _ in columns),
-        rows=tuple(zip(*(cells for _, cells in columns), strict=True)),
+        columns=tuple(name for name, _ in columns), rows=tuple(zip(*(cells for _, cells in columns), strict=True))
     )
 
 

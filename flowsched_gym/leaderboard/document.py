@@ -5,14 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EvaluationResult,
-    evaluate,
-    evaluate_bound,
-    result_name,
-    write_result,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, evaluate, evaluate_bound, result_name, write_result
 from flowsched_gym.evaluation.texts import check_printable
 from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard.comparison import comparison_table

@@ -108,10 +108,7 @@ class SimulatedNetwork:
         self.transport = transport
         self.discipline = discipline
         self.state = new_flow_state(
-            size=workload.size,
-            volume=volume,
-            arrival_time=workload.arrival_time,
-            deadline_span=workload.deadline_span,
+            size=workload.size, volume=volume, arrival_time=workload.arrival_time, deadline_span=workload.deadline_span
         )
         self.controls = new_controls(path)
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
@@ -194,13 +191,7 @@ class SimulatedNetwork:
             assert self._paths is not None
             self.env.process(
                 change_links(
-                    self.env,
-                    changes,
-                    self.topology.capacity,
-                    self.links,
-                    self._paths,
-                    self._connecting,
-                    self._note,
+                    self.env, changes, self.topology.capacity, self.links, self._paths, self._connecting, self._note
                 )
             )
         self.env.process(self._arrivals(arrival_time))

@@ -117,15 +117,7 @@ class Paths:
         if not self._reviews:
             return
         num_moved = review_paths(
-            now,
-            active,
-            count,
-            self._state,
-            self._controls,
-            self._network,
-            self.routes,
-            self._moved,
-            self._chooser,
+            now, active, count, self._state, self._controls, self._network, self.routes, self._moved, self._chooser
         )
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)

@@ -132,12 +132,7 @@ def tree9(*, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0) -> Topo
 
 
 def leaf_spine(
-    *,
-    num_leaves: int,
-    num_spines: int,
-    hosts_per_leaf: int,
-    capacity: PerLink = DEFAULT_CAPACITY,
-    delay: PerLink = 0.0,
+    *, num_leaves: int, num_spines: int, hosts_per_leaf: int, capacity: PerLink = DEFAULT_CAPACITY, delay: PerLink = 0.0
 ) -> Topology:
     """Builds leaves of hosts, each leaf joined to every spine; a path for each spine between hosts of two leaves.
 

@@ -158,10 +158,7 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "single flows of exponential size (mean 100 KB) on one link at load 0.8: the M/M/1 queue",
         PoissonWorkload(size=Exponential(mean=100 * BYTES_PER_KILOBYTE), load=0.8, num_flows=EPISODE_FLOWS),
     ),
-    "poisson-pareto": (
-        "single flows of MERP's sizes (Pareto, shape 1.5, mean 1500 KB) on one link at load 0.8",
-        _MERP,
-    ),
+    "poisson-pareto": ("single flows of MERP's sizes (Pareto, shape 1.5, mean 1500 KB) on one link at load 0.8", _MERP),
     "poisson-tree": ("MERP's sizes between all nine hosts of its tree, rack uplinks at load 0.8", _MERP_TREE),
     "poisson-tree-small": (
         "poisson-tree with a mean of 150 KB",

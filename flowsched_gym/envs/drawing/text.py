@@ -49,12 +49,7 @@ def write_text(view: View) -> str:
     banner = view.banner
     counts = ", ".join(count if isinstance(count, str) else count.text for count in banner.counts)
     label, value = banner.headline
-    lines = [
-        f"{banner.title}  t = {banner.now:.4f} s",
-        banner.setting,
-        f"{label}: {value} ({counts})",
-        banner.question,
-    ]
+    lines = [f"{banner.title}  t = {banner.now:.4f} s", banner.setting, f"{label}: {value} ({counts})", banner.question]
     for panel in view.panels:
         head = f"{panel.title}: {panel.note}" if panel.title and panel.note else panel.title
         lines += ["", *([head] if head else []), *_lines(panel)]
