@@ -7,7 +7,7 @@ the ratio of their means, is much narrower than the two single intervals suggest
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from flowsched_gym.seeding import SeedStreams
 __all__ = [
     "MIN_EPISODES",
     "Interval",
+    "Resampling",
     "bootstrap_interval",
     "bootstrap_intervals",
     "interquartile_mean",
@@ -31,6 +32,20 @@ CONFIDENCE: Final = 0.95
 NUM_RESAMPLES: Final = 10_000
 BLOCK_SIZE: Final = 1_000_000
 """Numbers drawn at a time, so that memory does not grow with the number of episodes."""
+
+
+class Resampling(TypedDict, total=False):
+    """Settings of the bootstrap.
+
+    Attributes:
+        confidence: Share of such intervals that contain the truth, in (0, 1); 0.95 by default.
+        num_resamples: Resamples drawn, >= 1; 10,000 by default.
+        seed: Seed of the resampling, an integer >= 0; 0 by default.
+    """
+
+    confidence: float
+    num_resamples: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,43 +93,31 @@ def bootstrap_interval(
     values: Sequence[float] | FloatArray,
     *,
     statistic: Callable[[FloatArray], FloatArray] | None = None,
-    confidence: float = CONFIDENCE,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    **resampling: Unpack[Resampling],
 ) -> Interval:
     """Estimates the mean of the values, one per episode, with a percentile bootstrap interval.
 
     Args:
         values: One value per episode, (num_episodes,); NaN where the episode has none, which leaves it out.
         statistic: What to estimate along the last axis, such as ``interquartile_mean``; default: the mean.
-        confidence: Share of such intervals that contain the truth, in (0, 1).
-        num_resamples: Resamples drawn, >= 1.
-        seed: Seed of the resampling, an integer >= 0.
+        **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: An argument is not allowed.
     """
     known = _known(values)
-    (interval,) = _resample(
-        [(known,)], statistic or _mean, confidence=confidence, num_resamples=num_resamples, seed=seed
-    )
+    (interval,) = _resample([(known,)], statistic or _mean, **resampling)
     return interval
 
 
 def bootstrap_intervals(
-    columns: Mapping[str, Sequence[float] | FloatArray],
-    *,
-    confidence: float = CONFIDENCE,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    columns: Mapping[str, Sequence[float] | FloatArray], **resampling: Unpack[Resampling]
 ) -> dict[str, Interval]:
     """Estimates the means of several columns, each as `bootstrap_interval` does, from the same draws.
 
     Args:
         columns: Values by name, each as in `bootstrap_interval`.
-        confidence: As in `bootstrap_interval`.
-        num_resamples: As in `bootstrap_interval`.
-        seed: As in `bootstrap_interval`.
+        **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: An argument is not allowed.
@@ -124,18 +127,13 @@ def bootstrap_intervals(
     for count in {len(values) for values in known.values()}:
         names = [name for name, values in known.items() if len(values) == count]
         groups = [(known[name],) for name in names]
-        intervals = _resample(groups, _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+        intervals = _resample(groups, _mean, **resampling)
         found |= zip(names, intervals, strict=True)
     return {name: found[name] for name in columns}
 
 
 def paired_difference(
-    values: Sequence[float] | FloatArray,
-    baseline: Sequence[float] | FloatArray,
-    *,
-    confidence: float = CONFIDENCE,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
 ) -> Interval:
     """Estimates the mean of ``values - baseline``, episode by episode on the same flows.
 
@@ -143,25 +141,18 @@ def paired_difference(
         values: One value per episode, (num_episodes,).
         baseline: The value of the same episodes to compare with, (num_episodes,). A NaN on either side leaves the
             episode out.
-        confidence: As in `bootstrap_interval`.
-        num_resamples: As in `bootstrap_interval`.
-        seed: As in `bootstrap_interval`.
+        **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: The lengths differ, or an argument is not allowed.
     """
     first, second = _pair(values, baseline)
-    (interval,) = _resample([(first - second,)], _mean, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    (interval,) = _resample([(first - second,)], _mean, **resampling)
     return interval
 
 
 def paired_ratio(
-    values: Sequence[float] | FloatArray,
-    baseline: Sequence[float] | FloatArray,
-    *,
-    confidence: float = CONFIDENCE,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
 ) -> Interval:
     """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes.
 
@@ -169,9 +160,7 @@ def paired_ratio(
         values: One value per episode, (num_episodes,).
         baseline: The value of the same episodes to compare with, (num_episodes,), of mean other than 0. A NaN on
             either side leaves the episode out.
-        confidence: As in `bootstrap_interval`.
-        num_resamples: As in `bootstrap_interval`.
-        seed: As in `bootstrap_interval`.
+        **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: The lengths differ, a mean to divide by is 0, or an argument is not allowed.
@@ -179,7 +168,7 @@ def paired_ratio(
     first, second = _pair(values, baseline)
     if len(second) and not second.all():
         raise ConfigError(f"baseline is 0 in row {int(np.argmin(second != 0))}: a ratio needs values other than 0")
-    (interval,) = _resample([(first, second)], _ratio, confidence=confidence, num_resamples=num_resamples, seed=seed)
+    (interval,) = _resample([(first, second)], _ratio, **resampling)
     return interval
 
 
@@ -220,21 +209,13 @@ def _resample(
     groups: Sequence[tuple[FloatArray, ...]],
     statistic: Callable[..., FloatArray],
     *,
-    confidence: float,
-    num_resamples: int,
-    seed: int,
+    confidence: float = CONFIDENCE,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
 ) -> list[Interval]:
-    """Draws episodes with replacement and reads intervals off the percentiles.
+    """Draws episodes with replacement and reads an interval for each group off the percentiles.
 
-    Args:
-        groups: The columns of each statistic, (num_episodes,), all of one length; the same episodes are drawn for all.
-        statistic: What to estimate from the columns of a group, along the last axis.
-        confidence: Share of such intervals that contain the truth, in (0, 1).
-        num_resamples: Resamples drawn, >= 1.
-        seed: Seed of the draws.
-
-    Returns:
-        An interval for each group.
+    A group has the columns of a statistic, (num_episodes,), all of one length; the same episodes are drawn for all.
     """
     if isinstance(num_resamples, bool) or not isinstance(num_resamples, int) or num_resamples < 1:
         raise ConfigError(f"num_resamples is {num_resamples!r}: it must be an integer >= 1")
