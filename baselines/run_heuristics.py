@@ -27,7 +27,7 @@ def main() -> None:
 def compare_and_report(
     config: HeuristicsConfig, folder: Path, command: str, *, models: tuple[Contestant, ...] = ()
 ) -> None:
-    """Plays models and heuristics on the same episodes, writes what came of it and prints the table.
+    """Plays models and heuristics on the same episodes, writes the results and prints the table.
 
     Args:
         config: What to play.
@@ -49,7 +49,7 @@ def compare_and_report(
     title = f"{env_id.rpartition('/')[2]} on {workload_label(config.env.workload)}"
     table = write_comparison(comparison, folder, metric=config.metric, title=title)
     print(table, end="")
-    print(f"Results, table and figure lie in {folder}.")
+    print(f"Results, table and figure are in {folder}.")
 
 
 def _job(config: HeuristicsConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:

@@ -1,6 +1,6 @@
 """Trains both agents of AuTO side by side in one simulation: DDPG sets thresholds, REINFORCE steers long flows.
 
-The environment is that of the long flows. Whenever so many flows have finished, the thresholds' agent is asked beside
+The environment is that of the long flows. Whenever so many flows have finished, the thresholds' agent decides beside
 it, before the next long flow is steered, and learns from the reward of its last thresholds. Which flows are long
 remains what the environment says, whatever the last threshold. Thresholds start at the best ones for the wrong sizes::
 

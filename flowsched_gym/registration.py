@@ -101,7 +101,7 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
 
 
 def load_target(target: str) -> Any:
-    """Imports what ``module:name`` stands for.
+    """Imports ``module:name``.
 
     Raises:
         ConfigError: The form is another, or there is no such module or name.

@@ -19,7 +19,7 @@ FAILURE_FILE: Final = "failure.json"
 BOOKKEEPING: Final = frozenset(
     {"multirun.yaml", "run.json", FAILURE_FILE, "train.log", "evaluate.log", "heuristics.log"}
 )
-"""Files that tell what was asked for, and nothing of what came of it; those of Hydra's own folders are others."""
+"""Files that record what was requested, without any result; Hydra's own folders have more of them."""
 HYDRA_FOLDER: Final = ".hydra"
 
 _begun: list[Path] = []

@@ -172,7 +172,7 @@ class HeuristicsConfig(CheckedConfig):
         env: Arguments of the environment.
         workload: Name and arguments of the workload.
         policies: Heuristics to play; empty for all of the environment's.
-        bound: Whether the clairvoyant bound stands beside them.
+        bound: Whether the clairvoyant bound is compared too.
         episodes: Episodes of each.
         seed: Seed of the first episode.
         metric: Metric of the figure's intervals.

@@ -110,7 +110,7 @@ def load_checkpoint(path: Path, model: BaseAlgorithm) -> Checkpoint:
         raise ConfigError(f"{error}; remove it to go back to the one before") from error
     try:
         _restore_model(model, content["model"])
-    except Exception as error:  # what states of another network raise is anybody's guess
+    except Exception as error:  # states of another network may raise anything
         reason = first_sentence(error)
         raise ConfigError(
             f"checkpoint {path} is one of another model, or written by another version: {reason}"

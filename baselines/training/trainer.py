@@ -79,7 +79,7 @@ VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "t
 def train(
     config: TrainConfig, content: Mapping[str, Any], folder: Path, *, command: str | None = None
 ) -> dict[str, Any]:
-    """Trains a policy, or goes on training it, and compares it with the heuristics.
+    """Trains a policy, or resumes its training, and compares it with the heuristics.
 
     Args:
         config: The configuration.

@@ -11,7 +11,7 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; an interrupt while the commands are still being imported is told in one line too.
+    """Runs a command line; an interrupt while the commands are still being imported is reported in one line too.
 
     Args:
         arguments: The arguments after the program's name. Default: those of the process.

@@ -47,7 +47,7 @@ class _Player:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plays the episodes, prints what came of them and writes it down."""
+    """Plays the episodes, and prints and writes the results."""
     kwargs = key_values("--kwarg", options.kwarg)
     if options.out is not None:
         _check_out(options.out)

@@ -24,7 +24,7 @@ __all__ = ["measure", "run", "write_records"]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Reads the flows, runs the discipline, writes and prints what came of it."""
+    """Reads the flows, runs the discipline, and writes and prints the results."""
     capacity = DEFAULT_CAPACITY if options.capacity is None else options.capacity
     if options.link_gbps is not None:
         capacity = gbps_to_capacity(options.link_gbps)
@@ -68,14 +68,14 @@ def measure(records: Records, *, topology: str, capacity: float) -> Metrics:
 
 
 def write_records(records: Records, path: str, *, progress: Progress | None = None) -> None:
-    """Writes records: the flow file's columns, and what became of each flow.
+    """Writes records: the flow file's columns, and the outcome of each flow.
 
     A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline.
 
     Args:
         records: What became of each flow.
         path: The file; an existing one is replaced, at once and only when all is written.
-        progress: Is told (rows done, rows in all) now and then.
+        progress: Called with (rows done, all rows) from time to time.
 
     Raises:
         MissingDependencyError: Parquet is wanted and pyarrow is not installed.

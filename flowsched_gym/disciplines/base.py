@@ -103,7 +103,7 @@ class BaseDiscipline:
         self.make_room(state, controls, network)
 
     def check_flows(self, num_flows: int) -> None:
-        """Checks that the parameters fit so many flows.
+        """Checks that the parameters fit the number of flows.
 
         Raises:
             ConfigError: They do not.

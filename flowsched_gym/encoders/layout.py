@@ -191,7 +191,7 @@ class Layout:
         raise ConfigError(f"the rows of the observation have no column {name!r}")
 
     def slot_slice(self, name: str) -> slice:
-        """Finds where a slot column stands in an observation, for all slots.
+        """Finds the indices of a slot column in an observation, for all slots.
 
         Args:
             name: Name of the column.

@@ -46,7 +46,7 @@ def evaluate(
         deterministic: Passed on to the policy: its most likely action instead of a draw.
         command: Command line to keep with the result.
         progress: Called before the first and after every episode.
-        on_records: Called with each episode's number, from 0, and what has become of its flows, in the order in which
+        on_records: Called with each episode's number, from 0, and the records of its flows, in the order in which
             episodes end.
 
     Raises:

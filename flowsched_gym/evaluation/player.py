@@ -22,9 +22,9 @@ from flowsched_gym.policies import Policy, is_pure
 __all__ = ["OnRecords", "Player", "Progress"]
 
 Progress = Callable[[int, int], None]
-"""Is called with the number of episodes done and of all episodes."""
+"""Called with the number of episodes done and of all episodes."""
 OnRecords = Callable[[int, Records], None]
-"""Is called with the number of an episode that has ended, from 0, and what has become of its flows."""
+"""Called with the number of a finished episode, from 0, and the records of its flows."""
 
 MAX_ENVS: Final = 256
 """Episodes played at once; more would not be faster."""

@@ -1,4 +1,4 @@
-"""Draws what became of flows: how long they took, when each was served, and how many there were at a time."""
+"""Plots of records: how long flows took, when each was served, and how many there were at a time."""
 
 import importlib.util
 from os import PathLike

@@ -21,7 +21,7 @@ from flowsched_gym.workload import Workload, WorkloadSource, make_workload
 __all__ = ["BOUND_POLICY", "EnvironmentFlows", "bound_of_simulation", "evaluate_bound", "evaluate_discipline"]
 
 BOUND_POLICY: Final = "clairvoyant-bound"
-"""Name under which the bound stands beside the policies."""
+"""Name of the bound in tables and result files."""
 
 
 class EnvironmentFlows:

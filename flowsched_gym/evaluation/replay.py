@@ -25,7 +25,7 @@ OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes")
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
 PROGRESS_STEPS: Final = 200
-"""How often progress is told in a run."""
+"""How often progress is reported in a run."""
 
 
 def replay(
@@ -40,7 +40,7 @@ def replay(
     num_hosts: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Records:
-    """Runs a discipline on flows and tells what became of each.
+    """Runs a discipline on flows and returns the records of each.
 
     Args:
         flows: Path of a flow file, a ``Workload``, or a mapping of equally long sequences with the flow file's column

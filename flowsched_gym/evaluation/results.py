@@ -4,7 +4,7 @@ A result file is one JSON object::
 
     schema           "flowsched-result/1"
     environment      id, or "disciplines/<topology>" for a discipline without an environment
-    kwargs           arguments of the environment, by name; a workload of one's own as the mapping that describes it
+    kwargs           arguments of the environment, by name; a user's own workload as the mapping that describes it
     policy           name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
     command          command line that gave it, null where it was called from Python
     package_version  version of flowsched-gym
@@ -40,7 +40,7 @@ from flowsched_gym.workload import plain_variant, workload_label
 __all__ = ["SCHEMA", "EvaluationResult", "read_result", "result_name", "write_json", "write_result"]
 
 DIGEST_SIZE: Final = 4
-"""Bytes by which file names tell workloads of one's own apart."""
+"""Bytes of the digest that tells a user's own workloads apart in file names."""
 SCHEMA: Final = "flowsched-result/1"
 
 FIELDS: Final = {
@@ -57,7 +57,7 @@ FIELDS: Final = {
 EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
 """Keys of the episodes and the types of their values."""
 DISCIPLINES: Final = "disciplines"
-"""What stands before the topology where disciplines played without an environment."""
+"""Prefix of the topology where disciplines played without an environment."""
 EXPANDED_LEVELS: Final = 3
 """Nested objects that a JSON document is laid out over lines for; what lies deeper stands on one line."""
 
@@ -76,7 +76,7 @@ class EvaluationResult:
 
     Raises:
         ConfigError: A name has characters that could be more than text, there is no episode, a seed occurs twice, the
-            episodes differ in their metrics, or a workload of one's own is not allowed.
+            episodes differ in their metrics, or a user's own workload is not allowed.
     """
 
     environment: str
@@ -306,7 +306,7 @@ def _writable(key: str, value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Names a workload of one's own, and tells it from others of that name; other arguments stand for themselves."""
+    """Returns a user's own workload as its name and a digest, other arguments unchanged."""
     if not isinstance(value, Mapping):
         return value
     content = json.dumps(plain_variant(value), sort_keys=True).encode()
@@ -338,7 +338,7 @@ def _null_to_nan(path: Path, where: str, value: Any) -> float:
 
 
 def _names_a_file(kwargs: object) -> bool:
-    """Returns whether a workload of one's own would be read from further files: result files may come from anybody."""
+    """Returns whether a user's own workload names further files: result files may come from anybody."""
     workload = kwargs.get("workload") if isinstance(kwargs, Mapping) else None
     stack: list[object] = [workload] if isinstance(workload, Mapping) else []
     while stack:

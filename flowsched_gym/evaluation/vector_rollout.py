@@ -14,7 +14,7 @@ from flowsched_gym.policies import Policy
 __all__ = ["Ended", "rollout_vector"]
 
 Ended = Callable[[int, int], None]
-"""Is called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
+"""Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
 
 
 def rollout_vector(

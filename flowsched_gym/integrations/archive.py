@@ -95,7 +95,7 @@ def read_archive(path: str | PathLike[str], what: str, form: str) -> dict[str, A
         return {name: _decoded(value, arrays) for name, value in tree.items()}
     except ConfigError:
         raise
-    except Exception as error:  # what a damaged archive raises is anybody's guess
+    except Exception as error:  # a damaged archive may raise anything
         raise ConfigError(f"{what} {path} cannot be read: {first_sentence(error)}") from error
 
 

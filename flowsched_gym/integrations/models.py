@@ -105,7 +105,7 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
         for name, kind in (("policy", str), ("arguments", dict), ("weights", dict), ("origin", dict)):
             if not isinstance(content[name], kind):
                 raise TypeError(f"{name} is {content[name]!r}")
-    except Exception as error:  # what a wrong content raises is anybody's guess
+    except Exception as error:  # a wrong content may raise anything
         raise ConfigError(f"model {path} cannot be read: {first_sentence(error)}") from error
     return content
 

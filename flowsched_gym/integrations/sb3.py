@@ -141,7 +141,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     """
     try:
         content, parameters, _ = load_from_zip_file(path, device="cpu")
-    except Exception as error:  # what a damaged pickle raises is anybody's guess
+    except Exception as error:  # a damaged pickle may raise anything
         raise ConfigError(f"model {path} cannot be read: {first_sentence(error)}") from error
     needed = ("policy_class", "observation_space", "action_space")
     if content is None or not parameters or any(content.get(name) is None for name in needed):

@@ -14,7 +14,7 @@ __all__ = ["Destination"]
 
 
 class Destination:
-    """A resource with so many tokens, whose requests an agent grants.
+    """A resource with tokens, whose requests an agent grants.
 
     Args:
         env: Environment of the simulation.

@@ -301,7 +301,7 @@ class SimulatedNetwork:
         return bool(self.completion_time[row] <= self._latest[row])
 
     def records(self) -> Records:
-        """Returns what has become of every flow so far."""
+        """Returns the records of every flow so far."""
         workload = self.workload
         return complete_records(
             workload,

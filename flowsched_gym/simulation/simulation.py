@@ -13,7 +13,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation(SimulatedNetwork):
-    """One episode, which runs until an agent is asked, and goes on when it has decided; see ``SimulatedNetwork``."""
+    """One episode, which runs until an agent has to decide, and resumes when it has; see ``SimulatedNetwork``."""
 
     @property
     def awaits_decision(self) -> bool:

@@ -76,7 +76,7 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
 
     Args:
         path: The file.
-        progress: Is told (bytes done, bytes in all) now and then.
+        progress: Called with (bytes done, all bytes) from time to time.
 
     Raises:
         FlowFileError: Something in the file is not allowed.

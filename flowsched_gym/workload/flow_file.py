@@ -26,7 +26,7 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
 
     Args:
         path: The file.
-        progress: Is told (bytes done, bytes in all) now and then, for CSV.
+        progress: Called with (bytes done, all bytes) from time to time, for CSV.
 
     Raises:
         FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line (of a
@@ -53,7 +53,7 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
     Args:
         workload: The flows, at least one.
         path: The file; an existing one is replaced, at once and only when all is written.
-        progress: Is told (rows done, rows in all) now and then, for CSV.
+        progress: Called with (rows done, all rows) from time to time, for CSV.
 
     Raises:
         WorkloadError: The workload has no flows.

@@ -264,7 +264,7 @@ def read_changes(
 
 
 def changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
-    """Changes fields of a workload; what they exclude gives way.
+    """Changes fields of a workload; fields that they exclude become None.
 
     Raises:
         ConfigError: A value is not allowed.
@@ -274,7 +274,7 @@ def changed(config: NamedConfig, values: Mapping[str, Any]) -> NamedConfig:
 
 
 def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
-    """Draws exactly so many flows: the first ones of the draw.
+    """Draws exactly ``num_flows`` flows, the first ones of the draw.
 
     Args:
         config: The workload; its own length is not used.
@@ -288,7 +288,7 @@ def draw_flows(config: NamedConfig, *, num_flows: int, seed: int) -> Workload:
 
 
 def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> dict[str, None]:
-    """Returns the fields that give way to those that are given."""
+    """Returns the fields that become None as others are given."""
     replaced: dict[str, None] = {}
     for pair in ALTERNATIVES:
         given = [key for key in pair if changes.get(key) is not None]

@@ -38,7 +38,7 @@ class PoissonWorkload:
         size: Distribution of sizes in B.
         deadline: Distribution of the times in s allowed after arrival; None for no deadlines.
         rate: Flows per s in all, > 0. Exactly one of rate and load is given.
-        load: Bytes per s offered to one link over its capacity, > 0; the link is told by ``busiest_share``.
+        load: Bytes per s offered to one link over its capacity, > 0; ``busiest_share`` names the link.
             ``UnstableLoadWarning`` from 1 on, by whichever field the rate is given.
         busiest_share: Share of all bytes that cross the link that the load refers to, > 0, <= 1. Default: that of the
             link of the one pair, 1, or, with ``"all-to-all"``, of each host's receiving link, ``1 / num_hosts``: this

@@ -197,7 +197,7 @@ def as_plain(value: object) -> object:
     """Writes a value as JSON and YAML hold it, so that reading it gives an equal one; CDF files become points.
 
     Raises:
-        ConfigError: It has a distribution of a class of one's own.
+        ConfigError: It has a distribution of a user's own class.
     """
     if isinstance(value, Mix):
         share = "weight" if value.counts is None else "count"

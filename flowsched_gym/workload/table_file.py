@@ -15,7 +15,7 @@ from flowsched_gym.files import replace_when_written
 __all__ = ["Progress", "TableColumn", "is_parquet", "write_table"]
 
 Progress = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
+"""Called with how much is done, and of how much."""
 
 TableColumn = tuple[npt.NDArray[np.generic], BoolArray | None]
 """Values of a column, and which of its cells are filled (None: all)."""
@@ -41,7 +41,7 @@ def write_table(
     Args:
         path: The file; an existing one is replaced.
         columns: Columns by name, each of the same length.
-        progress: Is told (rows done, rows in all) now and then.
+        progress: Called with (rows done, all rows) from time to time.
 
     Raises:
         MissingDependencyError: Parquet is wanted and pyarrow is not installed.

@@ -91,7 +91,7 @@ def plain_variant(mapping: Mapping[Any, object], folder: Path | None = None) -> 
         folder: As in ``parse_variant``.
 
     Raises:
-        ConfigError: As in ``parse_variant``, or it has a distribution of a class of one's own.
+        ConfigError: As in ``parse_variant``, or it has a distribution of a user's own class.
     """
     with without_load_warning():
         parse_variant(mapping, folder)

@@ -86,5 +86,5 @@ def rate_text(rate: float) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Cuts a text to so many characters, the end of it kept."""
+    """Cuts a text to a number of characters, the end of it kept."""
     return text if len(text) <= length else "..." + text[3 - length :]

@@ -144,7 +144,7 @@ class Panel:
 
     Attributes:
         title: Its heading.
-        note: What stands beside the heading.
+        note: Text beside the heading.
         height: Its height; 0 for an equal part of what the others of its stack leave.
         in_frame: Whether the frame has it.
     """
@@ -166,10 +166,10 @@ class Table(Panel):
         numbered: Whether slots have the numbers of actions.
         closed: Slots with a row that cannot be chosen.
         most_height: Largest height of a slot.
-        vacant: What stands in slots without a row.
+        vacant: Text in slots without a row.
         shows_hidden: Whether rows that do not fit the slots are ones that the agent does not see, and are shown so.
         actions: Actions below the slots: number, effect, and whether it can be chosen.
-        empty: What stands in a table without rows.
+        empty: Text of a table without rows.
         row_height: Height of a row without a slot.
         text_rows: Most rows that the text has.
     """
@@ -260,7 +260,7 @@ class Grid(Panel):
 
 
 class Tier(NamedTuple):
-    """A row of so many hosts or switches."""
+    """A row of hosts or switches."""
 
     name: str
     num_nodes: int

@@ -57,7 +57,7 @@ def write_text(view: View) -> str:
 
 
 def text_bar(share: float, width: int = BAR) -> str:
-    """Draws a horizontal bar with characters, so many between its brackets."""
+    """Draws a horizontal bar of characters between brackets."""
     filled = round(min(max(share, 0.0), 1.0) * width)
     return f"[{'#' * filled}{'.' * (width - filled)}]"
 
@@ -68,7 +68,7 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, indent: str = "  "
     Args:
         rows: Cells, as many in each row as ``alignment`` has letters.
         alignment: ``l`` or ``r`` for each column.
-        indent: What stands before each line.
+        indent: Text before each line.
     """
     columns = []
     for cells, side in zip(zip(*rows, strict=True), alignment, strict=False):

@@ -253,7 +253,7 @@ class _CacheFiles(IndexDataCacheFile):
         """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
         try:
             overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
-        except Exception as error:  # noqa: BLE001 - what a damaged pickle raises is anybody's guess
+        except Exception as error:  # noqa: BLE001 - a damaged pickle may raise anything
             LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
             return {}
         # An index of another version is empty, whether sealed or not.

@@ -235,7 +235,7 @@ def _normal_density(x: FloatArray) -> FloatArray:
 
 
 def _lower_tail(distance: FloatArray) -> FloatArray:
-    """Computes the probability to be so many standard deviations below the mean, or farther; distances are >= 0."""
+    """Computes the probability of a value at least that many standard deviations below the mean; distances are >= 0."""
     near = np.minimum(distance, SERIES_END)
     # The sum of x, x**3 over 3, x**5 over 3 times 5, and so on; over x.
     series = np.ones_like(near)
