@@ -19,6 +19,7 @@ from flowsched_gym.evaluation import (
     result_name,
     write_result,
 )
+from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
@@ -49,10 +50,6 @@ TABLE_FILE: Final = "comparison.md"
 FIGURE_FILE: Final = "comparison.png"
 
 FIGURE_INCHES: Final = (12.0, 5.2)
-DOTS_PER_INCH: Final = 150
-INK: Final = "#2b2f36"
-FAINT: Final = "#8a919c"
-GRID: Final = "#eceff2"
 LEARNED: Final = "#d1495b"
 HEURISTIC_COLOURS: Final = (
     "#1b7f9c", "#e0a030", "#5b8c5a", "#7a5195", "#4a5a7a", "#b0793d", "#5fb0c9", "#9aa23a", "#c08497",
@@ -280,7 +277,7 @@ def _draw_times(axes: "Axes", comparison: Comparison, order: Sequence[str], colo
     axes.set_ylabel("share of flows", color=INK)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.legend(fontsize=8, loc="lower right", framealpha=0.9, edgecolor="none")
-    _dress(axes)
+    dress(axes)
 
 
 def _draw_intervals(
@@ -322,15 +319,4 @@ def _draw_intervals(
     episodes = len(comparison.results[0].episodes)
     unit = " (%)" if scale > 1 else ""
     axes.set_xlabel(f"{metric.replace('_', ' ')}{unit}, mean and 95% interval over {episodes} episodes", color=INK)
-    _dress(axes)
-
-
-def _dress(axes: "Axes") -> None:
-    """Removes what carries no information."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=9)
-    axes.grid(axis="both", color=GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
+    dress(axes)

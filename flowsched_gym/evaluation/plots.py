@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_plot", "draw_records", "plot_records"]
+__all__ = ["DOTS_PER_INCH", "INK", "check_plot", "draw_records", "dress", "plot_records"]
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
 
@@ -104,6 +104,17 @@ def draw_records(records: Records) -> "Figure":
     _draw_timeline(figure.add_subplot(grid[0, 1]), records)
     _draw_population(figure.add_subplot(grid[1, 1]), records)
     return figure
+
+
+def dress(axes: "Axes") -> None:
+    """Removes what carries no information."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=9)
+    axes.grid(axis="both", color="#eceff2", linewidth=0.8)
+    axes.set_axisbelow(True)
 
 
 def _draw_distribution(axes: "Axes", records: Records) -> None:
@@ -224,18 +235,12 @@ def _draw_population(axes: "Axes", records: Records) -> None:
 
 
 def _dress(axes: "Axes", title: str, subtitle: str) -> None:
-    """Sets the title of a panel and removes what carries no information."""
+    """Sets the title of a panel, and dresses it."""
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
     axes.annotate(
         subtitle, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=FAINT
     )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=9)
-    axes.grid(axis="both", color="#eceff2", linewidth=0.8)
-    axes.set_axisbelow(True)
+    dress(axes)
 
 
 def _subtitle(records: Records, unfinished: int) -> str:
