@@ -1,3 +1,17 @@
-"""Arithmetic and scheduling decisions as pure functions on arrays, compiled by Numba and called by every engine."""
+"""Arithmetic and scheduling decisions as pure functions on arrays, compiled by Numba and called by every engine.
+
+Arguments of these names mean the same in all rules, and are described here alone:
+
+- ``now``: time in s; ``n``: number of the network; ``row``: row of a flow.
+- ``active``, ``count``: rows of the active flows in the first ``count`` entries, and their number.
+- ``state``, ``controls``, ``network``, ``routes``: the flows, their controls, the links and paths, and between which
+  paths each flow may choose; a link that has failed has capacity 0.
+- ``flow_id``, ``source``, ``destination``, ``size``, ``attained``, ``remaining``, ``rate``, ``rate_cap``: of each flow,
+  (num_flows,): identifier, hosts, original bytes, bytes sent and left, rate and largest rate in B/s.
+- ``arrival`` or ``arrival_time``, ``completion_time``: absolute times in s of each flow, (num_flows,); ``ideal_fct``:
+  its completion time in s alone on the empty network.
+- ``path``: row of each flow in the path table, (num_flows,); ``capacity``, ``path_start``, ``path_links``: fields
+  of ``Network``.
+"""
 
 __all__: list[str] = []

@@ -42,9 +42,6 @@ def mean_fares(
 
     Args:
         rows: The flows, (count,), at least one.
-        arrival_time: Absolute times in s, (num_flows,).
-        completion_time: Absolute times in s, (num_flows,).
-        ideal_fct: Completion times in s alone on the empty network, (num_flows,).
         scratch: Room for them, (3 * count,).
     """
     count = len(rows)
@@ -102,12 +99,6 @@ def show_finished(
 
     Args:
         rows: The flows in the order in which they are shown, (count,).
-        flow_id: Identifiers, (num_flows,).
-        source: Sending hosts, (num_flows,).
-        destination: Receiving hosts, (num_flows,).
-        size: Bytes, (num_flows,).
-        arrival_time: Absolute times in s, (num_flows,).
-        completion_time: Absolute times in s, (num_flows,).
         host: Divides hosts.
         port: Divides ports.
         protocol: Divides the protocol's number.

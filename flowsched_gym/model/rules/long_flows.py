@@ -33,8 +33,6 @@ def find_long(
 
     Args:
         active: Rows of the active flows, (num_active,), increasing.
-        attained: Bytes sent, (num_flows,).
-        arrival_time: Absolute times in s, (num_flows,).
         long_from: Bytes from which on a flow is long.
         long: Receives the rows, (at least num_active,); those of one instant in their own order.
     """
@@ -59,8 +57,6 @@ def latest_long(
 
     Args:
         rows: Flows in the order of their delivery, (num_rows,).
-        size: Bytes, (num_flows,).
-        source: Sending hosts, (num_flows,).
         long_from: Bytes above which a flow has been long; of just that size none has.
         server: The host whose flows are looked for; below 0 for all.
         count: Flows that have been found before.
@@ -96,14 +92,8 @@ def progress_of_long(
     """Adds up how long flows fare that have finished, and those that are active.
 
     Args:
-        now: Time in s.
         finished: Rows of flows that have finished, (num_finished,), short ones too.
         long: Rows of the active long flows, (num_long,).
-        size: Bytes, (num_flows,).
-        arrival_time: Absolute times in s, (num_flows,).
-        completion_time: Absolute times in s, (num_flows,).
-        ideal_fct: Completion times in s alone on the empty network, (num_flows,).
-        attained: Bytes sent, (num_flows,).
         long_from: Bytes above which a flow has been long.
         scratch: Room for them, (num_long + 2 * num_finished,).
         progress: Receives over ``long_from`` what active long flows have sent, and behind these what the finished ones
@@ -144,9 +134,6 @@ def count_on_links(
 
     Args:
         rows: The flows.
-        source: Sending hosts, (num_flows,).
-        destination: Receiving hosts, (num_flows,).
-        path: Rows of the path table, (num_flows,).
         count: Receives the counts: plane, up or down, host; (num_paths, 2, num_hosts).
     """
     num_paths, _, num_hosts = count.shape
@@ -179,9 +166,6 @@ def show_long(
 
     Args:
         rows: The flows, slot by slot, (count,).
-        flow_id: Identifiers, (num_flows,).
-        source: Sending hosts, (num_flows,).
-        destination: Receiving hosts, (num_flows,).
         queue: Queues, (num_flows,).
         host: Divides hosts.
         port: Divides ports.
@@ -221,14 +205,6 @@ def show_paths(
 
     Args:
         rows: The flows, slot by slot, (count,).
-        now: Time in s.
-        attained: Bytes sent, (num_flows,).
-        arrival_time: Absolute times in s, (num_flows,).
-        rate: Rates in B/s, (num_flows,).
-        rate_cap: Largest rates in B/s, (num_flows,).
-        source: Sending hosts, (num_flows,).
-        destination: Receiving hosts, (num_flows,).
-        path: Rows of the path table, (num_flows,).
         long_on: Long flows on each link, these included: plane, up or down, host; (num_paths, 2, num_hosts).
         all_on: Live flows, likewise.
         capacity: Of each link in B/s.
@@ -272,9 +248,6 @@ def mark_usable(
 
     Args:
         rows: The flows, (count,).
-        source: Sending hosts, (num_flows,).
-        destination: Receiving hosts, (num_flows,).
-        path: Rows of the path table, (num_flows,).
         capacity: Capacities in B/s, 0 of failed links: plane, up or down, host; (num_paths, 2, num_hosts).
         usable: Receives the answers, (at least count, num_paths).
     """

@@ -46,10 +46,6 @@ def summarise_finished(
 
     Args:
         rows: The flows, (count,).
-        size: Bytes, (num_flows,).
-        arrival_time: Absolute times in s, (num_flows,).
-        completion_time: Absolute times in s, (num_flows,).
-        source: Sending hosts, (num_flows,).
         cluster_of: Cluster of each host, (num_hosts,).
         class_ends: Largest sizes in B of all classes but the last, increasing, (num_classes - 1,).
         quantiles: Shares in (0, 1], increasing, (num_quantiles,).
@@ -123,8 +119,6 @@ def summarise_arrived(
 
     Args:
         rows: The flows, (count,).
-        size: Bytes, (num_flows,).
-        source: Sending hosts, (num_flows,).
         cluster_of: Cluster of each host, (num_hosts,).
         could_send: Bytes that a cluster's links could send in this time; without any, there is no load.
         scratch: Room for the sums, (num_clusters,).
@@ -161,7 +155,6 @@ def summarise_active(
     Args:
         rows: The active flows, (count,).
         remaining: Bytes left to send, (num_flows,).
-        source: Sending hosts, (num_flows,).
         queue: Queues, (num_flows,).
         num_queues: Queues (K).
         cluster_of: Cluster of each host, (num_hosts,).

@@ -27,12 +27,6 @@ def find_competing(
     """Finds the active flows that share a marked link with another active flow, and takes the marks away.
 
     Args:
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
-        arrival: Absolute arrival times in s.
-        path: Path of each flow.
-        path_start: Where each path begins in ``path_links``.
-        path_links: Links of all paths.
         touched: 1 for marked links and 0 for others, (num_links,); all 0 afterwards.
         competing: Receives the rows, by (arrival, row).
 

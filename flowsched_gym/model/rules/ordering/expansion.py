@@ -100,13 +100,8 @@ def serve_by_virtual_deadline(
     is admitted during a detection gap, in strict mode only flows that are first on every link of their path.
 
     Args:
-        now: Time in s.
-        n: Number of the network.
         active: Rows of its active flows in its first ``count`` entries; reordered by deadline.
-        count: Number of active flows.
-        state: The flows.
         controls: Receives the indices in the order as ``priority``, and ``admitted``.
-        network: Links and paths.
         own: Virtual deadlines; updated.
     """
     path, path_start, path_links = controls.path, network.path_start, network.path_links

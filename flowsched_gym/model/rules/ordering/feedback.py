@@ -34,10 +34,7 @@ def share_least_attained(
     Equal means within ``LEVEL_TOLERANCE``, and within what the fastest flow sends in the rounding of the time.
 
     Args:
-        now: Time in s.
         active: Rows of the active flows in its first ``count`` entries; reordered by attained bytes.
-        count: Number of active flows.
-        attained: Bytes sent.
         rate: Rates in B/s up to now.
         priority: Receives the levels, 0, 1, ...
     """
@@ -70,12 +67,8 @@ def catch_up_time(
     """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never.
 
     Args:
-        now: Time in s.
         active: Rows of the active flows in its first ``count`` entries, in the order of priority.
-        count: Number of active flows.
-        attained: Bytes sent.
         priority: Levels, 0, 1, ...
-        rate: Rates in B/s.
     """
     soonest = np.inf
     first = 0
@@ -128,11 +121,6 @@ def level_by_attained(
     After new thresholds a flow may find itself in a higher queue again, as its next packets would.
 
     Args:
-        now: Time in s.
-        n: Number of the network.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
-        attained: Bytes sent.
         controls: ``priority`` receives the levels, ``review_at`` the next threshold: inf in the last level and at a
             level that is pinned, 0 for a new flow.
         own: The queues; updated.
@@ -180,7 +168,6 @@ def head_of_each_level(
     Args:
         active: Rows of the active flows in its first ``count`` entries; if they do not share, reordered by
             (level, entered, row).
-        count: Number of active flows.
         level: Level of each flow, 0 is the highest.
         entered: Time in s at which the flow entered its level.
         priority: Receives the priorities.
@@ -231,8 +218,6 @@ def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Co
     """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
 
     Args:
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
         entered: Time in s at which each flow joined its queue.
         controls: Receives ``weight``, and ``admitted`` where the flows of a queue do not share.
         own: The queues.

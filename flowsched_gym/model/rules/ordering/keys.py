@@ -157,8 +157,6 @@ def serve_first(n: int, row: int, rank: IntArray, front: IntArray) -> None:
     """Sets the smallest rank of all for a flow of network ``n``.
 
     Args:
-        n: Number of the network.
-        row: Row of the flow.
         rank: Ranks; the flow's is set.
         front: Smallest rank given so far in each network, <= 0, (num_networks,); updated.
     """

@@ -45,12 +45,8 @@ def virtual_deadlines(
     """Orders the flows of one link, and finds when each would finish on it.
 
     Args:
-        now: Time in s.
         capacity: Capacity of the link in B/s.
         rows: Rows of the flows on the link; reordered, first to be served first.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
         virtual_deadline: Receives absolute times in s.
     """
     total = 0.0
@@ -105,12 +101,8 @@ def virtual_deadlines_of_many(
     """Computes the same as ``virtual_deadlines``, sooner for many flows.
 
     Args:
-        now: Time in s.
         capacity: Capacity of the link in B/s.
         rows: Rows of the flows on the link; reordered, first to be served first.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
         virtual_deadline: Receives absolute times in s.
         matches: Scratch, at least (2 * number of flows,) MATCH: a binary tree whose root is 1 and whose leaves are the
             flows.
@@ -190,8 +182,6 @@ def _caught_up(
         loser: Row of the larger ratio.
         mine: The smaller ratio.
         theirs: The larger ratio.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
     """
     if size[winner] == size[loser] and arrival[winner] == arrival[loser]:
         return -np.inf

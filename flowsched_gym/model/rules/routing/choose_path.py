@@ -44,14 +44,8 @@ def choose_path(
     """Chooses the path of a flow that arrives, or whose path has failed.
 
     Args:
-        now: Time in s.
         row: Row of the flow; it may be among the active ones.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
         state: The flows; rates are those before this instant.
-        controls: Their controls.
-        network: Links and paths; a link that has failed has capacity 0.
-        routes: Between which paths each flow may choose.
         chooser: How it is chosen; ``None``: flows keep their paths.
 
     Returns:
@@ -237,10 +231,6 @@ def note_pauses(
     """Records which flows have no rate, after links have been shared, where it matters.
 
     Args:
-        now: Time in s.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
-        state: The flows.
         routes: Receives since when each flow has been quiet.
         chooser: How paths are chosen.
     """
@@ -263,12 +253,8 @@ def review_paths(
     A flow that goes on to be quiet chooses at each call, as its next packet would if it left now.
 
     Args:
-        now: Time in s.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
         state: The flows; rates are those before this instant.
         controls: Their controls; ``path`` is written for flows that change their path.
-        network: Links and paths; a link that has failed has capacity 0.
         routes: Between which paths each flow may choose, and since when it has been quiet.
         moved: Receives the rows of the flows whose path has changed, in the order of ``active``.
         chooser: How paths are chosen.

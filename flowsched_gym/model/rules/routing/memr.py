@@ -49,13 +49,8 @@ def expansion_ratio(
     on, until it is the flow that asks; that one goes later than others of its ratio, as printed.
 
     Args:
-        now: Time in s.
         capacity: Capacity of the link in B/s.
-        row: Row of the flow.
         rows: Rows of the other flows on the link; written over.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
     """
     left = len(rows)
     while True:
@@ -94,13 +89,8 @@ def least_expected_rate(
     """Returns the least rate in B/s to expect on a link if a flow joins it (GMER, Algorithm 6).
 
     Args:
-        now: Time in s.
         capacity: Capacity of the link in B/s.
-        row: Row of the flow.
         rows: Rows of the other flows on the link.
-        size: Original sizes in B.
-        arrival: Absolute arrival times in s.
-        remaining: Bytes left.
         destination: Receiving hosts.
         expected_rate: Expected rates in B/s; only those of larger flows to the same host are read.
     """
@@ -144,7 +134,6 @@ def pick_whole_path(first: int, last: int, network: Network, ratio: FloatArray, 
     Args:
         first: Row of the first path.
         last: Row behind the last path.
-        network: Links and paths.
         ratio: Expansion ratios of the flow on links, (num_links,).
         rate: Least expected rates in B/s on links, (num_links,).
     """
@@ -228,14 +217,7 @@ def expect_on_links(
     After one look at all active flows, only those are weighed that are on these links, or on the links of its rivals.
 
     Args:
-        now: Time in s.
         row: Row of the flow; it may be among the active ones.
-        active: Rows of the active flows in its first ``count`` entries.
-        count: Number of active flows.
-        state: The flows.
-        controls: Their controls.
-        network: Links and paths; a link that has failed has capacity 0.
-        routes: Between which paths each flow may choose.
         ratio: Receives the expansion ratios of the flow, (num_links,), all 0 before; 0 stays where a link has failed.
         rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
     """

@@ -119,12 +119,8 @@ def next_event_time(
     """Returns the absolute time in s, > now, at which an active flow next finishes or crosses a level; inf for never.
 
     Args:
-        now: Time in s.
         served: Rows of the active flows that have a rate, in its first ``num_served`` entries.
         num_served: Number of active flows that have a rate.
-        attained: Bytes sent.
-        remaining: Bytes left.
-        rate: Rates in B/s.
         review_at: Attained bytes at which a flow needs attention.
         review_time: Absolute time in s, >= now, at which the discipline needs attention anyway.
     """
