@@ -140,11 +140,7 @@ OWN_SETTINGS: Final = frozenset(
 
 
 def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> None:
-    """Refuses algorithms and networks that cannot learn in these environments.
-
-    Raises:
-        ConfigError: It cannot.
-    """
+    """Refuses algorithms and networks that cannot learn in these environments."""
     space, off_policy = envs.action_space, isinstance(algorithm, OffPolicyConfig)
     numbers = isinstance(space, spaces.Box)
     described = f"the environment has {type(space).__name__}"
@@ -169,11 +165,7 @@ def _check_suits(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv)
 
 
 def _column(name: str | None, envs: VecEnv) -> int | None:
-    """Finds a column of the observation, that of the first slot where slots have it.
-
-    Raises:
-        ConfigError: There is none of this name.
-    """
+    """Finds a column of the observation, that of the first slot where slots have it."""
     if name is None:
         return None
     columns = [column.removesuffix("[0]") for column in envs.get_attr("layout", 0)[0].column_names]

@@ -218,11 +218,7 @@ class Checkpoints(_BetweenUpdates):
             self._due_at = resumed.memory["checkpoint_due_at"]
 
     def _on_rollout_start(self) -> None:
-        """Saves when it is time; right after a resumption, puts everything in its place instead.
-
-        Raises:
-            TrainingInterrupted: The training was asked to stop.
-        """
+        """Saves when it is time; right after a resumption, puts everything in its place instead."""
         if self._resumed is not None:
             for name, value in self._resumed.memory["pending_log"].items():
                 self.logger.record(name, value)

@@ -191,11 +191,7 @@ def _model(config: TrainConfig, envs: Any, folder: Path) -> tuple[BaseAlgorithm,
 
 
 def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
-    """Initialises a new model as the settings of its network ask.
-
-    Raises:
-        ConfigError: The start is none of the environment's actions.
-    """
+    """Initialises a new model as the settings of its network ask."""
     policy = config.policy
     if isinstance(policy, (AutoConfig, FlatConfig)) and policy.start is not None:
         start_at(model, first_action(policy.start, *environment_arguments(config.env)))
@@ -206,11 +202,7 @@ def _start(model: BaseAlgorithm, config: TrainConfig) -> None:
 def _learn(
     config: TrainConfig, model: BaseAlgorithm, comparisons: Comparisons, folder: Path, resumed: Checkpoint | None
 ) -> None:
-    """Trains up to the wanted number of decisions.
-
-    Raises:
-        TrainingInterrupted: The training was asked to stop.
-    """
+    """Trains up to the wanted number of decisions."""
     interruption = Interruption()
     checkpoints = Checkpoints(folder / CHECKPOINTS_FOLDER, config.checkpoints, interruption, comparisons, resumed)
     bar = ProgressBar(config.total_timesteps, comparisons, shown=config.progress_bar)

@@ -105,11 +105,7 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
 
 
 def _labels(sources: Sequence[str]) -> list[str]:
-    """Names policies as they were given, models by their files, or by folders and file where files are called alike.
-
-    Raises:
-        ConfigError: Two policies would have the same name.
-    """
+    """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
     paths = {source: Path(source).resolve() for source in sources if source.endswith(MODEL_SUFFIX)}
     for source, path in paths.items():
         if sum(paths.get(other) == path for other in sources) > 1:

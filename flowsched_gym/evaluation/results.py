@@ -250,11 +250,7 @@ def read_result(path: str | Path) -> EvaluationResult:
 
 
 def _check_environment(name: str, kwargs: Mapping[str, Any]) -> None:
-    """Refuses what is no environment with its arguments, nor disciplines on a topology.
-
-    Raises:
-        ConfigError: It is unknown, or has no such argument.
-    """
+    """Refuses what is no environment with its arguments, nor disciplines on a topology."""
     disciplines, _, topology = name.rpartition("/")
     if disciplines != DISCIPLINES:
         check_arguments(name, kwargs)

@@ -136,11 +136,7 @@ def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
 
 
 def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
-    """Adds an array, in the order of C, under a name, or a longer one where that is taken.
-
-    Raises:
-        TypeError: It does not hold numbers.
-    """
+    """Adds an array, in the order of C, under a name, or a longer one where that is taken."""
     if array.dtype.kind not in NUMBERS or array.dtype.itemsize > 8:
         raise TypeError(f"{name} is an array of {array.dtype}: an archive holds arrays of numbers and truth values")
     while name in arrays:
@@ -150,11 +146,7 @@ def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
 
 
 def _layout(dtype: Any, name: str) -> dict[str, Any]:
-    """Describes records: names, types and offsets of their fields, and their size.
-
-    Raises:
-        TypeError: A field does not hold numbers.
-    """
+    """Describes records: names, types and offsets of their fields, and their size."""
     fields = [dtype.fields[field] for field in dtype.names]
     if any(field[0].kind not in NUMBERS for field in fields):
         raise TypeError(f"{name} is an array of {dtype}: an archive holds records of numbers and truth values")

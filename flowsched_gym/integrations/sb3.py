@@ -134,11 +134,7 @@ def _describe(space: spaces.Space[Any]) -> str:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Reads what a model file says of its model, and checks that its parameters are whole.
-
-    Raises:
-        ConfigError: The file is no model, or damaged.
-    """
+    """Reads what a model file says of its model, and checks that its parameters are whole."""
     try:
         content, parameters, _ = load_from_zip_file(path, device="cpu")
     except Exception as error:  # a damaged pickle may raise anything
@@ -153,11 +149,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _algorithm(path: Path, content: Mapping[str, Any]) -> type[BaseAlgorithm]:
-    """Finds the algorithm by the class of its policy and the names of its settings.
-
-    Raises:
-        ConfigError: It is none that is known.
-    """
+    """Finds the algorithm by the class of its policy and the names of its settings."""
     policy = content["policy_class"]
     if isinstance(policy, type):
         if issubclass(policy, MaskableActorCriticPolicy):

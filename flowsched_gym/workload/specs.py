@@ -253,11 +253,7 @@ def _number(entry: Entry) -> object:
 
 
 def _times(value: object, factor: float) -> float:
-    """Multiplies a number.
-
-    Raises:
-        ConfigError: It is too large for a float64.
-    """
+    """Multiplies a number."""
     try:
         return float(value) * factor  # type: ignore[arg-type]
     except OverflowError:

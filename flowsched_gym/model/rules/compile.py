@@ -260,11 +260,7 @@ class _CacheFiles(IndexDataCacheFile):
         return overloads if not overloads or self._is_whole(self._index_path) else {}
 
     def _load_data(self, name: str) -> Any:
-        """Reads machine code.
-
-        Raises:
-            OSError: It is damaged, or there is none; Numba then compiles it and overwrites the file.
-        """
+        """Reads machine code."""
         path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
         if not self._is_whole(path):
             raise OSError(f"{path} is damaged")
