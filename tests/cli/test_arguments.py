@@ -1,6 +1,7 @@
 """Tells how values on the command line are read."""
 
 import argparse
+import re
 
 import pytest
 
@@ -57,10 +58,8 @@ def test_keys_and_values_are_parted_at_the_first_equals_sign() -> None:
     ],
 )
 def test_other_forms_are_refused(entries: list[str], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         key_values("--param", entries)
-
-    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "many", "", "1e3"])

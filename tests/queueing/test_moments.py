@@ -1,6 +1,7 @@
 """Holds the moments of sizes to numerical integration, to samples and to each other."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -154,10 +155,8 @@ class Halves:
     ],
 )
 def test_what_is_no_known_distribution_is_refused(distribution: object, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         size_moments(distribution, 1.0)
-
-    assert message in str(error.value)
 
 
 def test_a_tail_too_heavy_for_a_grid_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Holds the mean FCT of multi-level queues to known values, to special cases and to limits."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -139,10 +140,8 @@ def test_the_unit_of_sizes_does_not_matter(kind: str) -> None:
     ],
 )
 def test_bad_arguments_are_refused_by_name_and_value(arguments: tuple, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         multilevel_fct(*arguments)
-
-    assert message in str(error.value)
 
 
 def test_a_distribution_and_its_name_are_the_same() -> None:

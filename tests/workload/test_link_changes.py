@@ -26,44 +26,26 @@ def workload_with(link_changes: object) -> Workload:
 
 
 def test_rows_become_columns_that_cannot_be_written_to() -> None:
-    changes = LinkChanges.of(CHANGES)
+    changes, none = LinkChanges.of(CHANGES), LinkChanges.of([])
 
-    assert changes.num_changes == 3
+    assert (changes.num_changes, none.num_changes) == (3, 0)
     assert [array.dtype.name for array in (changes.time, changes.link, changes.up)] == ["float64", "int64", "bool"]
+    assert none.up.dtype == np.bool_
     assert list(zip(changes.time, changes.link, changes.up, strict=True)) == CHANGES
     for array in (changes.time, changes.link, changes.up):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
 
-def test_columns_are_copied() -> None:
-    time, up = np.array([0.5]), np.array([False])
-    changes = LinkChanges(time=time, link=np.array([3]), up=up)
-    time[0], up[0] = 9.0, True
-
-    assert (changes.time[0], changes.up[0]) == (0.5, False)
-
-
-def test_there_may_be_no_changes() -> None:
-    changes = LinkChanges.of([])
-
-    assert changes.num_changes == 0
-    assert changes.up.dtype == np.bool_
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
         ([(0.0, 1)], r"link changes have the row \(0\.0, 1\): it must be \(time, link, up\)"),
-        ([3.0], r"link changes have the row 3\.0: it must be"),
         ([(-1.0, 1, False)], r"time of link changes is -1\.0 in row 0: it must be finite and >= 0 s"),
         ([(0.0, 1, False), (float("inf"), 1, True)], "time of link changes is inf in row 1: it must be finite"),
         ([(2.0, 1, False), (1.0, 1, True)], r"time of link changes is 1\.0 in row 1: it must be no earlier than"),
-        ([(0.0, -1, False)], "link of link changes is -1 in row 0: it must be a link number >= 0"),
         ([(0.0, 0.5, False)], r"link of link changes is 0\.5 in row 0: it must be a whole number"),
-        ([(0.0, "host 0 up", False)], "link of link changes holds something that is not a number"),
         ([(0.0, 1, 1)], r"up of link changes is \(1,\): it must be a sequence of truth values"),
-        ([(0.0, 1, "down")], "up of link changes is"),
     ],
 )
 def test_a_row_that_is_not_allowed_is_refused(rows: Sequence[tuple[float, int, bool]], message: str) -> None:
@@ -71,30 +53,19 @@ def test_a_row_that_is_not_allowed_is_refused(rows: Sequence[tuple[float, int, b
         LinkChanges.of(rows)
 
 
-def test_columns_of_different_lengths_are_refused() -> None:
+def test_columns_of_different_lengths_and_what_are_no_link_changes_are_refused() -> None:
     with pytest.raises(WorkloadError, match="link changes have 1 times, 2 links and 1 values of up"):
         LinkChanges(time=np.array([0.0]), link=np.array([0, 1]), up=np.array([False]))
-
-
-def test_a_workload_refuses_what_are_no_link_changes() -> None:
     with pytest.raises(WorkloadError, match=r"link_changes is \[\(0\.0, 64, False\)"):
         workload_with(CHANGES)
 
 
 def test_a_workload_has_the_arrays_of_its_flows_and_of_its_link_changes() -> None:
     changes = LinkChanges.of(CHANGES)
+    arrays = workload_with(changes).arrays
 
     assert len(workload_with(None).arrays) == 7
-    assert [id(array) for array in workload_with(changes).arrays[7:]] == [
-        id(changes.time),
-        id(changes.link),
-        id(changes.up),
-    ]
-
-
-def test_the_first_flows_of_a_workload_meet_the_same_link_changes() -> None:
-    changes = LinkChanges.of(CHANGES)
-
+    assert list(map(id, arrays[7:])) == [id(changes.time), id(changes.link), id(changes.up)]
     assert first_flows(workload_with(changes), 1).link_changes is changes
 
 

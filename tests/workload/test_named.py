@@ -1,7 +1,6 @@
 """Goes through the registry of named workloads, and through what may be overridden."""
 
 import math
-import re
 from dataclasses import replace
 
 import pytest
@@ -9,9 +8,6 @@ import pytest
 from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
-    ARTEMIS_A1,
-    ARTEMIS_A2,
-    CDF_NAMES,
     WORKLOADS,
     ClusterWorkload,
     Constant,
@@ -25,7 +21,6 @@ from flowsched_gym.workload import (
     Pareto,
     PoissonWorkload,
     Traffic,
-    Uniform,
     WorkloadSource,
     draw_flows,
     first_flows,
@@ -37,30 +32,19 @@ each_name = pytest.mark.parametrize("name", list(WORKLOADS))
 
 
 @each_name
-def test_every_named_workload_draws_a_stable_load(name: str) -> None:
-    config = make_workload(name)
-
-    workload = config.draw(3)
+def test_every_named_workload_is_described_and_draws_a_stable_load(name: str) -> None:
+    config, described = make_workload(name), WORKLOADS[name]
+    workload, first = config.draw(3), draw_flows(config, num_flows=37, seed=3)
 
     assert isinstance(config, WorkloadSource)
     assert workload.num_flows >= 1000
     assert workload.num_hosts <= config.num_hosts
     assert 0.2 <= config.offered_load < 1
-
-
-@each_name
-def test_every_named_workload_has_a_description_of_one_line(name: str) -> None:
-    description = WORKLOADS[name].description
-
-    assert WORKLOADS[name].name == name
-    assert 10 < len(description) <= 110
-    assert "\n" not in description
-
-
-def test_the_workloads_of_the_thesis_are_there() -> None:
-    assert make_workload("gather-a1") == GatherWorkload(mix=ARTEMIS_A1, burst_rate=10.0, num_bursts=100)
-    assert make_workload("gather-a2") == GatherWorkload(mix=ARTEMIS_A2, burst_rate=10.0, num_bursts=100)
-    assert make_workload("gather-heavy") == GatherWorkload(mix=ARTEMIS_A1, burst_rate=30.0, num_bursts=100)
+    assert described.name == name
+    assert 10 < len(described.description) <= 110
+    assert "\n" not in described.description
+    assert first.size.tolist() == workload.size[:37].tolist()
+    assert first.arrival_time.tolist() == workload.arrival_time[:37].tolist()
 
 
 def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> None:
@@ -99,37 +83,18 @@ def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_ne
         assert (bytes_per_second / topology.capacity).max() == pytest.approx(config.offered_load, rel=1e-12)
 
 
-def test_three_cables_between_aggregation_and_core_are_down_from_the_start() -> None:
-    config = make_workload("poisson-fat-tree-failures")
-    assert isinstance(config, PoissonWorkload)
+def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_any_may_be() -> None:
+    config, names = make_workload("poisson-fat-tree-failures"), fat_tree(arity=4).link_names
     changes = config.draw(2).link_changes
-    assert changes is not None
-    names = fat_tree(arity=4).link_names
 
     assert changes.time.tolist() == [0.0] * 6
     assert not changes.up.any()
     up, down = ([names[link] for link in changes.link[first::2]] for first in (0, 1))
     assert len(set(up)) == 3
-    assert all(re.fullmatch(r"aggregation \d port \d up", name) for name in up)
     assert down == [name.removesuffix("up") + "down" for name in up]
-
-
-def test_every_cable_between_aggregation_and_core_may_fail_and_no_other() -> None:
-    config = make_workload("poisson-fat-tree-failures")
-    assert isinstance(config, PoissonWorkload)
-    assert config.failures is not None
-    names = fat_tree(arity=4).link_names
     inner = {link for link, name in enumerate(names) if name.startswith("aggregation")}
-
     assert {link for cable in config.failures.cables for link in cable} == inner
-    for up, down in config.failures.cables:
-        assert names[down] == names[up].removesuffix("up") + "down"
-
-
-def test_failures_leave_the_flows_of_the_fat_tree_as_they_are() -> None:
-    whole, failing = (make_workload(name).draw(5) for name in ("poisson-fat-tree", "poisson-fat-tree-failures"))
-
-    assert all(one.tobytes() == other.tobytes() for one, other in zip(whole.arrays, failing.arrays[:7], strict=True))
+    assert all(names[down] == names[up].removesuffix("up") + "down" for up, down in config.failures.cables)
 
 
 WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
@@ -150,12 +115,6 @@ def test_the_workloads_of_auto_are_there() -> None:
     assert make_workload("auto-incast") == ClusterWorkload(
         traffic=every[:1], num_clusters=1, incast=bursts, num_flows=10_000
     )
-
-
-def test_an_episode_of_changing_traffic_has_several_phases() -> None:
-    config = make_workload("auto-changing")
-
-    assert all(config.draw(seed).arrival_time[-1] > 3 * 2.0 for seed in range(20))
 
 
 def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
@@ -180,9 +139,7 @@ def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
 @pytest.mark.parametrize(
     ("overrides", "sizes"),
     [
-        ({"shape": 1.2}, Pareto(shape=1.2, mean=1.5e6)),
         ({"shape": 1.05, "maximum": 1.5e9}, Pareto(shape=1.05, mean=1.5e6, maximum=1.5e9)),
-        ({"mean": 1.5e5}, Pareto(shape=1.5, mean=1.5e5)),
         ({"size": {"kind": "pareto", "shape": 1.2, "mean": 1.5e5}}, Pareto(shape=1.2, mean=1.5e5)),
         ({"size": {"kind": "exponential", "mean": 7.0}, "mean": 8.0}, Exponential(mean=8.0)),
     ],
@@ -194,18 +151,6 @@ def test_the_sizes_change_field_by_field_and_the_load_stays(overrides: dict[str,
     assert config.offered_load == pytest.approx(0.4)
     assert config.draw(0).num_flows == 70
     assert sizes.mean == config.size.mean
-
-
-@pytest.mark.parametrize("name", CDF_NAMES)
-def test_every_packaged_distribution_can_be_asked_for_by_its_name(name: str) -> None:
-    config = make_workload("poisson-tree", size=name)
-
-    assert config.size == load_cdf(name)
-    assert config.offered_load == pytest.approx(0.8)
-
-
-def test_an_override_of_none_leaves_the_field_as_it_is() -> None:
-    assert make_workload("gather-a1", load=None, burst_rate=None, mix=None) == make_workload("gather-a1")
 
 
 def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
@@ -226,9 +171,6 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
         (5, Constant(value=5.0)),
         ("web_search", load_cdf("web_search")),
         ({"kind": "cdf", "name": "w3", "minimum": 100}, load_cdf("w3", minimum=100)),
-        ({"kind": "exponential", "mean": 1e5}, Exponential(mean=1e5)),
-        ({"kind": "uniform", "low": 1, "high": 2}, Uniform(low=1, high=2)),
-        ({"kind": "pareto", "shape": 1.2, "mean": 5, "maximum": 80}, Pareto(shape=1.2, mean=5, maximum=80)),
         (
             {"kind": "discrete", "values": [1, 2], "probabilities": [0.5, 0.5]},
             Discrete(values=(1, 2), probabilities=(0.5, 0.5)),
@@ -253,42 +195,19 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
     ("name", "overrides", "messages"),
     [
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
-        (7, {}, ["workload 7 does not exist"]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
         ("gather-a1", {"bursts": 5, "num_bursts": 6}, ["gives bursts and num_bursts: they mean the same, give one"]),
         ("gather-a1", {"brust_rate": 5}, ["did you mean 'burst_rate'?"]),
-        ("gather-a1", {"brust_rate": None}, ["has no field 'brust_rate'"]),
-        ("gather-a1", {"rate": 5.0}, ["has no field 'rate'"]),
-        ("poisson-exponential", {"burst_rate": 5.0}, ["has no field 'burst_rate'"]),
-        ("gather-a1", {"shape": 1.2}, ["has no field 'shape'"]),
         ("poisson-tree", {"shap": 1.2}, ["has no field 'shap' (did you mean 'shape'?)", ", shape, mean, maximum"]),
         ("poisson-tree", {"shape": 0.9}, ["shape is 0.9: without a maximum it must be > 1"]),
-        ("poisson-tree", {"size": "w3", "shape": 1.2}, ["has no field 'shape'"]),
         ("poisson-tree", {"failures": 3}, ["failures is 3: it must be RandomFailures or None"]),
-        ("gather-a1", {"burst_rate": "ten"}, ["burst_rate is 'ten': it must be a finite number > 0"]),
-        ("gather-a1", {"burst_rate": 5.0, "load": 0.5}, ["exactly one of burst_rate and load"]),
-        ("gather-a1", {"num_bursts": 2.5}, ["num_bursts is 2.5: it must be an integer"]),
-        ("gather-a1", {"size": [1, 2]}, ["size is [1, 2]: it must be a distribution, a number, the name"]),
         ("gather-a1", {"size": "websearch"}, ["size: size distribution 'websearch' does not exist: there are"]),
         ("gather-a1", {"size": {"kind": "gamma"}}, ["size: kind is 'gamma': it must be one of constant, discrete"]),
-        ("gather-a1", {"size": {"mean": 3}}, ["size: kind is None"]),
         ("gather-a1", {"size": {"kind": "uniform", "low": 1}}, ["size: kind 'uniform' does not take", "high"]),
-        ("gather-a1", {"size": {"kind": "uniform", "low": 2, "high": 1}}, ["size: high is 1: it must be a finite"]),
         ("gather-a1", {"mix": [[1e5, 0.02]]}, ["mix is [[100000.0, 0.02]]: it must be a Mix or a sequence of triples"]),
-        ("gather-a1", {"mix": [[1e5, -0.02, 1]]}, ["mix: deadline of a pair is -0.02"]),
-        ("gather-a1", {"mix": "a2"}, ["mix is 'a2': it must be a Mix"]),
         ("auto-clusters", {"load": 0.5}, ["workload 'auto-clusters' has no field 'load'", "it has traffic, num_hosts"]),
-        ("auto-clusters", {"size": "w3"}, ["workload 'auto-clusters' has no field 'size'"]),
-        ("auto-clusters", {"traffic": "w3"}, ["traffic is 'w3': it must be a sequence of Traffic or of pairs"]),
-        ("auto-clusters", {"traffic": [["w3", 0.5, 1]]}, ["traffic is [['w3', 0.5, 1]]: it must be a sequence of"]),
         ("auto-clusters", {"traffic": [["w9", 0.5]]}, ["traffic: size: size distribution 'w9' does not exist"]),
-        ("auto-clusters", {"traffic": [["w3", 0]]}, ["traffic: load is 0: it must be a finite number > 0"]),
         ("auto-incast", {"incast": {"senders": 3}}, ["incast: burst_rate is missing in {'senders': 3}: it must have"]),
-        (
-            "auto-incast",
-            {"incast": {"burst_rate": 9, "senders": 3, "size": "w9"}},
-            ["incast: size: size distribution 'w9' does not exist"],
-        ),
     ],
 )
 def test_bad_names_and_fields_are_refused_with_what_is_allowed(name, overrides, messages: list[str]) -> None:
@@ -297,17 +216,6 @@ def test_bad_names_and_fields_are_refused_with_what_is_allowed(name, overrides, 
 
     for message in messages:
         assert message in str(error.value)
-
-
-@each_name
-def test_exactly_the_first_flows_of_the_draw_are_taken(name: str) -> None:
-    config = make_workload(name)
-
-    flows = draw_flows(config, num_flows=37, seed=5)
-
-    assert flows.num_flows == 37
-    assert flows.size.tolist() == config.draw(5).size[:37].tolist()
-    assert flows.arrival_time.tolist() == config.draw(5).arrival_time[:37].tolist()
 
 
 def test_more_flows_than_there_are_cannot_be_cut_off() -> None:

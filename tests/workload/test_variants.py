@@ -26,7 +26,6 @@ from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
     Traffic,
-    Uniform,
     WorkloadSource,
     leaves_open,
     load_cdf,
@@ -130,26 +129,31 @@ EXAMPLES: list[tuple[dict[str, Any], Any]] = [
     ({"name": "mine", "base": "poisson-tree", "shape": 1.2}, make_workload("poisson-tree", shape=1.2)),
 ]
 
-each_example = pytest.mark.parametrize(("mapping", "config"), EXAMPLES)
 
-
-@each_example
-def test_a_mapping_is_the_workload_that_its_class_makes(mapping: dict[str, Any], config: WorkloadSource) -> None:
-    assert parse_variant(mapping) == config
-
-
-@each_example
-def test_what_is_written_down_is_read_as_the_same_workload(mapping: dict[str, Any], config: WorkloadSource) -> None:
+@pytest.mark.parametrize(("mapping", "config"), EXAMPLES)
+def test_a_mapping_is_the_workload_that_its_class_makes_and_is_read_again(
+    mapping: dict[str, Any], config: WorkloadSource
+) -> None:
     plain = plain_variant(mapping)
 
+    assert parse_variant(mapping) == config
     assert parse_variant(json.loads(json.dumps(plain, allow_nan=False))) == config
     assert plain_variant(plain) == plain
     assert workload_label(plain) == workload_label(mapping)
 
 
-@pytest.mark.parametrize("name", list(WORKLOADS))
-def test_a_workload_of_the_package_without_changes_is_that_workload(name: str) -> None:
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_of_the_package_is_itself_and_none_takes_a_field_away_or_is_refused_by_its_name(name: str) -> None:
     assert parse_variant({"name": name}) == parse_variant({"base": name}) == make_workload(name)
+    for field in fields(WORKLOADS[name].config):
+        variant = {"base": name, field.name: None}
+        try:
+            config = parse_variant(variant)
+        except ConfigError as error:
+            assert re.search(rf"\b{field.name}\b", str(error).partition("': ")[2])  # noqa: PT017 - some are allowed
+            continue
+        assert getattr(config, field.name) is None
+        assert parse_variant(json.loads(json.dumps(plain_variant(variant)))) == config
 
 
 @pytest.mark.parametrize("size", ["mine.csv", {"kind": "cdf-file", "path": "mine.csv"}])
@@ -184,47 +188,30 @@ GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
     ("mapping", "message"),
     [
         ({}, "it must have a kind (gather, scatter, poisson, clusters), or as its base or name a workload"),
-        ({"mix": []}, "it must have a kind"),
         ({"name": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
-        ({"base": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
         ({"kind": "gathr"}, "kind of the workload is 'gathr': it must be one of gather"),
         ({"kind": "poisson", "base": "gather-a1"}, "base 'gather-a1' and kind 'poisson': give one of them"),
         ({"name": "gather-a1", "base": "gather-a2"}, "a workload of the package has it, choose another"),
-        ({"name": "gather-a1", **GATHER}, "a workload of the package has it, choose another"),
         ({"name": "<b>", **GATHER}, "name of the workload is '<b>': it must be a text of at most 80 letters"),
-        ({"name": 3, **GATHER}, "name of the workload is 3"),
         ({"name": "mine", **GATHER, "burstss": 3}, "workload 'mine' has no field 'burstss'"),
         ({**GATHER, "num_bursts": 3}, "gives bursts and num_bursts: they mean the same"),
-        (dict(GATHER) | {3: 3}, "has no field 3"),
         ({**GATHER, "deadline_kb": 3}, "has no field 'deadline_kb'"),
-        ({**GATHER, "size_ms": 3}, "has no field 'size_ms'"),
-        ({**GATHER, "burst_rate": 3.0}, "workload 'unnamed gather': exactly one of burst_rate and load"),
         ({**GATHER, "pattern": "scatter"}, "pattern is 'scatter': kind gather makes it gather"),
         ({**GATHER, "mix": [{"size": 3}]}, "mix: an entry is {'size': 3}: it must have a size, and either a count"),
-        ({**GATHER, "mix": [{"count": 3}]}, "mix: an entry is {'count': 3}"),
         (
             {**GATHER, "mix": [{"size": 3, "countt": 3}]},
             "an entry of the mix has no field 'countt' (did you mean 'count'",
         ),
         ({**GATHER, "mix": [[3, 3, 3], {"size": 3, "weight": 3}]}, "mix: some entries have count and some weight"),
-        ({**GATHER, "mix": [[3, 3, 3], [3]]}, "it must be a Mix or a sequence of triples"),
-        ({**GATHER, "failures": {"count": 3}}, "has no field 'failures'"),
         ({"kind": "poisson", "load": 0.5, "flows": 3}, "size is missing: kind poisson needs it"),
-        ({"kind": "clusters", "flows": 3}, "traffic is missing: kind clusters needs it"),
-        ({"kind": "poisson", "size": 3, "load": 0.5}, "exactly one of num_flows and duration must be given"),
         ({"base": "poisson-tree", "size_kb": "w3"}, "size_kb is 'w3': with a unit it must be a number"),
         ({"base": "poisson-tree", "size_kb": {"kind": "cdf", "name": "w3"}}, "kind 'cdf' has sizes in B"),
-        ({"base": "poisson-tree", "size": "none.csv"}, "none.csv cannot be read as a size distribution"),
-        ({"base": "poisson-tree", "failures": {"countt": 3}}, "failures: it has no field 'countt'"),
-        ({"base": "poisson-tree", "failures": {"count": 99}}, "failures: count is 99: it must be an integer below 17"),
         ({"base": "auto-clusters", "traffic": [{"size": 3}]}, "traffic: load is missing in {'size': 3}"),
     ],
 )
 def test_every_key_is_honoured_or_refused(mapping: dict[Any, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         parse_variant(mapping)
-
-    assert message in str(error.value)
 
 
 @each_environment
@@ -268,46 +255,10 @@ def test_failures_without_cables_are_those_between_aggregation_and_core_whatever
     assert not leaves_open({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}, "failures")
 
 
-def test_a_vector_environment_takes_a_variant() -> None:
-    workload = {"kind": "gather", "mix": A1, "burst_rate": 30.0, "bursts": 3}
-    env = gym.make("flowsched/Artemis-v0", workload=workload)
-    envs = gym.make_vec("flowsched/Artemis-v0", num_envs=1, workload=workload)
-
-    one, all_ = env.reset(seed=3)[0], envs.reset(seed=3)[0]
-
-    np.testing.assert_array_equal(all_[0], one)
-    envs.close()
-
-
-def test_distributions_in_mappings_may_be_objects() -> None:
-    sizes = Uniform(low=1.0, high=2.0)
-
-    assert parse_variant({"base": "poisson-tree", "size": sizes}).size == sizes
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_none_takes_a_field_away_or_is_refused_by_its_name(name: str) -> None:
-    for field in fields(WORKLOADS[name].config):
-        variant = {"base": name, field.name: None}
-        try:
-            config = parse_variant(variant)
-        except ConfigError as error:
-            assert re.search(rf"\b{field.name}\b", str(error).partition("': ")[2])  # noqa: PT017 - some are allowed
-            continue
-        assert getattr(config, field.name) is None
-        assert parse_variant(json.loads(json.dumps(plain_variant(variant)))) == config
-
-
 @pytest.mark.parametrize(
-    "size",
-    [
-        10**400,
-        {"kind": "constant", "value": 10**400},
-        {"kind": "discrete", "values": [[[[1.0]]]], "probabilities": [1.0]},
-    ],
-    ids=["number", "field", "nested"],
+    "size", [10**400, {"kind": "discrete", "values": [[[[1.0]]]], "probabilities": [1.0]}], ids=type
 )
-@pytest.mark.parametrize("key", ["size", "size_kb"])
-def test_numbers_beyond_float64_and_deep_lists_are_one_clear_error(key: str, size: object) -> None:
-    with pytest.raises(ConfigError):
-        parse_variant({"kind": "poisson", "load": 0.5, "flows": 3, key: size})
+def test_numbers_beyond_float64_and_deep_lists_are_one_clear_error(size: object) -> None:
+    for key in ("size", "size_kb"):
+        with pytest.raises(ConfigError):
+            parse_variant({"kind": "poisson", "load": 0.5, "flows": 3, key: size})
