@@ -11,7 +11,7 @@ import pytest
 
 from tests.repository import ROOT
 
-__all__ = ["PATIENCE", "Outcome", "run", "run_python"]
+__all__ = ["PATIENCE", "Outcome", "check_refusal", "run", "run_python"]
 
 PATIENCE: Final = 3000.0
 """Longest that a process may take, in s: it is there to end one that hangs."""
@@ -23,6 +23,13 @@ class Outcome(NamedTuple):
     status: int
     out: str
     err: str
+
+
+def check_refusal(outcome: Outcome, message: str, *, status: int = 2) -> None:
+    """Holds a command that was refused to one line on standard error, and nothing on standard output."""
+    assert (outcome.status, outcome.out, outcome.err.count("\n")) == (status, "", 1)
+    assert outcome.err.startswith("flowsched")
+    assert message in outcome.err
 
 
 def run(

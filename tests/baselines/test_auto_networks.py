@@ -34,16 +34,3 @@ def test_a_policy_learns_the_critic_that_it_is_given_and_its_target_begins_as_it
     assert isinstance(policy.critic_target.qf1, LateActionNetwork)
     same = zip(policy.critic.parameters(), policy.critic_target.parameters(), strict=True)
     assert all(torch.equal(first, second) for first, second in same)
-
-
-def test_the_gradient_reaches_the_layers_that_read_the_observation() -> None:
-    policy = LateActionPolicy(
-        spaces.Box(0, 1, (5,)), spaces.Box(-1, 1, (3,)), lambda _: 1e-3, net_arch={"pi": [8], "qf": [7, 6]}, n_critics=1
-    )
-
-    (value,) = policy.critic(torch.ones(2, 5), torch.ones(2, 3))
-    value.sum().backward()
-
-    first = policy.critic.qf0.read[0].weight.grad
-    assert first is not None
-    assert first.abs().sum() > 0

@@ -56,9 +56,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_path) -> None:
-    words = (*FEW, *PPO, "total_timesteps=4096", "evaluation.interval=100000", "checkpoints.interval=64")
+    words = (*FEW, *PPO, "total_timesteps=1024", "evaluation.interval=100000", "checkpoints.interval=64")
     run(*TRAIN, *words, "run_name=whole", folder=tmp_path)
     run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=tmp_path, status=-signal.SIGKILL)
     assert [path.stem.isdigit() for path in (tmp_path / "runs" / "killed" / "checkpoints").iterdir()] == [True]
@@ -69,15 +68,15 @@ def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_pat
     assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+@pytest.mark.parametrize("launcher", ["joblib", pytest.param("basic", marks=pytest.mark.exhaustive)])
 def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, tmp_path) -> None:
     words = ("-m", "workload=gather-a1,gather-a2", "algorithm=a2c,ppo", f"launcher={launcher}", *FEW)
     rollout = ("algorithm.num_envs=4", "algorithm.n_steps=256", "total_timesteps=1024", "hydra.sweep.dir=sweep")
 
-    _, out, err = run(*TRAIN, *words, *rollout, folder=tmp_path)
+    _, out, err = run(*TRAIN, *words, *rollout, "progress_bar=true", folder=tmp_path, TERM="xterm-256color")
 
     assert "Traceback" not in err
+    assert "\x1b" not in out + err
     with (tmp_path / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     jobs = {(row[header.index("workload")], row[header.index("algorithm")]) for row in rows}
@@ -92,20 +91,9 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
         (("algorithm=dqn",), "algorithm is 'dqn': it must be one of a2c, "),
         (("env.k=many",), "env.k"),
         (("run_name=../../..",), "run_name is '../../..': it must be the name of a folder inside runs/"),
-        (("run_name=/tmp/elsewhere",), "run_name is '/tmp/elsewhere': it must be the name of a folder inside runs/"),
         (("algorithm.gamma=7",), "flowsched-train: algorithm.gamma is 7.0: it must be in [0, 1]"),
         (("env.k=0",), "flowsched-train: k is 0: it must be an integer >= 1"),
         (("workload.load=0.5", "workload.burst_rate=3"), "burst_rate and load are both given"),
-    ],
-    ids=[
-        "unknown key",
-        "unknown algorithm",
-        "wrong type",
-        "run elsewhere",
-        "absolute",
-        "out of range",
-        "not allowed",
-        "two of a pair",
     ],
 )
 def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, capsys) -> None:
@@ -120,7 +108,7 @@ def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, c
 
 @pytest.mark.parametrize(
     "words",
-    [("algorithm.gamma=7,8",), ("algorithm.gama=0.8,0.9",), ("env.k=0,-1",), ("env.k=0,-1", "launcher=joblib")],
+    [("algorithm.gamma=7,8",), ("env.k=0,-1", "launcher=joblib")],
 )
 def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
     assert call("flowsched-train", train_main, "-m", *words) == 2
@@ -130,23 +118,16 @@ def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None
 def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
     (here / "runs" / "first").mkdir(parents=True)
     (here / "runs" / "first" / "model.zip").touch()
+    (here / "runs" / "begun").mkdir()
+    (here / "runs" / "begun" / "run.json").write_text("{}", encoding="utf-8")
     (here / "runs" / "other").mkdir()
 
-    assert call("flowsched-train", train_main, "env.k=0", "run_name=first") == 2
-    assert call("flowsched-train", train_main, "env.k=0", "run_name=second") == 2
+    for name in ("first", "second", "begun"):
+        assert call("flowsched-train", train_main, "env.k=0", f"run_name={name}") == 2
 
     assert (here / "runs" / "first" / "model.zip").exists()
-    assert sorted(path.name for path in (here / "runs").iterdir()) == ["first", "other"]
-
-
-def test_a_refused_command_leaves_the_folder_of_a_run_that_was_begun_before(here) -> None:
-    begun = here / "runs" / "first"
-    begun.mkdir(parents=True)
-    (begun / "run.json").write_text("{}", encoding="utf-8")
-
-    assert call("flowsched-train", train_main, "env.k=0", "run_name=first") == 2
-
-    assert (begun / "run.json").exists()
+    assert (here / "runs" / "begun" / "run.json").exists()
+    assert sorted(path.name for path in (here / "runs").iterdir()) == ["begun", "first", "other"]
 
 
 def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -> None:
@@ -195,9 +176,8 @@ sys.exit(status)
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "heuristics"])
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_names_the_choices_and_imports_nothing_heavy(command: str, option: str, tmp_path: Path) -> None:
-    outcome = run(sys.executable, "-c", IMPORTED, command, option, folder=tmp_path)
+def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path: Path) -> None:
+    outcome = run(sys.executable, "-c", IMPORTED, command, "-h", folder=tmp_path)
 
     assert outcome.err == "[]\n"
     assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
@@ -207,11 +187,10 @@ def test_help_names_the_choices_and_imports_nothing_heavy(command: str, option: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [(*FEW, *PPO, "logger=wandb"), ("-m", "seed=1,2", *FEW, *PPO)], ids=["one", "many"])
-def test_where_output_is_no_terminal_there_are_no_escape_codes(words: tuple[str, ...], tmp_path: Path) -> None:
-    _, out, err = run(*TRAIN, *words, "progress_bar=true", folder=tmp_path, WANDB_SILENT="false", TERM="xterm-256color")
+@pytest.mark.exhaustive
+def test_where_output_is_no_terminal_there_are_no_escape_codes(tmp_path: Path) -> None:
+    words = (*FEW, *PPO, "logger=wandb", "progress_bar=true")
+    _, out, err = run(*TRAIN, *words, folder=tmp_path, WANDB_SILENT="false", TERM="xterm-256color")
 
     assert "The model is" in out
-    assert "\x1b" not in out
-    assert "\x1b" not in err
+    assert "\x1b" not in out + err

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from stable_baselines3 import A2C
 
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, mix_with_uniform
 from flowsched_gym.errors import ConfigError
@@ -73,23 +71,6 @@ def test_the_most_likely_action_is_that_of_the_actor_even_while_all_is_chance() 
     actions, _ = actor.predict(np.zeros((6, 2), dtype=np.float32), deterministic=True)
 
     assert actions.tolist() == [2] * 6
-
-
-def test_while_all_is_chance_every_action_is_drawn() -> None:
-    torch.manual_seed(1)
-    drawn, _ = policy().predict(np.zeros((200, 2), dtype=np.float32))
-
-    assert set(drawn.tolist()) == {0, 1, 2, 3}
-
-
-def test_epsilon_is_saved_with_the_model(tmp_path) -> None:
-    env = gym.make("flowsched_gym:flowsched/Artemis-v0", bursts=2)
-    kwargs = {"initial_epsilon": 0.9, "final_epsilon": 0.1, "epsilon_fraction": 1.0}
-    model = A2C(MixturePolicy, env, policy_kwargs=kwargs, device="cpu")
-    model.policy.set_progress(0.5)
-    model.save(tmp_path / "model")
-
-    assert float(A2C.load(tmp_path / "model").policy.epsilon) == pytest.approx(0.5)
 
 
 def test_actions_that_are_no_choice_are_refused() -> None:

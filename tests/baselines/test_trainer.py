@@ -99,65 +99,40 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, 
         assert_same_weights(finished, tmp_path / "other")
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo", "a2c", "a2c_thesis", "reinforce"])
-def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(algorithm, tmp_path, monkeypatch) -> None:
-    choice = f"algorithm={algorithm}"
-    run(tmp_path / "whole", choice)
+# The memory is full before the end, and actions are still drawn uniformly when the run is stopped.
+REMEMBERING = (
+    *("algorithm.train_freq=4", "algorithm.gradient_steps=2", "algorithm.batch_size=16"),
+    *("algorithm.buffer_size=400", "algorithm.learning_starts=300"),
+)
+
+
+@pytest.mark.parametrize(
+    ("compose", "settings"),
+    [
+        (compose_training, ("algorithm=ppo", "vectorization=dummy")),
+        *((compose_training, (f"algorithm={name}",)) for name in ("maskable_ppo", "a2c_thesis", "reinforce")),
+        *((compose_training_by_numbers, (f"algorithm={name}", *REMEMBERING)) for name in ("ddpg", "sac")),
+    ],
+    ids=["ppo", "maskable_ppo", "a2c_thesis", "reinforce", "ddpg", "sac"],
+)
+def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(compose, settings, tmp_path, monkeypatch) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for folder in (whole, stopped):
+        folder.mkdir()
+    train(*compose(*settings), whole)
     with monkeypatch.context() as patch:
         interrupt_at(patch, 256)
         with pytest.raises(TrainingInterrupted):
-            run(tmp_path / "stopped", choice)
-    stopped_at = latest_checkpoint(tmp_path / "stopped" / "checkpoints")
-    assert not (tmp_path / "stopped" / "model.zip").exists()
+            train(*compose(*settings), stopped)
+    stopped_at = latest_checkpoint(stopped / "checkpoints")
+    assert not (stopped / "model.zip").exists()
 
-    run(tmp_path / "stopped", choice, "resume=true")
+    train(*compose(*settings, "resume=true"), stopped)
 
     assert stopped_at is not None
     assert int(stopped_at.stem) == 256
-    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
-    assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
-
-
-@pytest.mark.parametrize("algorithm", ["ddpg", "td3", "sac"])
-def test_a_run_with_a_memory_that_is_stopped_and_resumed_ends_as_one_that_was_not(
-    algorithm, tmp_path, monkeypatch
-) -> None:
-    # The memory is full before the end, and actions are still drawn uniformly when the run is stopped.
-    settings = (
-        f"algorithm={algorithm}",
-        *("algorithm.train_freq=4", "algorithm.gradient_steps=2", "algorithm.batch_size=16"),
-        *("algorithm.buffer_size=400", "algorithm.learning_starts=300"),
-    )
-    for name in ("whole", "stopped"):
-        (tmp_path / name).mkdir()
-    train(*compose_training_by_numbers(*settings), tmp_path / "whole")
-    with monkeypatch.context() as patch:
-        interrupt_at(patch, 256)
-        with pytest.raises(TrainingInterrupted):
-            train(*compose_training_by_numbers(*settings), tmp_path / "stopped")
-    stopped_at = latest_checkpoint(tmp_path / "stopped" / "checkpoints")
-
-    train(*compose_training_by_numbers(*settings, "resume=true"), tmp_path / "stopped")
-
-    assert stopped_at is not None
-    assert int(stopped_at.stem) == 256
-    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
-    assert curves(tmp_path / "whole") == curves(tmp_path / "stopped")
-
-
-def test_a_run_on_environments_stepped_one_after_the_other_can_be_resumed_as_well(
-    finished, tmp_path, monkeypatch
-) -> None:
-    choice = "vectorization=dummy"
-    with monkeypatch.context() as patch:
-        interrupt_at(patch, 256)
-        with pytest.raises(TrainingInterrupted):
-            run(tmp_path / "stopped", choice)
-
-    run(tmp_path / "stopped", choice, "resume=true")
-
-    assert_same_weights(finished, tmp_path / "stopped")
-    assert curves(finished) == curves(tmp_path / "stopped")
+    assert_same_weights(whole, stopped)
+    assert curves(whole) == curves(stopped)
 
 
 def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path) -> None:
@@ -166,43 +141,29 @@ def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path)
     assert_same_weights(finished, tmp_path / "watched")
 
 
-def test_to_resume_a_finished_run_trains_no_further(finished, tmp_path) -> None:
-    run(tmp_path / "run")
-    run(tmp_path / "run", "resume=true")
-
-    assert_same_weights(finished, tmp_path / "run")
-
-
-def test_to_resume_where_nothing_is_begins_anew(finished, tmp_path) -> None:
-    run(tmp_path / "new", "resume=true")
-
-    assert_same_weights(finished, tmp_path / "new")
-
-
-def test_a_folder_with_a_run_is_not_written_over_by_accident(finished) -> None:
-    with pytest.raises(ConfigError, match=r"resume=true continues.*overwrite=true throws"):
-        run(finished)
-
-
-def test_a_run_is_not_resumed_with_another_configuration(finished) -> None:
-    with pytest.raises(ConfigError, match=r"it differs in algorithm\.gamma \(0\.98 then, 0\.9 now\)"):
-        run(finished, "resume=true", "algorithm.gamma=0.9")
-
-
-def test_to_overwrite_begins_anew(finished, tmp_path) -> None:
+def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew(finished, tmp_path) -> None:
     run(tmp_path / "run", "algorithm.gamma=0.5")
     run(tmp_path / "run", "overwrite=true")
+    run(tmp_path / "run", "resume=true")
 
     assert_same_weights(finished, tmp_path / "run")
     assert len(curves(tmp_path / "run")) == 6
 
 
-@pytest.mark.parametrize("name", ["deadline_hits", "num_tokens"])
-def test_an_unknown_metric_is_named(name, tmp_path) -> None:
-    with pytest.raises(ConfigError, match=f"evaluation.metric is '{name}'.*deadline_hit_ratio"):
-        run(tmp_path / "run", f"evaluation.metric={name}")
+def test_a_run_is_neither_written_over_by_accident_nor_resumed_with_another_configuration(finished) -> None:
+    with pytest.raises(ConfigError, match=r"resume=true continues.*overwrite=true throws"):
+        run(finished)
+    with pytest.raises(ConfigError, match=r"it differs in algorithm\.gamma \(0\.98 then, 0\.9 now\)"):
+        run(finished, "resume=true", "algorithm.gamma=0.9")
 
 
-def test_an_unknown_heuristic_is_named(tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"'best'.*edf"):
-        run(tmp_path / "run", "evaluation.baselines=[best]")
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("evaluation.metric=num_tokens", "evaluation.metric is 'num_tokens'.*deadline_hit_ratio"),
+        ("evaluation.baselines=[best]", r"'best'.*edf"),
+    ],
+)
+def test_an_unknown_metric_or_heuristic_is_named(override, message, tmp_path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(tmp_path / "run", override)

@@ -44,7 +44,7 @@ def act(envs: Any, rng: np.random.Generator, steps: int) -> list[Any]:
 
 
 @in_each_way
-@pytest.mark.parametrize("steps", [0, 1, 17, 30, 31, 75], ids=lambda steps: f"after {steps}")
+@pytest.mark.parametrize("steps", [0, 17, 31], ids=lambda steps: f"after {steps}")
 def test_environments_go_on_as_if_they_had_never_stopped(steps: int, way: Vectorization) -> None:
     envs = make(way=way)
     observations = envs.reset()
@@ -78,25 +78,6 @@ def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
         restore_environments(make(way=dummy), environment_states(envs), observations)
 
 
-@pytest.mark.parametrize(("begun", "resumed"), [(native, dummy), (dummy, native)], ids=str)
-def test_a_run_is_resumed_as_it_was_begun(begun: Vectorization, resumed: Vectorization) -> None:
-    envs = make(way=begun)
-    observations = envs.reset()
-
-    with pytest.raises(ConfigError, match=f"the run was begun with vectorization={begun.value}"):
-        restore_environments(make(way=resumed), environment_states(envs), observations)
-
-
-@in_each_way
-def test_environments_begin_from_seeds_of_their_own(way: Vectorization) -> None:
-    envs = make(num_envs=3, way=way)
-    envs.reset()
-
-    histories = np.array([observations for observations, _, _ in act(envs, np.random.default_rng(0), 20)])
-
-    assert len(np.unique(histories.swapaxes(0, 1), axis=0)) == 3
-
-
 def test_training_never_begins_from_a_seed_of_an_evaluation() -> None:
     seeds = [training_seed(seed) for seed in range(50)]
 
@@ -110,9 +91,11 @@ def test_the_same_seed_trains_on_the_same_flows() -> None:
         envs.reset()
 
     runs = [act(envs, np.random.default_rng(0), 40) for envs in (first, second, other)]
+    of_each = np.array([observations for observations, _, _ in runs[0]]).swapaxes(0, 1)
 
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
+    assert len(np.unique(of_each, axis=0)) == 2, "environments begin from seeds of their own"
 
 
 @in_each_way
@@ -128,7 +111,6 @@ def test_rewards_are_scaled_but_the_reported_return_is_not(way: Vectorization) -
     assert paid == pytest.approx(0.25 * infos[0]["episode"]["r"])
 
 
-@pytest.mark.slow
 def test_environments_in_processes_of_their_own_are_the_same() -> None:
     here, there = make(way=dummy), make(way=subproc)
     try:

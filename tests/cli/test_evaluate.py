@@ -14,6 +14,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, make_environment, read_result
 from flowsched_gym.metrics import METRIC_NAMES
 from tests.payload import add_payload
+from tests.processes import check_refusal
 
 POLICY = """
 import numpy as np
@@ -66,55 +67,45 @@ def test_the_table_has_means_and_says_when_intervals_are_missing(flowsched) -> N
     assert lines[-1] == "Intervals need at least 10 episodes."
 
 
-def test_an_argument_may_be_the_word_none(flowsched) -> None:
-    assert flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--kwarg", "defer=none").status == 0
+def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) -> None:
+    words = "evaluate", "flowsched/Artemis-v0", "--policy", "random", "--kwarg", "bursts=2"
+    content = json.loads(flowsched(*words, "--json").out)
+    text = flowsched(*words).out
 
-
-def test_ten_episodes_give_intervals(flowsched) -> None:
-    outcome = flowsched(
-        "evaluate", "flowsched/Artemis-v0", "--policy", "random", "--episodes", 10, "--seed", 0, "--kwarg", "bursts=3"
-    )
-
-    row = next(line.split() for line in outcome.out.splitlines() if line.startswith("mean_fct"))
+    assert content["episodes"]["seed"] == list(range(20))
+    row = next(line.split() for line in text.splitlines() if line.startswith("mean_fct"))
     assert row[1:3] == ["s", "random"]
     mean, low, high = map(float, row[3:])
     assert low < mean < high
-    assert "Intervals need" not in outcome.out
-
-
-def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) -> None:
-    content = json.loads(
-        flowsched("evaluate", "flowsched/Artemis-v0", "--policy", "fifo", "--kwarg", "bursts=1", "--json").out
-    )
-
-    assert content["episodes"]["seed"] == list(range(20))
     assert content["intervals"]["mean_fct"]["low"] is not None
+    assert "Intervals need" not in text
 
 
-def test_a_users_class_and_heuristics_stand_beside_each_other(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_fifo.py").write_text(POLICY)
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """Has classes of one's own in a module where the user is, and returns its name."""
+    name = f"policies_of_{request.node.name}"
+    (tmp_path / f"{name}.py").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    policies = ("--policy", "edf", "--policy", "my_fifo:Oldest", "--policy", "fifo")
+    return name
+
+
+def test_a_users_class_and_heuristics_stand_beside_each_other(flowsched, own: str) -> None:
+    policies = ("--policy", "edf", "--policy", f"{own}:Oldest", "--policy", "fifo")
 
     text = flowsched("evaluate", *ARTEMIS, *policies).out.splitlines()
-    content = json.loads(flowsched("evaluate", *ARTEMIS, *policies, "--json").out)
+    outcome = flowsched("evaluate", *ARTEMIS, *policies, "--json")
 
-    assert text[0] == "edf, my_fifo:Oldest, fifo on flowsched/Artemis-v0, 2 episodes:"
+    assert outcome.err == "made for flowsched/Artemis-v0\n"
+    assert text[0] == f"edf, {own}:Oldest, fifo on flowsched/Artemis-v0, 2 episodes:"
     assert text[1].split() == ["metric", "unit", "policy", "mean", "95%", "from", "to"]
-    assert [line.split()[1:3] for line in text if line.startswith("mean_fct")] == [
-        ["s", "edf"],
-        ["s", "my_fifo:Oldest"],
-        ["s", "fifo"],
-    ]
-    edf, own, fifo = content["results"]
-    assert [result["policy"] for result in (edf, own, fifo)] == ["edf", "my_fifo:Oldest", "fifo"]
-    assert own["episodes"] == fifo["episodes"] != edf["episodes"]
-    assert edf == json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out) | {
-        "command": edf["command"]
-    }
+    assert [line.split()[2] for line in text if line.startswith("mean_fct")] == ["edf", f"{own}:Oldest", "fifo"]
+    edf, mine, fifo = json.loads(outcome.out)["results"]
+    assert [result["policy"] for result in (edf, mine, fifo)] == ["edf", f"{own}:Oldest", "fifo"]
+    assert mine["episodes"] == fifo["episodes"] != edf["episodes"]
+    alone = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out)
+    assert edf == alone | {"command": edf["command"]}
     assert edf["command"].count("--policy") == 3
 
 
@@ -143,21 +134,6 @@ def test_csv_has_a_row_for_each_metric_of_each_policy(flowsched, tmp_path: Path)
     assert (fct["low"], fct["num_episodes"]) == ("", "2")
 
 
-def test_a_users_own_class_is_found_where_the_user_is_and_may_print(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "my_policies.py").write_text(POLICY)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", "my_policies:Oldest", "--json")
-
-    assert outcome.status == 0
-    assert outcome.err == "made for flowsched/Artemis-v0\n"
-    fifo = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "fifo", "--json").out)
-    assert json.loads(outcome.out)["episodes"] == fifo["episodes"]
-
-
 def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(
     flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,20 +143,14 @@ def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(
 
     outcome = flowsched("evaluate", *ARTEMIS, "--policy", "colorsys:Oldest")
 
-    assert outcome.status == 2
-    assert "module colorsys has no 'Oldest'" in outcome.err
+    check_refusal(outcome, "module colorsys has no 'Oldest'")
 
 
-def test_a_users_class_that_fails_is_one_line(flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_broken_policies.py").write_text(POLICY)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+def test_a_users_class_that_fails_is_one_line(flowsched, own: str) -> None:
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", f"{own}:Broken", "--json")
 
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", "my_broken_policies:Broken", "--json")
-
-    assert outcome.status == 1
-    assert outcome.out == ""
-    assert "unforeseen KeyError: 'no idea'" in outcome.err
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "flowsched: error: unforeseen KeyError: 'no idea'" in outcome.err
     assert "Traceback" not in outcome.err
 
 
@@ -211,8 +181,7 @@ def test_a_file_of_stable_baselines3_plays_the_same_where_it_is_trusted(flowsche
     trusted = flowsched("evaluate", *ARTEMIS, "--policy", foreign, "--trust", "--json")
     own = flowsched("evaluate", *ARTEMIS, "--policy", model, "--json")
 
-    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert "which runs any code that the file brings; if you trust who made it, say so by --trust" in refused.err
+    check_refusal(refused, "which runs any code that the file brings; if you trust who made it, say so by --trust")
     assert json.loads(trusted.out)["episodes"] == json.loads(own.out)["episodes"]
     assert "--trust" in json.loads(trusted.out)["command"]
 
@@ -227,15 +196,6 @@ def test_a_model_with_pickled_code_in_it_does_not_run_it(flowsched, model: Path,
 
         assert (outcome.status, outcome.err.count("\n")) == (2, 1)
         assert not marker.exists()
-
-
-def test_a_model_file_is_a_policy(flowsched, model: Path) -> None:
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", model, "--json")
-
-    assert outcome.status == 0
-    content = json.loads(outcome.out)
-    assert content["policy"] == "model"
-    assert content["episodes"]["seed"] == [5, 6]
 
 
 def test_models_and_heuristics_stand_beside_each_other(flowsched, model: Path) -> None:
@@ -253,78 +213,46 @@ def test_models_and_heuristics_stand_beside_each_other(flowsched, model: Path) -
     assert edf["episodes"]["seed"] == first["episodes"]["seed"]
 
 
-def test_a_model_for_other_spaces_is_one_line(flowsched, model: Path) -> None:
-    outcome = flowsched("evaluate", *ARTEMIS, "--kwarg", "f=7", "--policy", model, "--json")
-
-    assert outcome.status == 2
-    assert outcome.out == ""
-    assert f"model {model} was trained with observations" in outcome.err
-    assert outcome.err.count("\n") == 1
-
-
-def test_a_damaged_model_file_is_one_line(flowsched, model: Path) -> None:
+def test_a_model_that_does_not_fit_or_is_damaged_or_that_nobody_can_read_is_one_line(
+    flowsched, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "evaluate", *ARTEMIS, "--policy", model
+    check_refusal(flowsched(*words, "--kwarg", "f=7"), f"model {model} was trained with observations")
     model.write_bytes(model.read_bytes()[:1000])
+    check_refusal(flowsched(*words), f"model {model} cannot be read")
 
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", model)
-
-    assert outcome.status == 2
-    assert f"model {model} cannot be read" in outcome.err
-    assert outcome.err.count("\n") == 1
-
-
-def test_without_sb3_the_pip_command_is_named(flowsched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     monkeypatch.delitem(sys.modules, "flowsched_gym.integrations.sb3", raising=False)
-
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", tmp_path / "model.zip")
-
-    assert outcome.status == 2
-    assert "pip install 'flowsched-gym[train]'" in outcome.err
+    check_refusal(flowsched(*words), "pip install 'flowsched-gym[train]'")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (["flowsched/Artemis-v0", "--policy", "none.zip"], "model is 'none.zip': there is no such file"),
-        (["flowsched/Artemix-v0", "--policy", "edf"], "environment is 'flowsched/Artemix-v0': it must be one of"),
-        (["flowsched/Artemis-v0", "--policy", "eedf"], "policy is 'eedf': flowsched/Artemis-v0 has random, fifo"),
-        (["flowsched/Artemis-v0", "--policy", "no_such_module:Class"], "No module named 'no_such_module'"),
-        (["flowsched/Artemis-v0", "--policy", "json:Klass"], "module json has no 'Klass'"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--policy", "eedf"], "policy is 'eedf'"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--policy", "edf"], "--policy gives 'edf' twice"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--out", "x.txt"], "--out is 'x.txt': its extension must be one"),
-        (
-            ["flowsched/Artemis-v0", "--policy", "edf", "--out", "none/x.csv"],
-            "none/x.csv cannot be written: the folder",
-        ),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "kk=3"], "has no argument 'kk': it has workload"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "k=0"], "k is 0: it must be an integer >= 1"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "k=many"], "k is 'many': it must be an integer >= 1"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "k"], "--kwarg is 'k': it must be key=value"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "workload=none.csv"], "none.csv does not exist"),
-        (["flowsched/Artemis-v0", "--policy", "edf", "--kwarg", "workload=none"], "workload 'none' does not exist"),
+        ("--policy none.zip", "model is 'none.zip': there is no such file"),
+        ("--policy eedf", "policy is 'eedf': flowsched/Artemis-v0 has random, fifo"),
+        ("--policy no_such_module:Class", "No module named 'no_such_module'"),
+        ("--policy edf --policy edf", "--policy gives 'edf' twice"),
+        ("--policy edf --policy model#1.zip", "--policy is 'model#1'"),
+        ("--policy edf --out x.txt", "--out is 'x.txt': its extension must be one"),
+        ("--policy edf --out none/x.csv", "none/x.csv cannot be written: the folder"),
+        ("--policy edf --kwarg kk=3", "has no argument 'kk': it has workload"),
+        ("--policy edf --kwarg k=many", "k is 'many': it must be an integer >= 1"),
+        ("--policy edf --kwarg k", "--kwarg is 'k': it must be key=value"),
+        ("--policy edf --kwarg workload=none.csv", "none.csv does not exist"),
     ],
 )
-def test_bad_input_is_one_line(flowsched, arguments: list[str], message: str) -> None:
-    outcome = flowsched("evaluate", *arguments, "--episodes", 1, "--seed", 0, "--json")
+def test_bad_input_is_one_line_before_anything_is_played(
+    flowsched, monkeypatch: pytest.MonkeyPatch, words: str, message: str
+) -> None:
+    monkeypatch.setattr("flowsched_gym.evaluation.player.rollout", None)
+    outcome = flowsched("evaluate", "flowsched/Artemis-v0", *words.split(), "--episodes", 1, "--seed", 0, "--json")
 
-    assert outcome.status == 2
-    assert outcome.out == ""
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
+    check_refusal(outcome, message)
 
 
 def test_models_are_named_by_as_many_folders_as_tell_them_apart() -> None:
     assert _labels(["runs/a/best/model.zip", "runs/b/best/model.zip", "edf"]) == ["a-best-model", "b-best-model", "edf"]
     with pytest.raises(ConfigError, match="twice"):
         _labels(["runs/a/model.zip", "runs/a/model.zip"])
-
-
-def test_a_name_that_no_result_can_hold_is_refused_before_anything_is_played(flowsched, monkeypatch) -> None:
-    monkeypatch.setattr("flowsched_gym.cli.evaluate_command.evaluate", None)
-
-    outcome = flowsched("evaluate", "flowsched/Artemis-v0", "--policy", "edf", "--policy", "model#1.zip")
-
-    assert outcome.status == 2
-    assert "--policy is 'model#1'" in outcome.err

@@ -46,13 +46,6 @@ def test_every_policy_of_every_environment_is_listed(flowsched) -> None:
     assert {owner: [entry["name"] for entry in entries] for owner, entries in lists.items()} == expected
 
 
-def test_descriptions_begin_in_one_column(flowsched) -> None:
-    entries = [line for line in flowsched("list").out.splitlines() if line.startswith(" ")]
-
-    starts = {len(line) - len(line.lstrip().split(maxsplit=1)[1]) for line in entries}
-    assert len(starts) == 1
-
-
 def test_as_json_it_is_one_document_with_the_same_content(flowsched) -> None:
     outcome = flowsched("list", "--json")
 

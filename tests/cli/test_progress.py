@@ -60,15 +60,6 @@ def test_in_a_log_file_there_is_a_plain_line_every_ten_per_cent(clock: list[floa
     assert shown.splitlines() == ["reading: 2%", *(f"reading: {percent}%" for percent in range(10, 101, 10))]
 
 
-def test_nothing_to_do_shows_nothing(clock: list[float]) -> None:
-    stream = Terminal()
-    with ProgressBar("reading", stream) as progress:
-        clock[0] += 10
-        progress(0, 0)
-
-    assert stream.getvalue() == ""
-
-
 def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiling.QUIET_VARIABLE)
     monkeypatch.setattr(compiling, "_writers", [lambda line: pytest.fail("it is printed elsewhere")])

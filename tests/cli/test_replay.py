@@ -4,14 +4,14 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from pyarrow import parquet
 
 import flowsched_gym
 from flowsched_gym.cli.app import _show_warning
 from flowsched_gym.cli.replay_command import measure
 from flowsched_gym.metrics import METRIC_NAMES
-from flowsched_gym.workload import read_flows
+from tests.processes import check_refusal
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
 
@@ -97,7 +97,7 @@ def test_one_link_is_utilised_as_one_however_many_hosts_receive(tmp_path: Path) 
     assert apart.completion_time.max() == pytest.approx(shared.completion_time.max() / 2)
 
 
-@pytest.mark.parametrize("thresholds", ["[50, 150]", "50,150", "5e1, 1.5e2"])
+@pytest.mark.parametrize("thresholds", ["[50, 150]", "5e1, 1.5e2"])
 def test_parameters_reach_the_discipline(flowsched, flows: Path, tmp_path: Path, thresholds: str) -> None:
     out = tmp_path / "records.csv"
     parameters = ["--param", f"thresholds={thresholds}", "--param", "within=fifo"]
@@ -120,65 +120,42 @@ def test_the_compiled_engine_writes_the_same_records(flowsched, flows: Path, tmp
     assert texts[0] == texts[1]
 
 
-def test_records_may_be_parquet(flowsched, flows: Path, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    out = tmp_path / "records.parquet"
+def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) -> None:
+    words = "--plot", tmp_path / "picture.png", "--out", tmp_path / "records.parquet"
 
-    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--out", out).status == 0
+    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, *words).status == 0
 
-    table = parquet.read_table(out).to_pydict()
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    table = parquet.read_table(tmp_path / "records.parquet").to_pydict()
     assert table["completion_s"] == pytest.approx([5.0, 2.0, 3.0])
-    assert table["deadline_met"] == [None, True, False]
-    assert table["task_id"] == [None, 0, 0]
-
-
-def test_a_plot_is_written(flowsched, flows: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / "picture.png"
-
-    assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, "--plot", picture).status == 0
-
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert (table["deadline_met"], table["task_id"]) == ([None, True, False], [None, 0, 0])
 
 
 def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
     assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
 
     outcome = flowsched("replay", flows, "--discipline", "srpt")
-    assert outcome.status == 2
-    assert "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'" in outcome.err
+    check_refusal(outcome, "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("words", "message"),
     [
-        (["--discipline", "edff"], "discipline is 'edff': it must be one of fifo, ps"),
-        (["--discipline", "edf", "--engine", "steam"], "engine is 'steam': it must be one of simpy, compiled"),
-        (["--discipline", "edf", "--topology", "ring"], "topology is 'ring': it must be one of one-link, big-switch"),
-        (
-            ["--discipline", "edf", "--topology", "big-switch", "--hosts", "2"],
-            "topology big-switch has the hosts 0 to 1",
-        ),
-        (["--discipline", "edf", "--param", "thresholds=5"], "discipline edf has no parameter 'thresholds'"),
-        (["--discipline", "edf", "--param", "thresholds"], "--param is 'thresholds': it must be key=value"),
-        (["--discipline", "edf", "--plot", "picture.doc"], "picture.doc has the extension '.doc': a picture needs one"),
-        (["--discipline", "edf", "--plot", "none/picture.png"], "none/picture.png cannot be written: the folder"),
-        (["--discipline", "edf", "--out", "none/records.csv"], "none/records.csv cannot be written: the folder"),
+        ("--discipline edff", "discipline is 'edff': it must be one of fifo, ps"),
+        ("--discipline edf --topology big-switch --hosts 2", "topology big-switch has the hosts 0 to 1"),
+        ("--discipline edf --param thresholds=5", "discipline edf has no parameter 'thresholds'"),
+        ("--discipline edf --param thresholds", "--param is 'thresholds': it must be key=value"),
+        ("--discipline edf --plot picture.doc", "picture.doc has the extension '.doc': a picture needs one"),
+        ("--discipline edf --plot none/picture.png", "none/picture.png cannot be written: the folder"),
+        ("--discipline edf --out none/records.csv", "none/records.csv cannot be written: the folder"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(
-    flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
 ) -> None:
     monkeypatch.chdir(flows.parent)
-    if "--out" not in arguments:
-        arguments = [*arguments, "--out", "records.csv"]
 
-    outcome = flowsched("replay", flows, *arguments)
-
-    assert outcome.status == 2
-    assert outcome.out == ""
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
+    check_refusal(flowsched("replay", flows, "--out", "records.csv", *words.split()), message)
     assert list(flows.parent.iterdir()) == [flows]
 
 
@@ -187,11 +164,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     [
         (None, "does not exist: a flow file is needed"),
         ("", "the file is empty"),
-        (f"{HEADER},color\n0,,1,0,5,0,,red\n", "line 1: unknown column 'color'"),
         (f"{HEADER}\n0,,1,0,-5,0,\n", "line 2, column size_bytes: '-5': it must be a finite number of bytes > 0"),
-        (f"{HEADER}\n0,,1,0,nan,0,\n", "line 2, column size_bytes: 'nan'"),
-        (f"{HEADER}\n1,,1,0,5,0,\n1,,1,0,5,0,\n", "line 3, column flow_id: 1 after 1"),
-        (f"{HEADER}\n2,,1,0,5,0,\n1,,1,0,5,0,\n", "line 3, column flow_id: 1 after 2"),
         (f"{HEADER}\n0,,1,0,5,0,\n1,,1", "line 3: 3 cells in '1,,1': it must be 7"),
     ],
 )
@@ -203,11 +176,8 @@ def test_a_bad_flow_file_is_one_line_and_writes_nothing(flowsched, tmp_path: Pat
 
     outcome = flowsched("replay", path, "--discipline", "edf", "--out", tmp_path / "records.csv", "--json")
 
-    assert outcome.status == 2
-    assert outcome.out == ""
+    check_refusal(outcome, message)
     assert outcome.err.startswith(f"flowsched: error: {path}")
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == before
 
 
@@ -218,21 +188,7 @@ def test_without_matplotlib_the_pip_command_is_named_before_anything_is_simulate
 
     outcome = flowsched("replay", flows, "--discipline", "edf", "--plot", flows.with_name("picture.png"))
 
-    assert outcome.status == 2
-    assert "pip install 'flowsched-gym[plot]'" in outcome.err
-
-
-def test_a_replay_gives_the_same_file_again(flowsched, tmp_path: Path) -> None:
-    path = tmp_path / "flows.csv"
-    flowsched("workload", "gather-multi", "--flows", 300, "--out", path)
-
-    texts = []
-    for name in ("a.csv", "b.csv"):
-        flowsched("replay", path, "--discipline", "las", "--topology", "big-switch", "--out", tmp_path / name)
-        texts.append((tmp_path / name).read_text())
-
-    assert texts[0] == texts[1]
-    assert np.isfinite(read_flows(path).size).all()
+    check_refusal(outcome, "pip install 'flowsched-gym[plot]'")
 
 
 def test_deadlines_that_look_like_absolute_times_are_one_line_of_warning(flowsched, tmp_path: Path) -> None:
@@ -247,12 +203,6 @@ def test_deadlines_that_look_like_absolute_times_are_one_line_of_warning(flowsch
     assert "deadline_s grows with arrival_s as an absolute time would" in outcome.err
     assert outcome.err.count("\n") == 1
     assert json.loads(outcome.out)["num_flows"] == 3
-
-
-def test_the_help_tells_spans_from_times(flowsched) -> None:
-    text = " ".join(flowsched("replay", "--help").out.split())
-
-    assert "deadline_s the time allowed after it, and due_s, in place of deadline_s, an absolute time" in text
 
 
 def test_a_warning_brings_no_escape_code_of_a_file_name_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

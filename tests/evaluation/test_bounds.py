@@ -58,7 +58,7 @@ def best_by_brute_force(rows):
 whole_rows = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(1, 9)), min_size=1, max_size=7)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(whole_rows, st.sampled_from(["auto", "exact"]))
 def test_on_one_link_the_bound_is_the_best_of_all_subsets(rows, method):
     best = best_by_brute_force(rows)
@@ -66,7 +66,7 @@ def test_on_one_link_the_bound_is_the_best_of_all_subsets(rows, method):
     assert (bound.lower, bound.upper, bound.exact) == (best, best, True)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(whole_rows)
 def test_the_relaxed_bound_encloses_the_best_of_all_subsets(rows):
     best = best_by_brute_force(rows)
@@ -125,17 +125,6 @@ def test_a_scatter_is_bounded_by_its_source():
     assert (bound.lower, bound.upper) == (1, 1)
 
 
-def test_a_flow_that_waits_for_a_shorter_urgent_one_still_counts():
-    # Flow 0 has room for flow 1 in the middle; without preemption one of them would be late.
-    bound = deadline_bound(make_flows([(0, 4, 5), (1, 1, 1)]), capacity=1.0)
-    assert (bound.upper, bound.exact) == (2, True)
-
-
-def test_dropping_one_long_flow_saves_two_short_ones():
-    bound = deadline_bound(make_flows([(0, 5, 5), (0, 2, 5), (0, 3, 5)]), capacity=1.0)
-    assert (bound.upper, bound.lower) == (2, 2)
-
-
 def test_a_long_window_ties_flows_together_over_a_short_one_between():
     # Flows 0 and 2 compete for [0, 9], although the window of flow 1 closes before flow 2 arrives.
     bound = deadline_bound(make_flows([(0, 6, 9), (1, 1, 1), (3, 5, 6)]), capacity=1.0)
@@ -149,13 +138,10 @@ def test_the_relaxed_bound_is_a_whole_number_of_flows_rounded_down():
 
 def test_flows_without_deadline_neither_count_nor_stand_in_the_way():
     bound = deadline_bound(make_flows([(0, 5, np.inf), (0, 2, 2)]), capacity=1.0)
+    none = deadline_bound(make_flows([(0, 5, np.inf)]), capacity=1.0)
     assert (bound.num_deadlines, bound.upper, bound.upper_ratio) == (1, 1, 1.0)
-
-
-def test_without_deadlines_the_ratio_is_nan():
-    bound = deadline_bound(make_flows([(0, 5, np.inf)]), capacity=1.0)
-    assert (bound.num_deadlines, bound.upper, bound.lower) == (0, 0, 0)
-    assert np.isnan(bound.upper_ratio)
+    assert (none.num_deadlines, none.upper, none.lower) == (0, 0, 0)
+    assert np.isnan(none.upper_ratio)
 
 
 def test_latencies_on_both_sides_shorten_the_window():
@@ -168,12 +154,6 @@ def test_latencies_on_both_sides_shorten_the_window():
 def test_an_exact_fit_counts_although_the_times_are_not_binary_fractions():
     rows = [(0.1 * i, 0.1, 0.3) for i in range(3)] + [(0.3, 0.1, 0.1)]
     assert deadline_bound(make_flows(rows), capacity=1.0).upper == 4
-
-
-def test_a_burst_over_capacity_keeps_as_many_flows_as_fit():
-    # 8 x 250 KB take 16 ms at 1 Gbps.
-    bound = deadline_bound(make_flows([(0.2, 250e3, 0.0161)] * 10), capacity=GIGABIT)
-    assert (bound.upper, bound.lower) == (8, 8)
 
 
 def test_the_heavy_gather_workload_is_solved_exactly_within_the_limit_of_nodes():

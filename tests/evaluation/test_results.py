@@ -75,16 +75,6 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
     assert again.as_dict() == read.as_dict()
 
 
-def test_a_result_file_with_a_workload_that_is_none_is_refused(tmp_path):
-    path = tmp_path / "edf.json"
-    content = make_result().as_dict()
-    content["kwargs"]["workload"] = {"base": "gather-heavy", "burstss": 3}
-    write_json(content, path)
-
-    with pytest.raises(ConfigError, match=r"edf\.json: workload 'gather-heavy' has no field 'burstss'"):
-        read_result(path)
-
-
 def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
     path = tmp_path / "edf.json"
     write_result(make_result(), path)
@@ -112,12 +102,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["edf.json"]
 
 
-def test_arguments_that_are_lists_are_kept(tmp_path):
-    path = tmp_path / "edf.json"
-    write_result(make_result(kwargs={"workload": (1e5, 1e6)}), path)
-    assert read_result(path).kwargs == {"workload": [1e5, 1e6]}
-
-
 def test_a_name_says_environment_arguments_and_policy():
     name = result_name("flowsched/Artemis-v0", {"workload": "gather-heavy", "k": 3}, "module:My Class")
     assert name == "artemis-v0_k-3_workload-gather-heavy_module-my-class.json"
@@ -127,27 +111,32 @@ def _edit(content, key, value):
     content[key] = value
 
 
+CDF = {"kind": "gather", "size": {"kind": "cdf-file", "path": "/etc/hostname"}}
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
         (lambda c: _edit(c, "schema", "other/9"), "schema is 'other/9'"),
         (lambda c: _edit(c, "extra", 1), "the key 'extra'"),
         (lambda c: c.pop("policy"), "no 'policy'"),
-        (lambda c: _edit(c, "policy", 3), "policy is 3"),
+        (lambda c: _edit(c, "environment", "flowsched/Artemix-v0"), "environment is 'flowsched/Artemix-v0'"),
         (lambda c: _edit(c, "episodes", []), r"episodes is \[\]: it has the wrong type"),
         (lambda c: _edit(c["episodes"], "seed", []), "num_decisions must be a list of 0 values"),
         (lambda c: _edit(c["episodes"]["seed"], 2, 7), "the seed 7 twice"),
-        (lambda c: _edit(c["episodes"]["seed"], 2, True), "seed holds True"),
         (lambda c: c["episodes"]["reward"].pop(), "reward must be a list of 12 values"),
         (lambda c: _edit(c["episodes"]["metrics"]["mean_tct"], 2, "x"), "mean_tct holds 'x'"),
         (lambda c: _edit(c["episodes"]["metrics"]["deadline_hit_ratio"], 2, 1.0), "intervals, deadline_hit_ratio"),
-        (lambda c: _edit(c, "intervals", {}), "intervals, reward"),
+        (lambda c: _edit(c["kwargs"], "workload", {"base": "gather-heavy", "burstss": 3}), "no field 'burstss'"),
+        (lambda c: _edit(c["kwargs"], "workload", CDF), "kwargs names a file"),
+        (lambda c: _edit(c["kwargs"], "workload", ["\x1b[2J"]), "it must have no control characters"),
+        (lambda c: _edit(c, "command", "flowsched \x1b]0;title\x07"), "it must have no control characters"),
+        (lambda c: _edit(c, "command", "flowsched a\u202eb.csv"), "it must have no control characters"),
     ],
 )
 def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message):
     path = tmp_path / "edf.json"
-    write_result(make_result(), path)
-    content = json.loads(path.read_text())
+    content = make_result(command="flowsched evaluate a\u00a0b.csv").as_dict()
     edit(content)
     path.write_text(json.dumps(content))
     with pytest.raises(ConfigError, match=message) as caught:
@@ -155,28 +144,12 @@ def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "this is not JSON"), ("[]", "the file is list")])
-def test_a_file_that_holds_something_else_is_refused(tmp_path, text, message):
-    path = tmp_path / "edf.json"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=message):
-        read_result(path)
-
-
-def test_a_result_without_episodes_is_refused():
-    with pytest.raises(ConfigError, match="has no episode"):
-        make_result(episodes=())
-
-
 def test_episodes_with_other_metrics_do_not_belong_together():
     episode = EpisodeResult(seed=99, num_decisions=1, reward=0.0, metrics={"mean_fct": 1.0})
+    with pytest.raises(ConfigError, match="has no episode"):
+        make_result(episodes=())
     with pytest.raises(ConfigError, match="episode 99 of edf has other metrics"):
         make_result(episodes=(*make_result().episodes, episode))
-
-
-def test_an_unknown_metric_is_named():
-    with pytest.raises(ConfigError, match="metric is 'speed'"):
-        make_result().values("speed")
 
 
 HOSTILE = [
@@ -185,55 +158,30 @@ HOSTILE = [
     "\u202eright to left",
     "<script>alert(1)</script>",
     "[edf](http://example.org)",
-    "`code`",
     "a | b",
     "http://example.org",
-    "www.example.org",
     "x" * 201,
     "",
 ]
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-@pytest.mark.parametrize("key", ["policy", "package_version"])
-def test_a_name_that_would_be_more_than_text_is_refused(tmp_path, key, name):
+def test_a_name_that_would_be_more_than_text_is_refused(tmp_path, name):
     path = tmp_path / "edf.json"
-    write_result(make_result(), path)
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {key: name}))
+    for key in ("policy", "package_version"):
+        path.write_text(json.dumps(make_result().as_dict() | {key: name}))
 
-    with pytest.raises(ConfigError) as caught:
-        read_result(path)
-
-    assert str(path) in str(caught.value)
-    assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("key", ["command", "kwargs"])
-def test_control_characters_are_refused_wherever_they_stand(tmp_path, key):
-    path = tmp_path / "edf.json"
-    write_result(make_result(), path)
-    content = json.loads(path.read_text())
-    content[key] = "flowsched \x1b]0;title\x07" if key == "command" else {"workload": ["\x1b[2J"]}
-    path.write_text(json.dumps(content))
-
-    with pytest.raises(ConfigError, match=r"edf\.json has the text .*: it must have no control characters"):
-        read_result(path)
-
-
-@pytest.mark.parametrize("name", ["flowsched/Artemix-v0", "disciplines/nowhere", "", "CartPole-v1"])
-def test_an_unknown_environment_is_refused(tmp_path, name):
-    path = tmp_path / "edf.json"
-    write_result(make_result(), path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"environment": name}))
-
-    with pytest.raises(ConfigError, match=r"edf\.json: environment is "):
-        read_result(path)
+        with pytest.raises(ConfigError) as caught:
+            read_result(path)
+        assert str(path) in str(caught.value)
+        assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("{", "this is not JSON"),
+        ("[]", "the file is list"),
         ("[" * 100_000, "nested too deeply"),
         ('{"schema": NaN}', "NaN is no JSON"),
         ("1" * 5_000, "this is not JSON"),
@@ -246,24 +194,6 @@ def test_json_that_python_alone_reads_or_cannot_read_is_one_clear_error(tmp_path
 
     with pytest.raises(ConfigError, match=message):
         read_result(path)
-
-
-@pytest.mark.parametrize("size", [{"kind": "cdf-file", "path": "/etc/hostname"}, "/etc/passwd.csv"], ids=str)
-def test_a_result_file_that_names_further_files_is_refused_before_they_are_opened(tmp_path, size) -> None:
-    path = tmp_path / "result.json"
-    write_result(make_result(), path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["kwargs"]["workload"] = {"kind": "gather", "size": size}
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-    with pytest.raises(ConfigError, match="kwargs names a file"):
-        read_result(path)
-
-
-def test_a_path_with_a_space_that_does_not_break_lines_is_no_control_character() -> None:
-    assert make_result(command="flowsched evaluate a\u00a0b.csv").command == "flowsched evaluate a\u00a0b.csv"
-    with pytest.raises(ConfigError, match="no control characters"):
-        make_result(command="flowsched evaluate a\u202eb.csv")
 
 
 def test_workloads_of_ones_own_with_one_name_have_results_of_their_own():

@@ -76,12 +76,6 @@ def test_many_intervals_at_once_are_those_of_each_column():
     assert bootstrap_intervals({}) == {}
 
 
-def test_nothing_known_is_nan():
-    interval = bootstrap_interval([np.nan])
-    assert np.isnan(interval.mean)
-    assert interval.num_samples == 0
-
-
 def test_a_paired_difference_is_far_narrower_than_the_values_are_spread():
     generator = np.random.default_rng(6)
     episode = generator.normal(0.0, 10.0, 20)

@@ -59,7 +59,7 @@ def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
         measure([0])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monkeypatch) -> None:
     monkeypatch.setattr(training, "TINY", ("total_timesteps=256",))
 
@@ -75,7 +75,7 @@ def test_the_command_is_measured_on_both_engines_and_trains_the_same_agent(monke
         assert run.reached_s is None or 0 < run.reached_s < run.wall_s
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_command_that_fails_says_why() -> None:
     with pytest.raises(RuntimeError, match=r"(?s)total_timesteps=0.*must be >= 1"):
         training.train("native", 0, ["total_timesteps=0"])

@@ -45,14 +45,10 @@ def flip(path: Path) -> None:
     "damage",
     [
         lambda path: path.write_bytes(b""),
-        lambda path: path.write_bytes(path.read_bytes()[:20]),
         lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-        lambda path: path.write_bytes(path.read_bytes()[:-1]),
-        lambda path: path.write_bytes(bytes(path.stat().st_size)),
-        lambda path: path.write_bytes(b"x" * path.stat().st_size),
         flip,
     ],
-    ids=["empty", "cut", "half", "one byte less", "zeros", "rubbish", "one bit"],
+    ids=["empty", "half", "one bit"],
 )
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 def test_damaged_machine_code_is_compiled_anew_and_replaced(

@@ -115,23 +115,22 @@ def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bit
     assert plain == compiled
 
 
-def test_rules_are_compiled_when_they_have_run_long_enough(tmp_path: Path) -> None:
-    _, compilations, signatures, _ = play(0.02, NUMBA_CACHE_DIR=str(tmp_path))
-
-    assert compilations > 0
-    assert signatures > 0
-
-
-def test_long_arrays_are_given_to_machine_code_at_once(tmp_path: Path) -> None:
+def test_rules_are_compiled_when_they_have_run_long_enough_or_arrays_are_long(tmp_path: Path) -> None:
     program = """
+import itertools
 import numpy as np
+from flowsched_gym.model.rules import compile as compiling
 from flowsched_gym.model.rules.transport.windows import wire_volume
-for num_flows in (10_000, 10_001):
+compiling.perf_counter = itertools.count(step=0.2).__next__
+def call(num_flows):
     wire_volume(np.ones(num_flows), 0.0, 0.0, np.empty(num_flows))
     print(len(wire_volume.signatures))
+for num_flows in {}:
+    call(num_flows)
 """
-
-    assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["0", "1"]
+    for lengths, signatures in (("(3, 3, 3)", "0 0 1"), ("(10_000, 10_001)", "0 1")):
+        found = run_python(program.format(lengths), NUMBA_CACHE_DIR=str(tmp_path / lengths))
+        assert " ".join(found.split()) == signatures
 
 
 def test_a_rule_that_has_no_machine_code_yet_warns_of_no_overflow_either(tmp_path: Path) -> None:
@@ -163,20 +162,32 @@ def test_a_part_of_a_rule_is_a_plain_function_in_python_and_compiled_into_those_
     assert quadruple(1.5) == 6.0
 
 
-def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
-    installed = tmp_path / "flowsched_gym"
+def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]:
+    """Runs a program with one version after the other of modules beside the rules; returns what it prints."""
+    installed, printed = folder / "flowsched_gym", []
     shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
-    rules, head = installed / "model" / "rules", "from flowsched_gym.model.rules.compile import rule\n"
-    (rules / "outer.py").write_text(
-        f"{head}from flowsched_gym.model.rules.inner import inner\n@rule\ndef outer(x):\n    return 10 * inner(x)\n"
-    )
-    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
-    for number in (1, 2):
-        (rules / "inner.py").write_text(f"{head}@rule\ndef inner(x):\n    return x + {number}\n")
-        program = "from flowsched_gym.model.rules.outer import outer; print(outer(0))"
+    variables = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1"}
+    for sources in versions:
+        for name, source in sources.items():
+            head = "from typing import NamedTuple\nfrom flowsched_gym.model.rules.compile import rule\n"
+            (installed / "model" / "rules" / f"{name}.py").write_text(f"{head}{source}\n")
+        printed.append(run_python(f"from flowsched_gym.model.rules.outer import *; {program}", **variables))
+    assert any("outer" in name for name in files_of(folder / "cache"))
+    return printed
 
-        assert run_python(program, **variables) == f"{10 * number}"
-    assert any("outer" in name for name in files_of(tmp_path / "cache"))
+
+def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
+    outer = "from flowsched_gym.model.rules.inner import inner\n@rule\ndef outer(x):\n    return 10 * inner(x)"
+    inner = [{"outer": outer, "inner": f"@rule\ndef inner(x):\n    return x + {number}"} for number in (1, 2)]
+
+    assert outcomes(tmp_path, "print(outer(0))", *inner) == ["10", "20"]
+
+
+def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
+    rest = "(NamedTuple):\n    x: int\n@rule\ndef outer(pair):\n    return pair.x\n"
+    outer = [{"outer": f"class {name}{rest}Pair = {name}"} for name in ("Before", "After")]
+
+    assert outcomes(tmp_path, "print(outer(Pair(7)))", *outer) == ["7", "7"]
 
 
 def compiled_modules() -> list[str]:
@@ -188,33 +199,17 @@ def compiled_modules() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("module", compiled_modules())
-def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of(module: str) -> None:
+def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of() -> None:
     def file_of(name: str) -> Path:
         return Path(importlib.import_module(name).__file__ or "")
 
-    files = set(source_files(file_of(module)))
-    assert file_of(module) in files
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in compiled_modules():
+        files = set(source_files(file_of(module)))
+        assert file_of(module) in files
+        for node in (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym"):
-                assert file_of(node.module) in files
+                assert file_of(node.module) in files, module
             assert not (isinstance(node, ast.Import) and any(each.name.startswith("flowsched") for each in node.names))
-
-
-def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
-    installed = tmp_path / "flowsched_gym"
-    shutil.copytree(PACKAGE, installed, ignore=shutil.ignore_patterns("__pycache__"))
-    module = installed / "model" / "rules" / "pairs.py"
-    lines = "from typing import NamedTuple\nfrom flowsched_gym.model.rules.compile import rule\n"
-    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"}
-    for name in ("Before", "After"):
-        record = f"class {name}(NamedTuple):\n    x: int\n"
-        module.write_text(f"{lines}{record}@rule\ndef first(pair):\n    return pair.x\n")
-        program = f"from flowsched_gym.model.rules import pairs; print(pairs.first(pairs.{name}(7)))"
-
-        assert run_python(program, **variables) == "7"
-    assert any("first" in name for name in files_of(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("time_before", [None, AT_ONCE])

@@ -51,16 +51,12 @@ def test_a_flow_that_has_not_sent_yet_is_still_new() -> None:
     assert scene.controls.path.tolist() == [0, 1]
 
 
-def test_a_flow_that_sends_keeps_its_path() -> None:
-    flows = [Flow(path=0, left=0.5, rate=0.9), Flow(path=0, left=0.5, rate=0.1)]
+def test_a_flow_that_sends_or_waits_for_a_repair_keeps_its_path() -> None:
+    sending = [Flow(path=0, left=0.5, rate=0.9), Flow(path=0, left=0.5, rate=0.1)]
+    waiting = [Flow(path=0, left=0.5, quiet_since=0.0), Flow(path=1, left=0.5, quiet_since=0.0)]
 
-    assert crossroads(THREE, flows).review(CONGA, now=5.0) == []
-
-
-def test_a_flow_that_waits_for_a_repair_stays() -> None:
-    flows = [Flow(path=0, left=0.5, quiet_since=0.0), Flow(path=1, left=0.5, quiet_since=0.0)]
-
-    assert crossroads(THREE, flows, failed=[0]).review(CONGA, now=5.0) == []
+    assert crossroads(THREE, sending).review(CONGA, now=5.0) == []
+    assert crossroads(THREE, waiting, failed=[0]).review(CONGA, now=5.0) == []
 
 
 @pytest.mark.parametrize("kind", [kind for kind in RoutingKind if kind is not CONGA])

@@ -161,7 +161,7 @@ def gpe(now: int, capacity: int, size: int, table: list[tuple[int, int, int]]) -
         table.remove(last)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_the_expansion_ratio_is_that_of_algorithm_5(data: st.DataObject) -> None:
     now, capacity, size = 8, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 9))

@@ -104,19 +104,14 @@ def test_the_ends_are_as_in_mathematics(function: Callable[..., FloatArray], val
         assert [float(function(value)) for value in values] == pytest.approx(list(values.values()), abs=0, nan_ok=True)
 
 
-@pytest.mark.parametrize("base", [0.0, 5e-324, 0.3, 1.0, 2.0, 1.7e308, np.inf, np.nan])
-@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, -1.0, 1e300, np.inf, -np.inf, np.nan])
-def test_powers_at_the_ends_are_those_of_numpy(base: float, exponent: float) -> None:
+def test_powers_at_the_ends_are_those_of_numpy() -> None:
+    bases = np.array([0.0, 5e-324, 0.3, 1.0, 2.0, 1.7e308, np.inf, np.nan])[:, np.newaxis]
+    exponents = np.array([0.0, 0.5, 1.0, 2.0, -1.0, 1e300, np.inf, -np.inf, np.nan])
     with np.errstate(divide="ignore", over="ignore"):
-        expected = np.float64(base) ** np.float64(exponent)
+        expected = bases**exponents
 
-    assert float(numerics.power(base, exponent)) == pytest.approx(float(expected), rel=1e-15, abs=0, nan_ok=True)
-
-
-def test_functions_keep_the_shape_of_what_they_get() -> None:
-    assert numerics.exp(0.0).shape == ()
-    assert numerics.log([[1.0, 2.0]]).shape == (1, 2)
-    assert numerics.power([1.0, 2.0, 3.0], [[2.0], [3.0]]).shape == (2, 3)
+    assert numerics.power(bases, exponents).shape == (8, 9)
+    np.testing.assert_allclose(numerics.power(bases, exponents), expected, rtol=1e-15)
 
 
 def test_compiled_code_takes_the_same_logarithms_to_the_last_bit() -> None:

@@ -89,7 +89,7 @@ def on_link(network: Network, link: int, rate: npt.NDArray[np.float64], *, up_to
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(network=networks(priorities=3))
 def test_no_link_is_overloaded_and_no_cap_or_ban_is_passed(network: Network) -> None:
     rate = rates(network)
@@ -101,7 +101,7 @@ def test_no_link_is_overloaded_and_no_cap_or_ban_is_passed(network: Network) -> 
         assert on_link(network, link, rate, up_to=3) <= capacity * (1 + ROUNDING)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(network=networks(priorities=3))
 def test_a_flow_below_its_cap_meets_a_link_where_none_of_its_priority_has_more(network: Network) -> None:
     """Checks what defines weighted max-min fairness: a bottleneck for each flow, inside its priority."""

@@ -1,10 +1,8 @@
 """Holds the queue of token requests to its order, and a destination to its counts."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.transport.tokens import send_to_back, take_out, take_request
 from flowsched_gym.simulation import Destination
 from flowsched_gym.simulation.environment import NetworkEnvironment
 
@@ -13,27 +11,6 @@ def waiting(destination: Destination) -> list[int]:
     """Returns the rows that wait, oldest first."""
     rows: list[int] = destination.requests[destination.head : destination.tail].tolist()
     return rows
-
-
-def test_a_request_that_is_taken_leaves_the_others_in_their_order() -> None:
-    requests = np.array([9, 4, 5, 6, 7])
-
-    assert take_request(requests, 1, 2) == 6
-    assert requests[2:].tolist() == [4, 5, 7]
-
-
-def test_a_request_that_is_sent_back_stands_behind_the_youngest() -> None:
-    requests = np.array([4, 5, 6, 0])
-
-    assert send_to_back(requests, 0, 3, 1) == 5
-    assert requests[1:].tolist() == [4, 6, 5]
-
-
-def test_taking_a_row_out_keeps_the_others() -> None:
-    rows = np.array([3, 8, 5, 0])
-
-    assert take_out(rows, 0, 3, 8) == 2
-    assert rows[:2].tolist() == [3, 5]
 
 
 @given(commands=st.lists(st.tuples(st.sampled_from(["enqueue", "grant", "postpone", "return"]), st.integers(0, 5))))

@@ -57,11 +57,3 @@ def test_time_alone_counts_the_pauses_of_each_round_and_none_after_the_pipe_is_f
     isolated_times(volume, np.ones(6), np.full(6, 10.0), 2.0, 16.0, 2.0, 1.0, times)
 
     assert times.tolist() == [1.0, 2.0, 10.0 + 1.0, 20.0 + 0.5, 30.0 + 0.5, 30.0 + 26.0]
-
-
-def test_time_alone_without_a_window_is_volume_over_capacity() -> None:
-    times = np.empty(2)
-
-    isolated_times(np.array([6.0, 9.0]), np.array([2.0, 3.0]), np.full(2, 10.0), 0.0, 0.0, 1.0, 1.0, times)
-
-    assert times.tolist() == [3.0, 3.0]
