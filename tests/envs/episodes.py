@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = [
     "action_at",
     "any_action",
     "combinations",
+    "each_combination",
     "each_environment",
     "fingerprint",
     "make",
@@ -133,6 +134,18 @@ def pairwise(spec: EnvironmentSpec) -> list[dict[str, Any]]:
         pairs.difference_update(itertools.combinations(best.items(), 2))
         chosen.append(best)
     return chosen
+
+
+def each_combination(specs: Iterable[EnvironmentSpec] = ENVIRONMENTS) -> pytest.MarkDecorator:
+    """Parametrises a test with the pairwise combinations of arguments; all the others are exhaustive."""
+    cases = []
+    for spec in specs:
+        few = pairwise(spec)
+        for arguments in combinations(spec):
+            marks = () if arguments in few else pytest.mark.exhaustive
+            name = f"{spec.id}-{'-'.join(map(str, arguments.values()))}"
+            cases.append(pytest.param(spec, arguments, id=name, marks=marks))
+    return pytest.mark.parametrize(("spec", "arguments"), cases)
 
 
 def fingerprint(env_id: str, seed: int, **arguments: Any) -> str:

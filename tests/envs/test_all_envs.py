@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import itertools
+import re
 import warnings
 from typing import Any
 
@@ -20,21 +21,17 @@ from tests.envs.episodes import (
     SHORT,
     action_at,
     combinations,
+    each_combination,
     each_environment,
     fingerprint,
     make,
     play,
 )
+from tests.envs.vectors import exactly
 from tests.processes import run_python
 
-EACH_COMBINATION = [
-    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
-    for spec in ENVIRONMENTS
-    for arguments in combinations(spec)
-]
-SLOT_CHOICES = {spec.id for spec in ENVIRONMENTS if isinstance(make(spec).action_space, gym.spaces.Discrete)}
+SLOT_CHOICES = [spec for spec in ENVIRONMENTS if isinstance(make(spec).action_space, gym.spaces.Discrete)]
 """Environments whose actions are slots, which may be empty."""
-EACH_SLOT_CHOICE = [each for each in EACH_COMBINATION if each.values[0].id in SLOT_CHOICES]
 
 
 def core(env: gym.Env) -> FlowSchedEnv:
@@ -62,45 +59,16 @@ def test_stable_baselines_checker_finds_nothing_and_warns_of_nothing(spec: Envir
             checker.check_env(make(spec, **arguments).unwrapped, warn=True)
 
 
-@each_environment
-def test_the_id_with_the_module_before_it_works_in_a_fresh_process(spec: EnvironmentSpec) -> None:
-    program = (
-        "import gymnasium as gym\n"
-        f"env = gym.make('flowsched_gym:{spec.id}')\n"
-        "observation, info = env.reset(seed=1)\n"
-        "observation, *_ = env.step(env.action_space.sample())\n"
-        "print(env.spec.id, env.observation_space.contains(observation))"
-    )
-
-    assert run_python(program) == f"{spec.id} True"
-
-
-def test_registering_twice_changes_nothing() -> None:
+def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> None:
     before = dict(gym.registry)
     register_environments()
-
     assert gym.registry == before
-
-
-def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> None:
     assert len({spec.id for spec in ENVIRONMENTS}) == len(ENVIRONMENTS)
     for spec in ENVIRONMENTS:
-        assert spec.id.startswith("flowsched/")
-        assert spec.id[-3:-1] == "-v"
+        assert re.fullmatch(r"flowsched/\w+-v\d", spec.id)
         assert system_of(spec.id)[1] is system_of(f"flowsched_gym:{spec.id}")[1] is spec
-
-
-def test_an_id_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(
-        ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis-v0"
-    ):
-        system_of("flowsched/Athena-v0")
-
-
-@each_environment
-def test_what_a_spec_names_exists(spec: EnvironmentSpec) -> None:
-    for target in (spec.entry_point, spec.config, *(policy.target for policy in policy_specs(spec.id).values())):
-        assert isinstance(load_target(target), type)
+        for target in (spec.entry_point, spec.config, *(policy.target for policy in policy_specs(spec.id).values())):
+            assert isinstance(load_target(target), type)
 
 
 @each_environment
@@ -111,48 +79,34 @@ def test_the_arguments_of_the_environment_are_those_of_its_config(spec: Environm
     assert {name: parameter.default for name, parameter in parameters.items() if name != "render_mode"} == fields
 
 
-@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
-def test_every_observation_is_in_the_space_which_never_changes(
+@each_combination()
+def test_observations_rewards_and_ends_are_what_the_package_promises(
     spec: EnvironmentSpec, arguments: dict[str, Any]
 ) -> None:
     env = make(spec, **arguments)
-    spaces = env.observation_space, env.action_space
-    low, high = env.observation_space.low.copy(), env.observation_space.high.copy()  # type: ignore[attr-defined]
-    seen: list[np.ndarray] = []
-    for seed in (1, 2):
-        for step in play(env, seed=seed):
-            assert spaces[0].contains(step.observation)
-            assert step.observation.dtype == np.float32
-            assert not any(step.observation is other for other in seen[-3:]), "the array of an earlier step came back"
-            seen.append(step.observation)
-
-    assert (env.observation_space, env.action_space) == spaces
-    assert (env.observation_space.low == low).all()  # type: ignore[attr-defined]
-    assert (env.observation_space.high == high).all()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
-def test_an_observation_is_not_changed_by_later_steps(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    copies: list[tuple[np.ndarray, np.ndarray]] = []
+    spaces, bounds = (env.observation_space, env.action_space), exactly(vars(env.observation_space)["low"])
+    before: list[Any] = []
 
     def choose(env: gym.Env, observation: np.ndarray, info: dict[str, Any]) -> Any:
-        copies.append((observation, observation.copy()))
-        if "action_mask" in info:
-            copies.append((info["action_mask"], info["action_mask"].copy()))
+        before.append(exactly({"observation": observation, "mask": info.get("action_mask")}))
         return env.action_space.sample()
 
-    play(make(spec, **arguments), choose, seed=3)
+    steps = play(env, choose, seed=4)
+    records, arrays = core(env).records(), [step.observation for step in steps]
 
-    assert copies
-    assert all((array == copy).all() for array, copy in copies)
-
-
-@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
-def test_an_episode_ends_when_every_flow_has_finished(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    env = make(spec, **arguments)
-    steps = play(env, seed=4)
-    records = core(env).records()
-
+    # Observations lie in the space, are arrays of their own, and stay as they were.
+    assert all(spaces[0].contains(array) and array.dtype == np.float32 for array in arrays)
+    assert len({id(array) for array in arrays}) == len(arrays)
+    after = [exactly({"observation": step.observation, "mask": step.info.get("action_mask")}) for step in steps[:-1]]
+    assert after == before
+    assert (env.observation_space, env.action_space) == spaces
+    assert exactly(vars(env.observation_space)["low"]) == bounds
+    # The reward is the term that is asked for, or the sum of all.
+    for step in steps[1:]:
+        terms = step.info["reward_terms"]
+        assert terms
+        assert step.reward == pytest.approx(terms.get(arguments.get("reward"), sum(terms.values())))
+    # The episode ends when every flow has finished.
     assert steps[-1].terminated
     assert not any(step.terminated or step.truncated for step in steps[:-1])
     assert np.isfinite(records.completion_time).all()
@@ -162,41 +116,21 @@ def test_an_episode_ends_when_every_flow_has_finished(spec: EnvironmentSpec, arg
     assert times[-1] == records.completion_time.max()
 
 
-@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
-def test_the_reward_is_the_term_that_is_asked_for_or_the_sum_of_all(
-    spec: EnvironmentSpec, arguments: dict[str, Any]
-) -> None:
-    steps = play(make(spec, **arguments), seed=5)
-
-    for step in steps[1:]:
-        terms = step.info["reward_terms"]
-        assert terms
-        assert step.reward == pytest.approx(terms.get(arguments.get("reward"), sum(terms.values())))
-
-
-@pytest.mark.parametrize(("spec", "arguments"), EACH_SLOT_CHOICE)
+@each_combination(SLOT_CHOICES)
 def test_the_mask_tells_which_actions_do_what_they_say(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    env = make(spec, **arguments)
-    steps = play(env, seed=6)
+    def follow(env: gym.Env, observation: Any, info: dict[str, Any]) -> int:
+        assert (core(env).action_masks() == info["action_mask"]).all()
+        return int(env.action_space.sample(mask=info["action_mask"].astype(np.int8)))
+
+    steps, allowed = play(make(spec, **arguments), seed=6), play(make(spec, **arguments), follow, seed=7)
 
     assert {bool(step.info["action_mask"].all()) for step in steps} == {True, False}, "the episode shows one case only"
     for before, after in itertools.pairwise(steps):
         replaced = after.info["empty_slot_choices"] - before.info["empty_slot_choices"]
         assert replaced == (0 if before.info["action_mask"][after.action] else 1)
-
-
-@pytest.mark.parametrize(("spec", "arguments"), EACH_SLOT_CHOICE)
-def test_the_mask_has_an_action_to_offer_at_every_step(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    def follow(env: gym.Env, observation: Any, info: dict[str, Any]) -> int:
-        assert (core(env).action_masks() == info["action_mask"]).all()
-        assert env.action_space.contains(np.flatnonzero(info["action_mask"])[0])
-        return int(env.action_space.sample(mask=info["action_mask"].astype(np.int8)))
-
-    steps = play(make(spec, **arguments), follow, seed=7)
-
-    assert steps[-1].terminated
-    assert steps[-1].info["empty_slot_choices"] == 0
-    assert steps[-1].info["action_mask"].any()
+    assert allowed[-1].terminated
+    assert allowed[-1].info["empty_slot_choices"] == 0
+    assert all(step.info["action_mask"].any() for step in allowed)
 
 
 @each_environment
@@ -209,19 +143,14 @@ def test_there_are_masks_where_actions_are_not_all_alike_and_nowhere_else(spec: 
 
 
 @each_environment
-def test_the_same_seed_gives_the_same_episode_and_another_seed_another_one(spec: EnvironmentSpec) -> None:
-    first, again, other = (fingerprint(spec.id, seed) for seed in (8, 8, 9))
-
-    assert first == again
-    assert first != other
-
-
-@each_environment
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
-def test_the_same_seed_gives_the_same_episode_in_another_process(spec: EnvironmentSpec, hash_seed: str) -> None:
+def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_seed_another_one(
+    spec: EnvironmentSpec,
+) -> None:
     program = f"from tests.envs.episodes import fingerprint; print(fingerprint('flowsched_gym:{spec.id}', 8))"
+    here = fingerprint(spec.id, 8)
 
-    assert run_python(program, PYTHONHASHSEED=hash_seed) == fingerprint(spec.id, 8)
+    assert run_python(program, PYTHONHASHSEED="1") == here
+    assert fingerprint(spec.id, 9) != here
 
 
 @each_environment
@@ -253,15 +182,12 @@ def test_how_long_an_episode_is_played_does_not_change_the_next(spec: Environmen
 
 
 @each_environment
-@pytest.mark.parametrize("wrong", [-1, 10_000, 0.5, None, "0", np.nan])
-def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was(
-    spec: EnvironmentSpec, wrong: object
-) -> None:
+def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was(spec: EnvironmentSpec) -> None:
     env, untouched = make(spec).unwrapped, make(spec).unwrapped
     env.action_space.seed(1)
     for each in (env, untouched):
         each.reset(seed=12)
-    for _ in range(60):
+    for wrong in 10 * [-1, 10_000, 0.5, None, "0", np.nan]:
         with pytest.raises(InvalidAction, match=r"action is .*: it must be "):
             env.step(wrong)
         action = env.action_space.sample()
@@ -290,12 +216,6 @@ def test_a_step_after_the_end_or_before_the_beginning_is_refused(spec: Environme
 
 
 @each_environment
-def test_options_of_reset_that_are_not_known_are_refused(spec: EnvironmentSpec) -> None:
-    with pytest.raises(ConfigError, match=r"options is \{'fast': True\}: this environment knows none"):
-        make(spec).reset(options={"fast": True})
-
-
-@each_environment
 def test_a_limit_of_steps_truncates_the_episode(spec: EnvironmentSpec) -> None:
     env = gym.make(spec.id, max_episode_steps=5, **SHORT[spec.id])
     steps = play(env, seed=14)
@@ -319,12 +239,12 @@ def test_metrics_come_at_the_end_and_agree_with_the_records(spec: EnvironmentSpe
 
 
 @each_environment
-def test_an_unknown_argument_is_refused_by_name(spec: EnvironmentSpec) -> None:
+def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match=r"options is \{'fast': True\}: this environment knows none"):
+        make(spec).reset(options={"fast": True})
     with pytest.raises(TypeError, match="num_tokens"):
         gym.make(spec.id, num_tokens=3)
-
-
-@each_environment
-def test_an_unknown_render_mode_is_refused(spec: EnvironmentSpec) -> None:
     with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of rgb_array, ansi"):
         load_target(spec.entry_point)(render_mode="gif")
+    with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
+        system_of("flowsched/Athena-v0")

@@ -18,54 +18,21 @@ from tests.flows import make_flows
 # Numbers
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.0, "0 us"),
-        (0.000729, "729 us"),
-        (0.0032, "3.20 ms"),
-        (-0.01345, "-13.4 ms"),
-        (0.0999, "99.9 ms"),
-        (0.9994, "999 ms"),
-        (0.9999, "1.00 s"),
-        (1234.5, "1234 s"),
-        (11_499_812.0, "1e+07 s"),
-        (np.inf, "inf"),
-    ],
-)
-def test_times_have_three_digits_and_a_fitting_unit(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (12.0, "12 B"),
-        (1460.0, "1.46 KB"),
-        (99400.0, "99.4 KB"),
-        (350e3, "350 KB"),
-        (999.6e3, "1.00 MB"),
-        (3e9, "3000 MB"),
-    ],
-)
-def test_sizes_have_three_digits_and_a_fitting_unit(size: float, text: str) -> None:
-    assert size_text(size) == text
-
-
-def test_rates_are_in_bits_per_second_and_large_ratios_in_powers_of_ten() -> None:
-    assert [rate_text(rate) for rate in (125e6, 41.6e6, 5e9)] == ["1.00 Gbit/s", "333 Mbit/s", "40.0 Gbit/s"]
-    assert [ratio_text(ratio) for ratio in (1.0, 12.34, 99_999.0, 2e6, np.inf)] == [
-        "1.00",
-        "12.3",
-        "99999",
-        "2e+06",
-        "inf",
-    ]
-
-
-def test_a_long_text_keeps_its_end() -> None:
-    assert shortened("some/folder/flows.csv", 12) == "...flows.csv"
-    assert shortened("flows.csv", 12) == "flows.csv"
+def test_numbers_have_three_digits_and_a_fitting_unit() -> None:
+    times = {
+        0.0: "0 us",
+        0.000729: "729 us",
+        -0.01345: "-13.4 ms",
+        0.0999: "99.9 ms",
+        0.9994: "999 ms",
+        0.9999: "1.00 s",
+    }
+    times |= {1234.5: "1234 s", 11_499_812.0: "1e+07 s", np.inf: "inf"}
+    sizes = {12.0: "12 B", 1460.0: "1.46 KB", 99400.0: "99.4 KB", 350e3: "350 KB", 999.6e3: "1.00 MB", 3e9: "3000 MB"}
+    rates = {125e6: "1.00 Gbit/s", 41.6e6: "333 Mbit/s", 5e9: "40.0 Gbit/s"}
+    ratios = {1.0: "1.00", 12.34: "12.3", 99_999.0: "99999", 2e6: "2e+06", np.inf: "inf"}
+    for write, texts in ((duration_text, times), (size_text, sizes), (rate_text, rates), (ratio_text, ratios)):
+        assert {number: write(number) for number in texts} == texts
 
 
 def test_bars_of_sizes_that_differ_much_show_their_logarithm() -> None:
@@ -90,6 +57,8 @@ def test_a_bar_fills_its_share_and_shows_what_is_not_nothing() -> None:
 def test_tables_of_text_are_aligned_and_have_no_empty_columns() -> None:
     assert aligned([("a", "", "1"), ("bcd", "", "23")], "llr") == ["  a     1", "  bcd  23"]
     assert aligned([], "lr") == []
+    assert shortened("some/folder/flows.csv", 12) == "...flows.csv"
+    assert shortened("flows.csv", 12) == "flows.csv"
 
 
 def test_rows_are_made_when_they_are_asked_for() -> None:

@@ -72,12 +72,11 @@ def _updated(values: dict[str, Any], infos: LazyInfos) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_every_way_of_reading_gives_the_values(reading: str) -> None:
-    found = READINGS[reading](Makers().infos())
+def test_every_way_of_reading_gives_the_values() -> None:
+    for reading, read in READINGS.items():
+        found = read(Makers().infos())
 
-    assert found == PLAIN
-    assert type(found) is dict
+        assert (found, type(found)) == (PLAIN, dict), reading
 
 
 def test_a_value_is_made_when_it_is_first_read_and_once() -> None:
@@ -154,21 +153,6 @@ def test_joining_makes_a_plain_dict_and_leaves_both_as_they_were() -> None:
     assert more | infos == {"more": 2, **PLAIN}
     assert infos == PLAIN
     assert more == {"late": 1, "more": 2}
-
-
-def test_a_value_that_cannot_be_made_says_so_each_time() -> None:
-    def make() -> Any:
-        raise ValueError("no such flows")
-
-    infos = LazyInfos({}, {"late": make})
-    for _ in range(2):
-        with pytest.raises(ValueError, match="no such flows"):
-            infos["late"]
-
-
-def test_infos_cannot_be_hashed() -> None:
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(Makers().infos())
 
 
 def test_infos_are_merged_as_gymnasium_merges_them() -> None:

@@ -143,9 +143,16 @@ def small_env(**arguments: Any) -> SmallEnv:
     return env
 
 
-@pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
-@pytest.mark.parametrize("period", [{"flows": 4}, {"flows": None, "seconds": 7.5}], ids=["flows", "time"])
-@pytest.mark.parametrize("limits", [{}, {"max_decisions": 3}, {"max_episode_steps": 4}], ids=["none", "own", "gym"])
+@pytest.mark.parametrize(
+    ("mode", "period", "limits"),
+    [
+        (AutoresetMode.NEXT_STEP, {"flows": 4}, {"max_decisions": 3}),
+        (AutoresetMode.NEXT_STEP, {"flows": None, "seconds": 7.5}, {}),
+        (AutoresetMode.SAME_STEP, {"flows": 4}, {"max_episode_steps": 4}),
+        (AutoresetMode.DISABLED, {"flows": None, "seconds": 7.5}, {"max_decisions": 3}),
+    ],
+    ids=str,
+)
 def test_a_native_vector_gives_what_single_environments_give(
     mode: AutoresetMode, period: dict[str, Any], limits: dict[str, Any]
 ) -> None:
@@ -207,14 +214,6 @@ def test_environments_of_different_lengths_make_room_and_go_on_from_states() -> 
     other.set_state(state)
 
     assert [exactly(dict(enumerate(other.step(action)))) for action in actions] == expected
-
-
-def test_it_draws_what_its_environments_draw() -> None:
-    pair = Pair(SPEC, num_envs=2, render_mode="ansi")
-    pair.reset(seed=6)
-    for place in range(4):
-        assert pair.native.render() == pair.single.render()
-        pair.play(place, seed=place)
 
 
 def test_a_view_shows_the_flows_as_they_are() -> None:

@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
-from tests.envs.episodes import SHORT, combinations
+from tests.envs.episodes import SHORT, each_combination
 from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native, keep_event_logs
 from tests.strategies import simultaneous_flows
 
 DECISIONS = 17
 """Decisions, or steps, after which an episode is truncated."""
 
-EACH_COMBINATION = [
-    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
-    for spec in NATIVE
-    for arguments in combinations(spec)
-]
 each_mode = pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
 
 
@@ -33,7 +28,7 @@ def event_logs() -> Any:
         yield
 
 
-@pytest.mark.parametrize(("spec", "arguments"), EACH_COMBINATION)
+@each_combination(NATIVE)
 def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
     for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
         whole = Pair(spec, mode=mode, **(SHORT[spec.id] | arguments))
@@ -45,8 +40,11 @@ def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSp
 
 
 @each_native
-@each_mode
-@pytest.mark.parametrize("max_decisions", [None, DECISIONS, DECISIONS + 1])
+@pytest.mark.parametrize(
+    ("mode", "max_decisions"),
+    [(AutoresetMode.NEXT_STEP, None), (AutoresetMode.SAME_STEP, DECISIONS), (AutoresetMode.DISABLED, DECISIONS + 1)],
+    ids=str,
+)
 def test_it_truncates_with_the_time_limit_of_gymnasium(
     spec: EnvironmentSpec, mode: AutoresetMode, max_decisions: int | None
 ) -> None:
