@@ -123,42 +123,22 @@ def test_ranked_serves_as_told_and_otherwise_in_the_order_of_arrival() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_a_flow_alone_gets_the_whole_link_from_every_discipline(variant: Variant) -> None:
-    workload = make_flows([2.0], [3.0])
+def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_other_links_do_not_meet(
+    variant: Variant,
+) -> None:
+    alone, empty = make_flows([2.0], [3.0]), make_flows([], [])
+    apart = make_flows([0.0, 0.0], [3.0, 2.0], source=[0, 1], destination=[1, 0])
+    parameters = parameters_for(variant, apart)
 
-    assert finish(workload, variant.discipline, **parameters_for(variant, workload)) == [5.0]
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_flows_that_share_no_link_do_not_meet(variant: Variant) -> None:
-    workload = make_flows([0.0, 0.0], [3.0, 2.0], source=[0, 1], destination=[1, 0])
+    assert isinstance(make_discipline(variant.discipline, dict(parameters)), Discipline)
+    assert DISCIPLINES[variant.discipline].__doc__
+    assert finish(alone, variant.discipline, **parameters_for(variant, alone)) == [5.0]
     records = flowsched_gym.replay(
-        workload,
-        discipline=variant.discipline,
-        topology=big_switch(num_hosts=2, capacity=1.0),
-        parameters=parameters_for(variant, workload),
+        apart, discipline=variant.discipline, topology=big_switch(num_hosts=2, capacity=1.0), parameters=parameters
     )
-
     assert records.completion_time.tolist() == [3.0, 2.0]
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_no_flows_are_no_problem(variant: Variant) -> None:
-    empty = make_flows([], [])
-    parameters: dict[str, dict[str, object]] = {
-        "wfq": {"queue": [], "weights": [1.0]},
-        "mlfq": {"thresholds": [1.0]},
-        "qsjf": {"thresholds": [1.0]},
-    }
-
-    assert finish(empty, variant.discipline, **parameters.get(variant.discipline, {})) == []
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_every_discipline_fulfils_the_protocol(variant: Variant) -> None:
-    parameters = parameters_for(variant, make_flows([0.0], [1.0]))
-
-    assert isinstance(make_discipline(variant.discipline, parameters), Discipline)
+    nothing = parameters | ({"queue": []} if "queue" in parameters else {})
+    assert finish(empty, variant.discipline, **nothing) == []
 
 
 @pytest.mark.parametrize(
@@ -169,32 +149,18 @@ def test_every_discipline_fulfils_the_protocol(variant: Variant) -> None:
         ("mlfq", {"threshold": [1.0]}, "discipline mlfq has no parameter 'threshold': it takes thresholds, within"),
         ("mlfq", {}, "discipline mlfq takes thresholds, within, groups: .*thresholds"),
         ("mlfq", {"thresholds": [2.0, 1.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
-        ("mlfq", {"thresholds": [0.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("qsjf", {"thresholds": [float("nan")]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
         ("mlfq", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
         ("qsjf", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
-        ("qsjf", {"thresholds": "many"}, "thresholds is 'many': it must be a list of numbers"),
         ("mlfq", {"thresholds": [1.0], "within": "lifo"}, "within is 'lifo': it must be one of ps, fifo"),
         ("wfq", {"queue": [0], "weights": [0.0]}, r"weights is \[0\.0\]: each must be finite and > 0.*, at least one"),
-        ("wfq", {"queue": [0], "weights": []}, r"weights is \[\]: each must be finite and > 0.*, at least one"),
         ("wfq", {"queue": [2], "weights": [1.0, 1.0]}, "queue holds 2: each must be 0 to 1"),
-        ("wfq", {"queue": [-1], "weights": [1.0]}, "queue holds -1: each must be 0 to 0"),
         ("wfq", {"queue": [0, 0.5], "weights": [1.0]}, r"queue is \[0, 0\.5\]: it must be a list of whole numbers"),
-        ("wfq", {"queue": ["0"], "weights": [1.0]}, r"queue is \['0'\]: it must be a list of numbers"),
-        ("wfq", {"queue": [True], "weights": [1.0]}, r"queue is \[True\]: it must be a list of numbers"),
         ("wfq", {"queue": "a", "weights": [1.0]}, "queue is 'a': it must be a list of numbers"),
-        ("wfq", {"queue": [[0]], "weights": [1.0]}, r"queue is \[\[0\]\]: it must be a list of numbers"),
         ("wfq", {"queue": [0, 2**70], "weights": [1.0]}, "queue is .*: it must be a list of numbers"),
-        ("wfq", {"queue": 0, "weights": [1.0]}, "queue is 0: it must be a list of numbers"),
-        ("wfq", {"queue": [0], "weights": 1.0}, r"weights is 1\.0: it must be a list of numbers"),
-        ("wfq", {"queue": [0], "weights": ["1"]}, r"weights is \['1'\]: it must be a list of numbers"),
         ("wfq", {"queue": [0], "weights": [1e-320]}, r"weights is \[1e-320\]: each must be finite and > 0"),
         ("mlfq", {"thresholds": 1e5}, r"thresholds is 100000\.0: it must be a list of numbers, such as \[1, 2\.5\]"),
-        ("mlfq", {"thresholds": ["1e5"]}, r"thresholds is \['1e5'\]: it must be a list of numbers"),
-        ("mlfq", {"thresholds": [1.0, [2.0]]}, r"thresholds is \[1\.0, \[2\.0\]\]: it must be a list of numbers"),
-        ("mlfq", {"thresholds": np.array([2.0, 1.0])}, r"thresholds is \[2\.0, 1\.0\]: they must be finite"),
         (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),
-        ("ps", {"alpha": 1, 2: 3}, "discipline ps has no parameter 'alpha'"),
     ],
 )
 def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(
@@ -202,12 +168,3 @@ def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         make_discipline(name, parameters)
-
-
-def test_wfq_needs_a_queue_for_every_flow() -> None:
-    with pytest.raises(ConfigError, match="queue has 1 entries: it must have one for each of 2 flows"):
-        finish(make_flows([0.0, 0.0], [1.0, 1.0]), "wfq", queue=[0], weights=[1.0])
-
-
-def test_every_discipline_is_explained() -> None:
-    assert [name for name, cls in DISCIPLINES.items() if not (cls.__doc__ or "").strip()] == []

@@ -86,7 +86,7 @@ def test_links_fail_and_come_up_at_the_same_times_on_the_clock(engine: str) -> N
         )
         return flowsched_gym.replay(
             flows,
-            discipline="ps",
+            discipline="srpt",
             topology="big-switch",
             engine=engine,
             parameters={"link_changes": list(zip(changes.time, changes.link, changes.up, strict=True))},

@@ -3,7 +3,6 @@
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import flowsched_gym
@@ -24,12 +23,9 @@ LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
     ("env_id", "arguments", "message"),
     [
         (LONG_FLOWS, {"period_ms": 1e-300}, r"period_ms is 1e-300: it must be from 1e-06 to 1e\+09"),
-        (THRESHOLDS, {"period_ms": 1e-300, "period_flows": None}, "period_ms is 1e-300: it must be from"),
         (LONG_FLOWS, {"period_ms": 1e-5}, "period_ms makes periods of .* s: an episode would have about 2e"),
         (ARTEMIS, {"f": 10**7}, "f is 10000000: it must be an integer below 10001"),
-        (ORDER, {"f": 10**7}, "f is 10000000: it must be an integer below 10001"),
         (LONG_FLOWS, {"n_l": 10**7}, "n_l is 10000000: it must be an integer below 10001"),
-        (LONG_FLOWS, {"m_l": 10**7}, "m_l is 10000000: it must be an integer below 10001"),
         (THRESHOLDS, {"m_s": 10**7}, "m_s is 10000000: it must be an integer below 10001"),
         (LONG_FLOWS, {"paths": 10**6}, "paths is 1000000: it must be an integer below 65"),
         (THRESHOLDS, {"hosts": 10**6}, "hosts is 1000000: it must be an integer below 4097"),
@@ -37,10 +33,7 @@ LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
         *((env_id, {"flows": 10**8}, "flows is 1") for env_id in (ORDER, ROUTE, THRESHOLDS, LONG_FLOWS)),
         (ARTEMIS, {"bursts": 10**7}, "num_bursts 10000000 of 10 senders would draw 1e.08 flows: at most 10000000"),
         (ARTEMIS, {"seconds": 1e8}, "duration 1e.08 s with 10 bursts per s of 10 senders would draw 1e.10 flows"),
-        (ARTEMIS, {"destinations": 10**7}, "destinations is 10000000: it must be an integer below 4097"),
         (ARTEMIS, {"link_gbps": 1e300}, r"link_gbps is 1e\+300: it must be from 1e-09 to 1e\+06"),
-        (ORDER, {"link_delay_us": 1e300}, r"link_delay_us is 1e\+300: it must be from 0 to 1e\+09"),
-        (ORDER, {"load": 1e-300}, r"load is 1e-300: it must be from 1e-06 to 1e\+06"),
     ],
 )
 def test_an_argument_that_asks_for_too_much_is_refused(env_id: str, arguments: dict[str, Any], message: str) -> None:
@@ -72,19 +65,19 @@ def test_a_vector_of_very_many_is_refused_before_memory_is_asked_for() -> None:
         ({"num_flows": 10**8}, "num_flows 100000000 would draw 1e.08 flows"),
     ],
 )
-@pytest.mark.parametrize("name", ["poisson-tree", "auto-clusters", "auto-changing"])
+@pytest.mark.parametrize("name", ["poisson-tree", "auto-changing"])
 def test_a_workload_of_too_many_flows_is_refused(name: str, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message.replace("with", "with.*")):
         make_workload(name, **fields)
 
 
-@pytest.mark.parametrize("num_hosts", [10**9, 10**5000], ids=["large", "huge"])
 @pytest.mark.parametrize("topology", ["big-switch", "fat-tree", "leaf-spine", "multi-plane", "tree9"])
-def test_a_network_of_too_many_hosts_is_refused_at_once(topology: str, num_hosts: int) -> None:
-    with pytest.raises(ConfigError, match=rf"topology {topology}: num_hosts is .*: it (must be an integer|has 9)"):
-        make_topology(topology, num_hosts=num_hosts)
+def test_a_network_of_too_many_hosts_is_refused_at_once(topology: str) -> None:
+    for num_hosts in (10**9, 10**5000):
+        with pytest.raises(ConfigError, match=rf"topology {topology}: num_hosts is .*: it (must be an integer|has 9)"):
+            make_topology(topology, num_hosts=num_hosts)
     with pytest.raises(ConfigError, match="num_hosts is"):
-        flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="fifo", topology=topology, num_hosts=num_hosts)
+        flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="fifo", topology=topology, num_hosts=10**9)
 
 
 CHANGES = LinkChanges.of([(0.0, 0, False), (1.0, 0, True)])
@@ -113,16 +106,13 @@ def test_flows_that_no_episode_can_have_are_refused_before_reset(env_id: str, wo
         gym.make(env_id, workload=workload, **arguments)
 
 
-@pytest.mark.parametrize("env_id", [ARTEMIS, ORDER, THRESHOLDS])
-def test_links_that_change_are_refused_before_reset_where_they_stay_up(env_id: str) -> None:
-    with pytest.raises(ConfigError, match="workload has link changes: the links of this environment stay up"):
-        gym.make(env_id, workload=flows(link_changes=CHANGES))
-
-
-def test_links_that_are_not_there_are_refused_before_reset() -> None:
+def test_links_that_are_not_there_or_cannot_change_are_refused_before_reset() -> None:
     for env_id in (ROUTE, LONG_FLOWS):
         with pytest.raises(WorkloadError, match="link of link changes is 9999 in row 0"):
             gym.make(env_id, workload=flows(link_changes=LinkChanges.of([(0.0, 9999, False)])))
+    for env_id in (ARTEMIS, ORDER, THRESHOLDS):
+        with pytest.raises(ConfigError, match="workload has link changes: the links of this environment stay up"):
+            gym.make(env_id, workload=flows(link_changes=CHANGES))
 
 
 def test_a_source_that_draws_something_else_is_refused_before_reset() -> None:
@@ -132,9 +122,3 @@ def test_a_source_that_draws_something_else_is_refused_before_reset() -> None:
 
     with pytest.raises(ConfigError, match=r"workload draws None: its draw\(seed\) must return a Workload"):
         gym.make(ARTEMIS, workload=Nothing(workload=flows()))
-
-
-def test_the_generator_is_not_touched_before_reset() -> None:
-    first = [gym.make(ORDER).reset(seed=4)[0] for _ in range(2)]
-
-    assert np.array_equal(*first)

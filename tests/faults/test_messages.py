@@ -22,23 +22,15 @@ parquet = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_a_value_is_shown_on_one_line_and_a_long_one_is_cut() -> None:
+    for value, text in (
         (7, "7"),
         ("fifo", "'fifo'"),
-        (HUGE, "an integer of about 5001 digits"),
         ([1, HUGE], "[1, an integer of about 5001 digits]"),
         (np.array([[1, 2], [3, 4]]), "array([[1, 2], [3, 4]])"),
         ([[[[[[[[1]]]]]]]], "[[[[[[[...]]]]]]]"),
-    ],
-    ids=lambda each: shown(each)[:20],
-)
-def test_a_value_is_shown_on_one_line(value: object, text: str) -> None:
-    assert shown(value) == text
-
-
-def test_a_long_value_is_cut() -> None:
+    ):
+        assert shown(value) == text
     assert len(shown("x" * 10_000)) < 300
     assert len(shown(np.zeros((100, 100)))) < 300
 
@@ -51,8 +43,6 @@ def test_a_long_value_is_cut() -> None:
         ({"transport": np.array(["ideal"])}, r"transport is array\(\['ideal'\].*: it must be one of ideal, tcp"),
         ({"reward": ["lagged"]}, r"reward is \['lagged'\]: it must be one of"),
         ({"k": HUGE}, "k is an integer of about 5001 digits: it must be an integer below"),
-        ({"load": HUGE}, "load is an integer of about 5001 digits: it must be a finite number"),
-        ({"f": True}, "f is True: it must be an integer"),
         ({"workload": np.arange(3)}, r"workload is array\(\[0, 1, 2\]\): it must be a name"),
         ({"workload": "a\0b.csv"}, r"path of the flows is 'a\\x00b.csv': it must not contain a NUL character"),
     ],
@@ -63,32 +53,20 @@ def test_an_argument_that_is_not_allowed_is_named(arguments: dict[str, Any], mes
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("name", "parameters", "message"),
     [
-        ({"thresholds": [[[1.0]]]}, "thresholds is .*: it must be a list of numbers"),
-        ({"thresholds": [[1.0, 2.0], [3.0]]}, "thresholds is .*: there must be a group, and each must have as many"),
-        ({"thresholds": [1.0, [2.0]]}, r"thresholds is \[1\.0, \[2\.0\]\]: it must be a list of numbers"),
-        ({"thresholds": [HUGE]}, r"thresholds is \[an integer of about 5001 digits\]: it must be a list of numbers"),
-        ({"thresholds": [1.0], "within": np.array(["ps"])}, r"within is array\(\['ps'\].*: it must be one of ps, fifo"),
+        ("merp", {"gap": HUGE}, "gap is an integer of about 5001 digits: it must be a finite number >= 0 s"),
+        ("merp", {"gap_preempt": np.array([1.0, 2.0])}, r"gap_preempt is array\(\[1\., 2\.\]\): it must be a finite"),
+        ("merp", {"mode": np.array([1.0, 2.0])}, r"mode is array\(\[1\., 2\.\]\): it must be one of greedy, strict"),
+        ("mlfq", {"thresholds": [[[1.0]]]}, "thresholds is .*: it must be a list of numbers"),
+        ("mlfq", {"thresholds": [[1.0, 2.0], [3.0]]}, "thresholds is .*: there must be a group, and each must have as"),
+        ("mlfq", {"thresholds": [HUGE]}, r"thresholds is \[an integer of about 5001 digits\]: it must be a list"),
     ],
+    ids=range(6),
 )
-def test_thresholds_are_a_list_of_numbers_or_of_such_lists(parameters: dict[str, Any], message: str) -> None:
+def test_a_parameter_that_is_not_allowed_is_named(name: str, parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_discipline("mlfq", parameters)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"gap": HUGE}, "gap is an integer of about 5001 digits: it must be a finite number >= 0 s"),
-        ({"gap_preempt": np.array([1.0, 2.0])}, r"gap_preempt is array\(\[1\., 2\.\]\): it must be a finite number"),
-        ({"mode": np.array([1.0, 2.0])}, r"mode is array\(\[1\., 2\.\]\): it must be one of greedy, strict"),
-    ],
-    ids=["gap", "gap_preempt", "mode"],
-)
-def test_parameters_of_merp_that_are_not_allowed_are_named(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_discipline("merp", parameters)
+        make_discipline(name, parameters)
 
 
 def test_a_delay_beyond_all_times_is_refused() -> None:
@@ -97,22 +75,12 @@ def test_a_delay_beyond_all_times_is_refused() -> None:
             flowsched_gym.replay(COLUMNS, discipline="fifo", topology="multi-plane", parameters={"delay": delay})
 
 
-def test_initial_thresholds_that_are_nested_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"initial_thresholds is \[\[1, 2\], 3\]: it must be a list of numbers"):
-        gym.make("flowsched/AuTOThresholds-v0", initial_thresholds=[[1, 2], 3])
-
-
-@pytest.mark.parametrize(
-    "action", [True, np.True_, 1.0, np.array([1]), HUGE, None, "1"], ids=lambda value: shown(value)[:20]
-)
-def test_what_is_no_choice_is_refused(action: object) -> None:
+def test_what_is_no_choice_is_refused() -> None:
     with gym.make(ARTEMIS, bursts=1) as env:
         env.reset(seed=0)
-        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 4"):
-            env.unwrapped.step(action)
-
-
-def test_truth_values_among_choices_are_refused() -> None:
+        for wrong in (True, np.True_, 1.0, np.array([1]), HUGE, None, "1"):
+            with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 4"):
+                env.unwrapped.step(wrong)
     with gym.make("flowsched/AuTOLongFlows-v0", **SHORT["flowsched/AuTOLongFlows-v0"]) as env:
         env.reset(seed=0)
         action = [*env.action_space.sample().tolist()[:-1], True]
@@ -121,15 +89,11 @@ def test_truth_values_among_choices_are_refused() -> None:
 
 
 @each_environment
-@pytest.mark.parametrize("seed", [1.5, -1, "1", True, np.array([1])])
-def test_a_seed_is_an_integer(spec: EnvironmentSpec, seed: object) -> None:
-    with make(spec) as env, pytest.raises(ConfigError, match=r"seed is .*: it must be an integer >= 0"):
-        env.unwrapped.reset(seed=seed)
-
-
-@each_environment
-def test_a_seed_of_numpy_is_an_integer_too(spec: EnvironmentSpec) -> None:
+def test_a_seed_is_an_integer(spec: EnvironmentSpec) -> None:
     with make(spec) as env:
+        for seed in (1.5, -1, "1", True, np.array([1])):
+            with pytest.raises(ConfigError, match=r"seed is .*: it must be an integer >= 0"):
+                env.unwrapped.reset(seed=seed)
         assert env.unwrapped.reset(seed=np.int64(3))[0].tolist() == env.unwrapped.reset(seed=3)[0].tolist()
 
 
@@ -244,28 +208,21 @@ COLUMNS = {
 }
 
 
-def test_parquet_with_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+def test_parquet_with_text_that_is_not_utf8_or_a_column_twice_is_refused_and_short_floats_are_numbers(
+    tmp_path: Path,
+) -> None:
     offsets = pa.py_buffer(np.array([0, 2, 4], dtype=np.int32).tobytes())
     text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe\xc3\x28")])
     path = tmp_path / "flows.parquet"
     parquet.write_table(pa.table({**COLUMNS, "size_bytes": text}), path)
-
     with pytest.raises(FlowFileError, match=r"flows\.parquet, column size_bytes: its type is string, which cannot be"):
         read_flows(path)
 
-
-def test_parquet_with_a_column_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "flows.parquet"
     columns = [pa.array(column) for column in (*COLUMNS.values(), [1.0, 2.0])]
     parquet.write_table(pa.Table.from_arrays(columns, names=[*COLUMNS, "size_bytes"]), path)
-
     with pytest.raises(FlowFileError, match=r"flows\.parquet: column size_bytes appears more than once"):
         read_flows(path)
 
-
-def test_short_floats_of_parquet_are_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "flows.parquet"
     short = {name: pa.array(np.array(column, dtype=np.float16)) for name, column in COLUMNS.items()}
     parquet.write_table(pa.table(short), path)
-
     assert read_flows(path).size.tolist() == [1.0, 2.0]

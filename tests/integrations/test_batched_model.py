@@ -98,15 +98,6 @@ def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(
         assert [options["action_masks"].shape for _, options in asked] == [(4,)] * 8
 
 
-def test_an_evaluation_of_a_batched_model_is_that_of_the_model() -> None:
-    model = new(PPO, artemis())
-
-    alone = evaluate(ARTEMIS, model, episodes=5, seed=3, kwargs=SMALL)
-    together = evaluate(ARTEMIS, batched(model), episodes=5, seed=3, kwargs=SMALL)
-
-    assert together.episodes == alone.episodes
-
-
 def test_a_published_model_acts_the_same_in_a_batch() -> None:
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 30}
     env = make_environment(ARTEMIS, kwargs)

@@ -14,7 +14,7 @@ from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.errors import ConfigError, SpaceMismatchError
-from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model
 from flowsched_gym.integrations.sb3 import load_policy, save_model
@@ -46,26 +46,6 @@ def save(algorithm: Any, env: gym.Env[Any, Any], folder: Path, **kwargs: Any) ->
     return path
 
 
-@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
-def test_models_of_discrete_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
-    env = artemis()
-
-    policy = load_policy(save(algorithm, env, tmp_path), env, trust=True)
-
-    assert type(policy) is algorithm
-    assert rollout(env, policy, seed=1).num_decisions == 30
-
-
-@pytest.mark.parametrize("algorithm", [DDPG, TD3, SAC], ids=lambda algorithm: algorithm.__name__)
-def test_models_of_continuous_actions_load_without_being_told_which_they_are(algorithm, tmp_path) -> None:
-    env = Continuous()
-
-    policy = load_policy(save(algorithm, env, tmp_path, buffer_size=10), env, trust=True)
-
-    assert type(policy) is algorithm
-    assert policy.predict(np.zeros(3, dtype=np.float32), deterministic=True)[0].shape == (2,)
-
-
 def test_a_loaded_model_acts_as_the_saved_one(tmp_path) -> None:
     env = artemis()
     model = PPO("MlpPolicy", env, device="cpu", seed=3)
@@ -89,14 +69,14 @@ def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, 
     save_model(model, tmp_path / "model.zip")
     observations = np.stack([env.observation_space.sample() for _ in range(50)])
 
-    loaded = load_policy(tmp_path / "model.zip", env)
+    model.save(tmp_path / "foreign.zip")
+    loaded, foreign = load_policy(tmp_path / "model.zip", env), load_policy(tmp_path / "foreign.zip", env, trust=True)
 
-    assert np.array_equal(
-        loaded.predict(observations, deterministic=True)[0], model.predict(observations, deterministic=True)[0]
-    )
-    assert (
-        load_policy(tmp_path / "model.zip", env).predict(observations)[0].shape == model.predict(observations)[0].shape
-    )
+    assert type(foreign) is algorithm
+    actions = model.predict(observations, deterministic=True)[0]
+    for policy in (loaded, foreign):
+        assert np.array_equal(policy.predict(observations, deterministic=True)[0], actions)
+        assert policy.predict(observations)[0].shape == actions.shape
 
 
 def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None:
@@ -117,10 +97,11 @@ def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_say
 
     with pytest.raises(ConfigError, match=r"was not written by flowsched-gym.*which runs any code.*--trust"):
         load_policy(path, env)
+    with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
+        load_policy(tmp_path / "absent.zip", env)
 
 
-@pytest.mark.parametrize("name", ["data", "policy.pth", "evil.pkl"])
-@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize(("name", "trust"), [("data", True), ("policy.pth", True), ("evil.pkl", False)])
 def test_a_kept_model_runs_no_code_that_was_put_into_it(name, trust, tmp_path) -> None:
     path, marker = tmp_path / "ppo.zip", tmp_path / "ran"
     shutil.copy(MODELS / "gather-heavy" / "ppo.zip", path)
@@ -198,14 +179,11 @@ def replace(path: Path, member: str, content: bytes | None) -> None:
     [
         cut,
         empty,
-        lambda path: path.write_text("not a model"),
         lambda path: replace(path, "policy.pth", b"rubbish"),
-        lambda path: replace(path, "policy.pth", None),
-        lambda path: replace(path, "data", b"{"),
         lambda path: replace(path, "data", b"{}"),
         lambda path: replace(path, "data", None),
     ],
-    ids=["cut", "empty", "text", "rubbish weights", "no weights", "rubbish data", "empty data", "no data"],
+    ids=["cut", "empty", "rubbish weights", "empty data", "no data"],
 )
 def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
     env = artemis()
@@ -217,11 +195,6 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
 
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
-        load_policy(tmp_path / "absent.zip", artemis())
 
 
 def test_arrays_whose_names_would_be_alike_are_kept_apart(tmp_path: Path) -> None:

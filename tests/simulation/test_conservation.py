@@ -63,7 +63,7 @@ def busy_periods(workload: Workload) -> list[tuple[float, float]]:
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(
     variant: Variant, workload: Workload
@@ -84,7 +84,7 @@ def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_m
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant)
@@ -94,7 +94,7 @@ def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Wor
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Variant, workload: Workload) -> None:
     records = simulate(workload, variant)
@@ -105,7 +105,7 @@ def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Var
 
 
 @pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != Variant("wfq", "fifo")], ids=str)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: Workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
@@ -121,7 +121,7 @@ def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: 
 
 @each_variant
 @pytest.mark.parametrize("topology", [None, SWITCH], ids=["one-link", "big-switch"])
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows() | simultaneous_flows())
 def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topology: None, workload: Workload) -> None:
     records = simulate(workload, variant, topology)
@@ -132,7 +132,7 @@ def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topolo
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Variant, workload: Workload) -> None:
     order = np.argsort(workload.arrival_time, kind="stable")
@@ -151,7 +151,7 @@ def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Var
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, workload: Workload) -> None:
     assert workload.deadline_span is not None
@@ -171,7 +171,7 @@ def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, 
 
 
 @each_variant
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(workload=random_flows())
 def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant, workload: Workload) -> None:
     distinct = np.unique(workload.arrival_time, return_index=True)[1]

@@ -89,28 +89,13 @@ def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:
     simulation.go_on()
     simulation.run()  # 6 s: flow 1 has gone on to 2 B alone, then both share what is below
     assert simulation.state.attained.tolist() == pytest.approx([2.75, 3.25])
-    discipline.pin(0, 0)
-    simulation.go_on()
-    simulation.run()
-
-    assert simulation.records().completion_time.tolist() == pytest.approx([7.25, 8.0])
-
-
-def test_several_flows_can_be_held_at_once() -> None:
-    discipline = Mlfq([2.0])
-    simulation = Simulation(
-        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, discipline, asks=Asks.PERIOD, period=Period(seconds=3.0)
-    )
-    simulation.run()
-    simulation.go_on()
-    simulation.run()  # 3 s: both have sent 1.5 B
-    discipline.pin(np.array([0, 1]), np.array([1, 0]))
+    discipline.pin(np.array([0, 1]), np.array([0, 0]))
     with pytest.raises(ConfigError, match="queue is 2: it must be from 0 to 1"):
         discipline.pin(np.array([1, 0]), np.array([1, 2]))
     simulation.go_on()
     simulation.run()
 
-    assert simulation.records().completion_time[1] == pytest.approx(5.5)
+    assert simulation.records().completion_time.tolist() == pytest.approx([7.25, 8.0])
 
 
 def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
@@ -127,11 +112,8 @@ def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     ("thresholds", "message"),
     [
         ([1.0, float("nan")], "thresholds is .*nan.*: they must be finite, > 0 B and increasing"),
-        ([-1.0, 2.0], "they must be finite, > 0 B and increasing"),
-        ([2.0, 1.0], "they must be finite, > 0 B and increasing"),
         ([2.0, 2.0], "they must be finite, > 0 B and increasing"),
         ([1.0], r"thresholds has shape \(1, 1\): it must have \(1, 2\)"),
-        ([[1.0, 2.0], [1.0, 2.0]], r"thresholds has shape \(2, 2\): it must have \(1, 2\)"),
         ([[1.0, 2.0], [1.0]], "there must be a group, and each must have as many"),
         ("many", "thresholds is 'many'"),
     ],

@@ -59,17 +59,6 @@ def test_a_token_costs_a_round_trip_and_the_last_byte_a_path_more() -> None:
     assert records.slowdown.tolist() == [1.0]
 
 
-def test_a_granted_flow_gets_the_whole_link_when_alone() -> None:
-    simulation = begin(make_flows([0.0], [2.0]), tokens=1)
-    simulation.grant(0)
-    simulation.run(until=0.99)
-    assert simulation.state.rate.tolist() == [0.0]
-
-    simulation.run(until=1.0)
-
-    assert simulation.state.rate.tolist() == [1.0]
-
-
 def test_one_token_serves_two_flows_one_after_the_other() -> None:
     simulation = begin(make_flows([0.0, 0.0], [2.0, 3.0], source=[1, 2]), tokens=1)
     grant_oldest_until_the_end(simulation)
@@ -82,22 +71,6 @@ def test_one_token_serves_two_flows_one_after_the_other() -> None:
         (3.5, DELIVERY, 0),
         (3.5, DECISION, 1),
         (7.0, LAST_BYTE_SENT, 1),  # token at 4.0, three bytes
-        (7.5, DELIVERY, 1),
-    ]
-
-
-def test_two_tokens_let_two_flows_share_the_link_of_their_destination() -> None:
-    simulation = begin(make_flows([0.0, 0.0], [2.0, 4.0], source=[1, 2]), tokens=2)
-    grant_oldest_until_the_end(simulation)
-
-    assert simulation.log == [
-        (0.5, ARRIVAL, 0),
-        (0.5, ARRIVAL, 1),
-        (0.5, DECISION, 0),
-        (0.5, DECISION, 1),
-        (5.0, LAST_BYTE_SENT, 0),  # from 1.0 on at half the link
-        (5.5, DELIVERY, 0),
-        (7.0, LAST_BYTE_SENT, 1),  # two bytes at half, two at the whole link
         (7.5, DELIVERY, 1),
     ]
 
@@ -128,20 +101,9 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
 
 
 def test_the_order_of_kinds_is_the_documented_one() -> None:
-    names = [kind.name for kind in sorted(EventKind)]
+    names = " ".join(kind.name for kind in sorted(EventKind))
 
-    assert names == [
-        "LAST_BYTE_SENT",
-        "BYTE_THRESHOLD",
-        "DELIVERY",
-        "LINK_CHANGE",
-        "ARRIVAL",
-        "START",
-        "RESUME",
-        "PERIOD_END",
-        "DECISION",
-        "SHARING",
-    ]
+    assert names == "LAST_BYTE_SENT BYTE_THRESHOLD DELIVERY LINK_CHANGE ARRIVAL START RESUME PERIOD_END DECISION SHARING"
 
 
 def test_destinations_that_can_decide_at_one_instant_are_asked_in_the_order_of_hosts() -> None:
@@ -178,17 +140,6 @@ def test_a_postponed_request_stands_behind_all_others() -> None:
     assert simulation.log is not None
     assert [row for _, kind, row in simulation.log if kind is DECISION] == [1, 2, 0]
     assert simulation.now == 0.5 + 3 * 2.0  # the link idles for a round trip between two flows
-
-
-def test_postponing_takes_no_time() -> None:
-    simulation = begin(make_flows([0.0] * 3, [1.0] * 3, source=[1, 2, 3]), tokens=1)
-    for expected in (0, 1, 2):
-        assert simulation.postpone(0) == expected
-        simulation.run()
-
-    assert simulation.now == 0.5
-    assert simulation.asking is not None
-    assert simulation.grant(1) == 1
 
 
 def test_requests_may_be_postponed_as_often_as_one_likes() -> None:

@@ -125,9 +125,8 @@ def test_a_flow_over_tcp_keeps_its_token_while_it_pauses() -> None:
 
 
 @pytest.mark.parametrize("name", TransportName)
-@pytest.mark.parametrize("tokens", [None, 3], ids=["no-tokens", "tokens"])
 @settings(max_examples=40)
-@given(size=st.floats(1.0, 5e6))
+@given(size=st.floats(1.0, 5e6), tokens=st.sampled_from([None, 3]))
 def test_a_flow_alone_takes_exactly_its_ideal_time(name: TransportName, tokens: int | None, size: float) -> None:
     records = run(make_flows([0.0], [size]), TRANSPORTS[name], GIGABIT, tokens).records()
 
@@ -146,14 +145,6 @@ def test_no_flow_over_tcp_is_faster_than_alone_and_no_byte_is_lost(sizes: list[f
 
     assert (simulation.records().slowdown >= 1 - 1e-9).all()
     assert simulation.state.attained.tolist() == simulation.state.volume.tolist()
-
-
-def test_tcp_is_never_faster_than_the_fluid() -> None:
-    workload = make_flows([0.0] * 6, [1e5, 2e5, 3e5, 4e5, 5e5, 6e5], source=[1, 2] * 3)
-    fluid = run(workload, TRANSPORTS[TransportName.IDEAL], GIGABIT, 2).records()
-    tcp = run(workload, TRANSPORTS[TransportName.TCP], GIGABIT, 2).records()
-
-    assert (tcp.completion_time > fluid.completion_time).all()
 
 
 @pytest.mark.parametrize(

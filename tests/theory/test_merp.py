@@ -1,9 +1,7 @@
 """Holds minimal-expansion-ratio scheduling to exact solutions and to brute force."""
 
 import itertools
-import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,28 +12,15 @@ import flowsched_gym
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines
 from flowsched_gym.topology import big_switch, one_link
+from tests.theory.test_exact import TOLERANCE, cases_of
 from tests.topology.test_fabrics import CASES, with_paths_of
-
-FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
-TOLERANCE = 1e-9
-
-
-def cases_of(name: str) -> list[dict[str, Any]]:
-    """Reads the cases of a file."""
-    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
-    return cases
 
 
 def columns_of(case: dict[str, Any]) -> dict[str, list[float]]:
     """Returns the flows of a case with the flow file's column names."""
     count = len(case["size"])
-    return {
-        "flow_id": list(range(count)),
-        "source": case.get("src", [0] * count),
-        "destination": case.get("dst", [1] * count),
-        "size_bytes": case["size"],
-        "arrival_s": case["arrival"],
-    }
+    hosts = {"source": case.get("src", [0] * count), "destination": case.get("dst", [1] * count)}
+    return {"flow_id": list(range(count)), **hosts, "size_bytes": case["size"], "arrival_s": case["arrival"]}
 
 
 ONE_LINK = [case for name in ("merp", "merp_alpha", "merp_gap") for case in cases_of(f"onelink_{name}")]
