@@ -18,8 +18,17 @@ for _name, _value in {
 }.items():
     os.environ.setdefault(_name, _value)
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # An example that is slow tells of the machine, not of the package.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets environments, single and native, keep the events of their episodes."""
+    from tests.envs.vectors import keep_event_logs
+
+    keep_event_logs(monkeypatch)

@@ -11,21 +11,15 @@ from hypothesis import strategies as st
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import SHORT, each_combination
-from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native, keep_event_logs
+from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native
 from tests.strategies import simultaneous_flows
+
+pytestmark = pytest.mark.usefixtures("event_logs")
 
 DECISIONS = 17
 """Decisions, or steps, after which an episode is truncated."""
 
 each_mode = pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def event_logs() -> Any:
-    """Lets all environments of this module keep their events."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        keep_event_logs(monkeypatch)
-        yield
 
 
 @each_combination(NATIVE)

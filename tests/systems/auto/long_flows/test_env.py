@@ -106,14 +106,12 @@ def test_masks_tell_of_empty_slots_and_failed_paths() -> None:
     assert path_of(failing.view(), failing.config, np.arange(2)).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize(
-    "action", [3, [0] * 8, [0] * 9 + [0], [3, *[0] * 8], [0, 3, *[0] * 7], [0, 0, 2, *[0] * 6], [0.0] * 9, [-1] * 9]
-)
-def test_an_action_outside_the_space_is_refused_and_changes_nothing(action: object) -> None:
+def test_an_action_outside_the_space_is_refused_and_changes_nothing() -> None:
     env = begin(two_of_one_host())
     now = env.simulation.now
-    with pytest.raises(InvalidAction, match="action"):
-        env.step(action)  # type: ignore[arg-type]
+    for action in (3, [0] * 8, [0] * 10, [3, *[0] * 8], [0, 3, *[0] * 7], [0, 0, 2, *[0] * 6], [0.0] * 9, [-1] * 9):
+        with pytest.raises(InvalidAction, match="action"):
+            env.step(action)  # type: ignore[arg-type]
 
     assert env.simulation.now == now
     assert sent_in_a_step(env, AS_IT_WAS, AS_IT_WAS) == [0.5, 0.5]

@@ -60,15 +60,10 @@ def paid_in_all(reward: str, scope: str) -> tuple[float, Records]:
 
 
 @pytest.mark.parametrize("scope", ["server", "network"])
-def test_the_growth_of_slowdowns_adds_up_to_the_slowdowns_of_all_long_flows(scope: str) -> None:
-    paid, records = paid_in_all("slowdown_growth", scope)
+def test_growth_and_progress_add_up_to_the_slowdowns_and_sizes_of_all_long_flows(scope: str) -> None:
+    growth, records = paid_in_all("slowdown_growth", scope)
+    progress, again = paid_in_all("progress", scope)
 
     assert (records.size > 1e6).sum() > 10
-    assert paid == pytest.approx(-records.slowdown[records.size > 1e6].sum(), rel=1e-9)
-
-
-@pytest.mark.parametrize("scope", ["server", "network"])
-def test_progress_adds_up_to_the_sizes_of_all_long_flows(scope: str) -> None:
-    paid, records = paid_in_all("progress", scope)
-
-    assert paid == pytest.approx(np.log(np.maximum(records.size / 1e6, 1)).sum(), rel=1e-9)
+    assert growth == pytest.approx(-records.slowdown[records.size > 1e6].sum(), rel=1e-9)
+    assert progress == pytest.approx(np.log(np.maximum(again.size / 1e6, 1)).sum(), rel=1e-9)

@@ -189,34 +189,15 @@ def test_the_summary_tells_classes_of_size_apart() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        np.nan,
-        [np.nan, 0.0, 0.0],
-        [0.0, 0.0],
-        [[0.0, 0.0, 0.0]],
-        [0.0, 0.0, 1.0001],
-        [0.0, -np.inf, 0.0],
-        ["low", "high", "high"],
-        [[0.0], [0.0, 0.0]],
-        None,
-        {},
-    ],
-)
-def test_an_action_outside_the_space_is_refused(wrong: Any) -> None:
+def test_an_action_outside_the_space_is_refused() -> None:
     env = AuTOThresholdsEnv(flows=10)
     env.reset(seed=1)
-    with pytest.raises(InvalidAction, match=r"action is .*: it must be 3 numbers in \[-1, 1\]"):
-        env.step(wrong)
+    arrays: list[Any] = [[np.nan, 0.0, 0.0], [0.0, 0.0], [[0.0, 0.0, 0.0]], [0.0, 0.0, 1.0001], [0.0, -np.inf, 0.0]]
+    for wrong in (*arrays, np.nan, ["low", "high", "high"], [[0.0], [0.0, 0.0]], None, {}):
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be 3 numbers in \[-1, 1\]"):
+            env.step(wrong)
 
     assert env.view().now == 0.0
-
-
-def test_flows_of_too_many_hosts_are_refused() -> None:
-    flows = make_flows([0.0], [1000.0], source=[9], destination=[0])
-    with pytest.raises(ConfigError, match="has 10 hosts: the network has 4"):
-        AuTOThresholdsEnv(flows, hosts=4)
 
 
 @pytest.mark.parametrize("thresholds", [[2e5, 2e6, 1e7], [3e3, 3e4, 3e5], [1e7, 2e7, 5e8]], ids=["best", "low", "high"])

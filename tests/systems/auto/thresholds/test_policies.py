@@ -24,8 +24,7 @@ def thresholds(name: str, **arguments: Any) -> np.ndarray:
     return thresholds_of_action(action.astype(np.float64).reshape(arguments.get("clusters", 1), -1))
 
 
-@pytest.mark.parametrize("load", [0.5, 0.8])
-@pytest.mark.parametrize("queues", [2, 4, 6])
+@pytest.mark.parametrize(("load", "queues"), [(0.5, 4), (0.8, 2), (0.8, 6)])
 def test_theory_is_asked_for_the_workloads_own_sizes_and_load(load: float, queues: int) -> None:
     where = {"load": load, "queues": queues}
     names = {"auto-web-search": "web_search", "auto-data-mining": "data_mining"}
@@ -68,15 +67,15 @@ def test_random_thresholds_are_drawn_anew_and_fixed_by_the_seed() -> None:
     assert len(np.unique(batch)) == batch.size
 
 
-@pytest.mark.parametrize("name", ["random", "qlas", "pias", "mismatched", "equal"])
-def test_they_serve_batches_and_say_whether_they_are_pure(name: str) -> None:
-    envs = gym.make_vec(ID, 3, flows=10)
-    policy = make_policy(name, envs)
+def test_they_serve_batches_and_say_whether_they_are_pure() -> None:
+    envs = gym.make_vec(ID, 3, vectorization_mode="sync", flows=10)
+    observations = envs.reset(seed=1)[0]
+    for name in ("random", "qlas", "pias", "mismatched", "equal"):
+        policy = make_policy(name, envs)
 
-    assert isinstance(policy, Policy)
-    assert is_pure(policy) is (name != "random")
-    actions = policy.predict(envs.reset(seed=1)[0])[0]
-    assert envs.action_space.contains(actions)
+        assert isinstance(policy, Policy)
+        assert is_pure(policy) is (name != "random")
+        assert envs.action_space.contains(policy.predict(observations)[0])
 
 
 def test_theory_knows_nothing_of_a_flow_file() -> None:

@@ -7,7 +7,6 @@ observations, which then tell four digits.
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -199,14 +198,6 @@ def test_on_the_tree_the_flow_that_goes_first_takes_its_whole_path_and_others_wh
     assert env.records().completion_time.tolist() == pytest.approx([2.0, 1.0, 1.0])
 
 
-def test_a_choice_holds_against_later_arrivals_until_the_next_choice() -> None:
-    # Flow 0 is put first; flow 2 arrives on another link of its path and is chosen nowhere.
-    env = by_hand(make_flows([0.0, 0.0], [3.0, 1.0], source=[0, 1], destination=[3, 4]), topology="tree9")
-    env.step(0)
-
-    assert env.records().completion_time.tolist() == pytest.approx([3.0, 4.0])
-
-
 def test_slowdowns_count_delays_and_what_they_are_if_last_does_not() -> None:
     env = by_hand(make_flows([0.0, 0.0], [1.0, 1.0]), link_delay_us=2e6)
     assert slots(env, "ideal_fct", "slowdown_if_last") == [
@@ -217,21 +208,3 @@ def test_slowdowns_count_delays_and_what_they_are_if_last_does_not() -> None:
 
     assert env.records().completion_time.tolist() == pytest.approx([3.0, 4.0])
     assert env.records().slowdown.tolist() == pytest.approx([1.0, 4.0 / 3.0])
-
-
-def test_more_flows_may_compete_than_the_agent_sees() -> None:
-    env = by_hand(make_flows([0.0] * 6, [1.0] * 6), f=2)
-    observation = env._observe()
-
-    assert observation.shape == (5 + 7 * 2,)
-    assert env.action_masks().tolist() == [True, True]
-    assert float(env.layout.context_column(observation, "competing")) == pytest.approx(6.0)
-
-
-def test_a_decision_that_exceeds_the_limit_truncates() -> None:
-    env = gym.make("flowsched/MERPOrder-v0", flows=200, max_decisions=7)
-    steps = play(env, seed=1)
-
-    assert len(steps) == 8
-    assert steps[-1].truncated
-    assert steps[-1].info["episode_metrics"]["num_finished"] < 200

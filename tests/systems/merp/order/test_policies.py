@@ -37,7 +37,6 @@ def played(policy: str, seed: int = 0, **arguments: Any) -> tuple[Workload, Reco
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"flows": 400},
         {"flows": 300, "load": 0.95},
         {"workload": "poisson-web-search", "flows": 300, "load": 0.6},
         {"workload": "poisson-exponential", "flows": 300, "link_gbps": 10.0},

@@ -44,8 +44,7 @@ def choices(policy: SlotPolicy) -> Callable[[gym.Env, np.ndarray, Any], int]:
     return lambda _, observation, __: int(policy.predict(observation)[0])
 
 
-@pytest.mark.parametrize("discipline", ["merp", "ps"])
-@pytest.mark.parametrize("failures", [0, 3])
+@pytest.mark.parametrize(("discipline", "failures"), [("merp", 3), ("ps", 0)])
 def test_least_loaded_takes_the_paths_of_the_routing_of_that_name(discipline: str, failures: int) -> None:
     for seed in (1, 2):
         env = MERPRouteEnv(flows=200, failures=failures, discipline=discipline, rerouting="least-loaded")

@@ -1,0 +1,145 @@
+"""Holds native vector environments to single ones, whatever arguments and flows they are made with."""
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
+from tests.envs.episodes import SHORT
+from tests.envs.vectors import NATIVE, Pair, actions_at, each_native, exactly, make_native
+from tests.flows import make_flows
+
+pytestmark = pytest.mark.usefixtures("event_logs")
+
+ARGUMENTS: Final[dict[str, list[dict[str, Any]]]] = {
+    "flowsched/Artemis-v0": [
+        {"burst_rate": 35.0},
+        {"load": 0.9, "link_gbps": 10.0},
+        {"destinations": 5, "bursts": 3},
+        {"k": 1, "f": 1},
+        {"k": 40, "f": 12},
+        {"link_delay_us": 0.0},
+        {"link_delay_us": 20_000.0, "transport": "tcp"},
+        *(
+            {"workload": source, "bursts": None, "k": 2}
+            for source in (
+                make_workload("gather-heavy", request_jitter=0.01, num_bursts=5),
+                make_workload("scatter-a1", num_bursts=5, num_senders=30, num_destinations=2),
+            )
+        ),
+    ],
+    "flowsched/MERPOrder-v0": [
+        {"topology": "tree9", "f": 1},
+        {"topology": "tree9", "load": 0.5, "f": 40, "link_gbps": 10.0},
+        {"link_delay_us": 20_000.0, "reward": "fct"},
+        {"workload": "poisson-web-search"},
+        {"workload": "gather-uniform", "flows": None, "load": None, "max_decisions": 60, "reward": "slowdown"},
+    ],
+    "flowsched/MERPRoute-v0": [
+        {"load": 0.9},
+        {"link_gbps": 10.0, "link_delay_us": 10.0},
+        {"arity": 6, "failures": 8},
+        {"workload": "poisson-web-search"},
+        {"workload": "gather-a1", "flows": None},
+    ],
+    "flowsched/AuTOLongFlows-v0": [
+        {"workload": "auto-clusters"},
+        {"workload": "auto-changing", "scope": "network", "period_ms": 7.0},
+        {"workload": "poisson-web-search", "paths": 1},
+        {"paths": 5, "load": 0.95, "link_gbps": 10.0, "link_delay_us": 500.0},
+        {"n_l": 1, "m_l": 0, "observation": "paper", "reward": "throughput_ratio"},
+        {"layout": "recorded", "thresholds": (1e3,), "max_decisions": 40},
+    ],
+}
+"""Arguments by id, besides those that make an episode short."""
+
+
+def compare(
+    spec: EnvironmentSpec, num_steps: int, *, mode: AutoresetMode = AutoresetMode.NEXT_STEP, **given: Any
+) -> Pair:
+    """Plays random steps in both, and returns them."""
+    arguments = {name: value for name, value in (SHORT[spec.id] | given).items() if value is not None}
+    pair = Pair(spec, 2, mode, **arguments)
+    pair.reset(seed=60)
+    pair.play(num_steps, seed=61)
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("spec", "arguments"),
+    [
+        pytest.param(spec, arguments, id=f"{spec.id} {place}")
+        for spec in NATIVE
+        for place, arguments in enumerate(ARGUMENTS.get(spec.id, ()))
+    ],
+)
+def test_every_argument_is_heeded(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
+    compare(spec, 100, **arguments)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if "failures" not in name])
+def test_every_workload_of_a_name_is_played_alike(name: str) -> None:
+    compare(NATIVE[0], 120, workload=name, bursts=None, max_decisions=50)
+
+
+def with_gaps() -> Workload:
+    """Returns flows whose ids have gaps, whose requests come out of order, some without a deadline."""
+    flows = draw_flows(make_workload("poisson-tree"), num_flows=40, seed=7)
+    return Workload(
+        flow_id=3 * flows.flow_id + 5,
+        source=flows.source,
+        destination=flows.destination,
+        size=flows.size,
+        arrival_time=flows.arrival_time[::-1],
+        deadline_span=np.where(flows.flow_id % 4, 0.05, np.inf),
+    )
+
+
+def own(spec: EnvironmentSpec) -> dict[str, Any]:
+    """Returns arguments beside which flows of one's own may be given."""
+    given = {"workload": None, "bursts": None, "flows": None, "load": None}
+    return given | ({"topology": "tree9"} if "Order" in spec.id else {}) | ({"hosts": 9} if "AuTO" in spec.id else {})
+
+
+@each_native
+def test_own_flows_are_played_alike_with_the_ids_that_they_have(spec: EnvironmentSpec) -> None:
+    flows = with_gaps()
+    pair = compare(spec, 60, **own(spec) | {"workload": flows})
+    pair.reset(seed=63)
+    finished: list[int] = []
+    while not pair.step(actions_at(pair.native, 0)).any():
+        finished += pair.infos["finished"][1]
+
+    assert sorted([*finished, *pair.infos["finished"][1]]) == flows.flow_id.tolist()
+
+
+@each_native
+def test_episodes_of_few_decisions_and_of_none_are_played_alike(spec: EnvironmentSpec) -> None:
+    for gap in (0.0, 0.2):
+        flows = make_flows([0.0, gap], [1e6, 1e6], source=[0, 1], destination=[3, 2])
+        for mode in AutoresetMode:
+            compare(spec, 12, mode=mode, **own(spec) | {"workload": flows})
+
+
+@each_native
+def test_two_environments_of_one_seed_do_the_same_whoever_stands_beside_them(spec: EnvironmentSpec) -> None:
+    few, many = make_native(spec, 1), make_native(spec, 20)
+    few.reset(seed=[8])
+    many.reset(seed=[8 if number == 13 else number for number in range(20)])
+    for place in range(110):
+        found, expected = many.step(actions_at(many, place)), few.step(actions_at(few, place))
+        for one, other in zip(found[:4], expected[:4], strict=True):
+            assert exactly(one[13]) == exactly(other[0])
+
+
+@each_native
+def test_names_that_do_not_exist_are_refused_as_single_environments_refuse_them(spec: EnvironmentSpec) -> None:
+    with pytest.raises(ConfigError, match="render_mode is 'film'"):
+        make_native(spec, render_mode="film")
+    with pytest.raises(TypeError, match="num_tokens"):
+        make_native(spec, num_tokens=3)
