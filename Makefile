@@ -17,7 +17,7 @@ TREE := build/tree
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format-check spelling notebooks-stripped types-and-imports check bench paper format clean
+.PHONY: help demo test test-all lint format-check spelling notebooks-stripped types-and-imports check bench paper format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -26,7 +26,12 @@ demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristi
 	$(BIN)/python -m flowsched_gym.baselines.demo
 
 test: $(VENV)/.dev  ## run the tests
+	$(BIN)/python -m tests.compile $(WORKERS)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-all: $(VENV)/.dev  ## run the tests, and those that are exhaustive
+	$(BIN)/python -m tests.compile $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m ''
 
 lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
 

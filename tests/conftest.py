@@ -18,6 +18,8 @@ for _name, _value in {
 }.items():
     os.environ.setdefault(_name, _value)
 
+from collections.abc import Iterator  # noqa: E402
+
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
@@ -26,9 +28,11 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-@pytest.fixture
-def event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets environments, single and native, keep the events of their episodes."""
+@pytest.fixture(scope="module")
+def event_logs() -> Iterator[None]:
+    """Lets all environments of a module, single and native, keep the events of their episodes."""
     from tests.envs.vectors import keep_event_logs
 
-    keep_event_logs(monkeypatch)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        keep_event_logs(monkeypatch)
+        yield

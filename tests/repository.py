@@ -4,9 +4,7 @@ import ast
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pytest
-
-__all__ = ["ROOT", "SOURCES", "Source", "each_source"]
+__all__ = ["ROOT", "SOURCES", "Source"]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -46,5 +44,3 @@ def _sources() -> list[Source]:
 
 
 SOURCES: Final = _sources()
-
-each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.relative_path)

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS, load_target
 from tests.repository import ROOT
@@ -17,21 +15,15 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize(("environment", "policy"), POLICIES, ids=lambda value: getattr(value, "name", value))
-def test_every_heuristic_has_a_row_with_its_class(environment, policy):
-    assert f"| `{policy.name}` | {environment} | {policy.description} | `{policy.target}` |" in TEXT
-    assert load_target(policy.target)
-
-
-@pytest.mark.parametrize("name", DISCIPLINES)
-def test_every_discipline_has_a_row_with_its_class(name):
-    assert f"| `{name}` |" in TEXT
-    assert f"`flowsched_gym.disciplines:{DISCIPLINES[name].__name__}`" in TEXT
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "algorithm").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_algorithm_has_a_row(path):
-    assert f"`algorithm={path.stem}" in TEXT
+def test_every_heuristic_discipline_and_algorithm_has_a_row():
+    for environment, policy in POLICIES:
+        assert f"| `{policy.name}` | {environment} | {policy.description} | `{policy.target}` |" in TEXT
+        assert load_target(policy.target)
+    for name, discipline in DISCIPLINES.items():
+        assert f"| `{name}` |" in TEXT
+        assert f"`flowsched_gym.disciplines:{discipline.__name__}`" in TEXT
+    for path in (ROOT / "configs" / "algorithm").glob("*.yaml"):
+        assert f"`algorithm={path.stem}" in TEXT
 
 
 def test_the_example_with_stable_baselines3_learns() -> None:

@@ -1,30 +1,11 @@
-"""Holds every public object to a docstring whose first line is a sentence, and every environment to its headings."""
+"""Holds every public object to a docstring whose first line is a sentence."""
 
 import ast
-import inspect
-import re
 from collections.abc import Iterator
 
 import pytest
 
-from flowsched_gym.registration import SYSTEMS, load_target
-from tests.repository import Source, each_source
-
-HEADINGS = [
-    "Description",
-    "Action Space",
-    "Observation Space",
-    "Rewards",
-    "Starting State",
-    "Episode End",
-    "Arguments",
-    "Vectorized environment",
-    "Version History",
-    "Reference",
-]
-"""Gymnasium's headings in order, and ours."""
-
-ENVIRONMENTS = {spec.id: spec.entry_point for system in SYSTEMS for spec in system.environments}
+from tests.repository import SOURCES
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -68,10 +49,10 @@ def faults(docstring: str | None) -> list[str]:
     return found
 
 
-@each_source
-def test_the_first_line_of_every_public_docstring_is_a_sentence(source: Source) -> None:
+def test_the_first_line_of_every_public_docstring_is_a_sentence() -> None:
     problems = [
         f"{name} {fault}"
+        for source in SOURCES
         for name, node in public_objects(source.parse(), source.module)
         for fault in faults(ast.get_docstring(node))
     ]
@@ -91,19 +72,3 @@ def test_the_first_line_of_every_public_docstring_is_a_sentence(source: Source) 
 )
 def test_a_docstring_that_is_no_sentence_is_found(docstring: str | None, fault: str) -> None:
     assert faults(docstring) == [fault]
-
-
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_an_environment_has_every_heading_in_order(env_id: str) -> None:
-    docstring = inspect.getdoc(load_target(ENVIRONMENTS[env_id]))
-
-    assert docstring is not None
-    assert re.findall(r"^## (.+)$", docstring, flags=re.MULTILINE) == HEADINGS
-
-
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_the_version_history_of_an_environment_has_a_line_for_its_version(env_id: str) -> None:
-    docstring = inspect.getdoc(load_target(ENVIRONMENTS[env_id])) or ""
-    history = docstring.partition("## Version History")[2].partition("## ")[0]
-
-    assert f"* {env_id.rpartition('-')[2]}:" in history

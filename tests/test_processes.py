@@ -30,10 +30,6 @@ def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         run(sys.executable, "-c", "import time; time.sleep(1e6)")
 
 
-def test_a_process_ends_with_the_status_that_was_expected() -> None:
-    assert run(sys.executable, "-c", "print('done'); raise SystemExit(3)", status=3) == (3, "done\n", "")
-
-
 def test_no_limit_is_below_ten_minutes() -> None:
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
 

@@ -1,7 +1,6 @@
 """Holds the configuration files to their schemas: what is not declared is refused, what is declared arrives."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -20,7 +19,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
-from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig, TrainConfig, Vectorization
+from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig, TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
@@ -69,14 +68,6 @@ def test_the_defaults_are_a_training_of_ppo_on_artemis() -> None:
     assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
 
 
-def test_what_is_read_back_is_frozen() -> None:
-    config = composed()
-
-    for part in (config, config.env, config.algorithm, config.evaluation):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            part.seed = 3
-
-
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
 def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_defaults(environment) -> None:
     config: Any = load_target(environment.config)
@@ -91,8 +82,10 @@ def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_de
     }
 
 
-@pytest.mark.parametrize("algorithm", options("algorithm"))
-@pytest.mark.parametrize("policy", options("policy"))
+@pytest.mark.parametrize(
+    ("algorithm", "policy"),
+    [*((name, "flat") for name in options("algorithm")), *(("ppo", name) for name in options("policy"))],
+)
 def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, policy) -> None:
     config = composed(f"algorithm={algorithm}", f"policy={policy}")
 
@@ -139,21 +132,6 @@ def test_every_named_workload_reaches_the_environment(name) -> None:
     assert environment_arguments(composed(f"workload={name}").env)[1].get("workload", "gather-a1") == name
 
 
-def test_arguments_of_a_workload_reach_the_environment() -> None:
-    config = composed("workload=gather-a2", "workload.bursts=7", "workload.load=0.5")
-
-    arguments = environment_arguments(config.env)[1]
-    assert arguments == {"workload": "gather-a2", "load": 0.5, "bursts": 7, "f": 10}
-
-
-def test_enumerations_are_given_by_their_values() -> None:
-    config = composed("env.defer=to-back", "env.reward=lagged", "env.transport=tcp", "vectorization=subproc")
-
-    arguments = environment_arguments(config.env)[1]
-    assert arguments == {"defer": "to-back", "reward": "lagged", "transport": "tcp", "f": 10}
-    assert config.vectorization is Vectorization.subproc
-
-
 @pytest.mark.parametrize("file", [*options("experiment")])
 def test_every_experiment_composes(file) -> None:
     config = composed(f"experiment={file}", own=())
@@ -186,17 +164,7 @@ def test_an_unknown_key_is_refused_by_name(override) -> None:
 
 @pytest.mark.parametrize(
     "override",
-    [
-        "env.k=three",
-        "env.k=2.5",
-        "env.defer=sometimes",
-        "env.link_gbps=fast",
-        "algorithm.n_epochs=many",
-        "policy.width=wide",
-        "seed=first",
-        "vectorization=threads",
-        "evaluation.baselines=edf",
-    ],
+    ["env.k=2.5", "env.defer=sometimes", "env.link_gbps=fast", "vectorization=threads", "evaluation.baselines=edf"],
 )
 def test_a_wrong_type_is_refused(override) -> None:
     with pytest.raises((ConfigCompositionException, OmegaConfBaseException, ConfigError)):
@@ -204,54 +172,32 @@ def test_a_wrong_type_is_refused(override) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "message"),
+    ("overrides", "message"),
     [
         ("algorithm.gamma=1.5", r"algorithm\.gamma is 1\.5.*\[0, 1\]"),
         ("algorithm.batch_size=1000", r"must divide num_envs \* n_steps"),
         ("policy.width=0", r"policy\.width is 0.*>= 1"),
         ("evaluation.episodes=0", r"evaluation\.episodes is 0"),
         ("checkpoints.keep=0", r"checkpoints\.keep is 0"),
-        ("total_timesteps=0", r"total_timesteps is 0"),
         ("seed=-1", r"seed is -1"),
+        ("resume=true overwrite=true", "either continued or thrown away"),
         ("logger.wandb_mode=loud", r"logger\.wandb_mode is 'loud'.*offline"),
+        ("algorithm=sac policy=flat algorithm.ent_coef=much", r"ent_coef is 'much'.*auto"),
+        ("algorithm=ddpg policy=flat algorithm.buffer_size=4", r"buffer_size is 4.*>= 16"),
+        ("algorithm=ddpg policy=flat algorithm.action_sigma=-1", r"action_sigma is -1"),
+        ("algorithm=td3 policy=flat algorithm.policy_delay=0", r"policy_delay is 0"),
+        ("algorithm=reinforce policy=flat algorithm.baseline_rate=1.5", r"baseline_rate is 1\.5"),
+        ("policy=flat policy.start=3", r"policy\.start is 3.*name of a heuristic"),
+        ("policy=flat policy.start_std=0", r"policy\.start_std is 0.*> 0"),
+        ("algorithm=ddpg policy=auto policy.critic=[]", r"policy\.critic is \[\]"),
+        ("algorithm=ddpg policy=auto policy.actor=[0]", r"policy\.actor is \[0\]"),
     ],
 )
-def test_a_value_out_of_its_range_is_one_clear_line(override, message) -> None:
+def test_a_value_out_of_its_range_is_one_clear_line(overrides, message) -> None:
     with pytest.raises(ConfigError, match=message) as error:
-        composed(override)
+        composed(*overrides.split())
 
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "policy", "override", "message"),
-    [
-        ("sac", "flat", "algorithm.ent_coef=much", r"ent_coef is 'much'.*auto"),
-        ("sac", "flat", "algorithm.tau=2", r"algorithm\.tau is 2.*\[0, 1\]"),
-        ("ddpg", "flat", "algorithm.buffer_size=4", r"buffer_size is 4.*>= 16"),
-        ("ddpg", "flat", "algorithm.action_sigma=-1", r"action_sigma is -1"),
-        ("td3", "flat", "algorithm.policy_delay=0", r"policy_delay is 0"),
-        ("reinforce", "flat", "algorithm.baseline_rate=1.5", r"baseline_rate is 1\.5"),
-        ("ppo", "flat", "policy.start=3", r"policy\.start is 3.*name of a heuristic"),
-        ("maskable_ppo", "pathwise", "policy.width=0", r"policy\.width is 0.*>= 1"),
-        ("ppo", "flat", "policy.start_std=0", r"policy\.start_std is 0.*> 0"),
-        ("ddpg", "auto", "policy.critic=[]", r"policy\.critic is \[\]"),
-        ("ddpg", "auto", "policy.actor=[0]", r"policy\.actor is \[0\]"),
-    ],
-)
-def test_a_value_of_an_algorithm_or_a_network_out_of_its_range_is_named(algorithm, policy, override, message) -> None:
-    with pytest.raises(ConfigError, match=message):
-        composed(f"algorithm={algorithm}", f"policy={policy}", override)
-
-
-def test_to_resume_and_to_overwrite_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="either continued or thrown away"):
-        composed("resume=true", "overwrite=true")
-
-
-def test_an_argument_that_the_environment_refuses_is_refused() -> None:
-    with pytest.raises(ConfigError, match="k is 0"):
-        environment_arguments(composed("env.k=0").env)
 
 
 def test_the_evaluation_of_models_needs_one() -> None:
@@ -270,8 +216,8 @@ def test_the_comparing_commands_know_the_contended_experiment(name) -> None:
     assert environment_arguments(config.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONFIGS)))
-def test_every_file_says_what_it_is_for(path: Path) -> None:
-    comments = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if line.startswith("# ")]
+def test_every_file_says_what_it_is_for() -> None:
+    for path in sorted(CONFIGS.rglob("*.yaml")):
+        comments = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if line.startswith("# ")]
 
-    assert [line for line in comments if not line.startswith("# @package")]
+        assert [line for line in comments if not line.startswith("# @package")], path

@@ -7,44 +7,29 @@ from flowsched_gym.encoders import read_choice, read_choices
 from flowsched_gym.errors import InvalidAction
 
 
-@pytest.mark.parametrize("action", [2, np.int64(2), np.uint8(2), np.array(2)])
-def test_any_integer_is_an_action(action: object) -> None:
-    choice = read_choice(action, 3)
-
-    assert choice == 2
-    assert type(choice) is int
-
-
-@pytest.mark.parametrize("action", [3, -1, np.int64(99)])
-def test_an_integer_outside_the_range_is_refused(action: object) -> None:
-    with pytest.raises(InvalidAction, match=rf"action is {action}: it must be an integer from 0 to 2"):
-        read_choice(action, 3)
-
-
-@pytest.mark.parametrize("action", [1.0, "1", None, np.array([1, 2]), np.float32(1)])
-def test_what_is_no_integer_is_refused(action: object) -> None:
-    with pytest.raises(InvalidAction, match="it must be an integer from 0 to 2"):
-        read_choice(action, 3)
+def test_any_integer_in_the_range_is_an_action_and_nothing_else() -> None:
+    for action in (2, np.int64(2), np.uint8(2), np.array(2)):
+        choice = read_choice(action, 3)
+        assert (choice, type(choice)) == (2, int)
+    for wrong in (3, -1, np.int64(99), 1.0, "1", None, np.array([1, 2]), np.float32(1)):
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 2"):
+            read_choice(wrong, 3)
 
 
 CHOICES = np.array([4, 3, 2])
 
 
-@pytest.mark.parametrize("action", [[3, 0, 1], (3, 0, 1), np.array([3, 0, 1]), np.array([3, 0, 1], dtype=np.uint8)])
-def test_as_many_integers_as_there_are_choices_are_an_action(action: object) -> None:
-    choices = read_choices(action, CHOICES)
-
-    assert choices.tolist() == [3, 0, 1]
-    assert choices.dtype == np.int64
-    assert choices is not action
-
-
-@pytest.mark.parametrize(
-    "action", [3, [3, 0], [3, 0, 1, 0], [[3, 0, 1]], [3.0, 0.0, 1.0], [True] * 3, None, "301", [[3], [0, 1]], ["3"] * 3]
-)
-def test_what_is_not_so_many_integers_is_refused(action: object) -> None:
-    with pytest.raises(InvalidAction, match=r"action of number 5 is .*: it must be 3 integers"):
-        read_choices(action, CHOICES, "action of number 5")
+def test_as_many_integers_as_there_are_choices_are_an_action_and_nothing_else() -> None:
+    arrays = np.array([3, 0, 1]), np.array([3, 0, 1], dtype=np.uint8)
+    for action in ([3, 0, 1], (3, 0, 1), *arrays):
+        choices = read_choices(action, CHOICES)
+        assert choices.tolist() == [3, 0, 1]
+        assert choices.dtype == np.int64
+        assert choices is not action
+    lists = [3, 0], [3, 0, 1, 0], [[3, 0, 1]], [3.0, 0.0, 1.0], [True] * 3, [[3], [0, 1]], ["3"] * 3
+    for wrong in (*lists, 3, None, "301"):
+        with pytest.raises(InvalidAction, match=r"action of number 5 is .*: it must be 3 integers"):
+            read_choices(wrong, CHOICES, "action of number 5")
 
 
 @pytest.mark.parametrize(("action", "place"), [([4, 0, 1], 0), ([0, -1, 0], 1), ([0, 0, 2**40], 2)])

@@ -24,23 +24,9 @@ FOLDER: Final = Path(__file__).resolve().parent
 CASES: Final[dict[str, list[dict[str, Any]]]] = {
     "flowsched/Artemis-v0": [
         {},
-        {
-            "workload": "gather-heavy",
-            "k": 3,
-            "f": 4,
-            "bursts": 5,
-            "transport": "tcp",
-            "reward": "lagged",
-            "defer": "to-back",
-        },
-        {
-            "workload": "gather-multi",
-            "k": 2,
-            "f": 3,
-            "bursts": 6,
-            "observation": "paper",
-            "defer": "wait",
-        },
+        {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 5, "transport": "tcp"}
+        | {"reward": "lagged", "defer": "to-back"},
+        {"workload": "gather-multi", "k": 2, "f": 3, "bursts": 6, "observation": "paper", "defer": "wait"},
     ],
     "flowsched/MERPOrder-v0": [
         {"flows": 70, "load": 0.9},
@@ -56,63 +42,21 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
     ],
     "flowsched/AuTOThresholds-v0": [
         {"flows": 400, "period_flows": 10, "hosts": 8},
-        {
-            "workload": "auto-clusters",
-            "flows": 300,
-            "hosts": 8,
-            "clusters": 4,
-            "queues": 3,
-            "period_flows": None,
-            "period_ms": 5.0,
-            "reward": "log_slowdown",
-        },
-        {
-            "workload": "auto-data-mining",
-            "topology": "one-link",
-            "within": "fifo",
-            "flows": 300,
-            "period_flows": 6,
-            "queues": 8,
-            "observation": "paper",
-            "m_s": 12,
-            "reward": "fct_ratio",
-            "initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7],
-        },
+        {"workload": "auto-clusters", "flows": 300, "hosts": 8, "clusters": 4, "queues": 3}
+        | {"period_flows": None, "period_ms": 5.0, "reward": "log_slowdown"},
+        {"workload": "auto-data-mining", "topology": "one-link", "within": "fifo", "flows": 300, "period_flows": 6}
+        | {"queues": 8, "observation": "paper", "m_s": 12, "reward": "fct_ratio"}
+        | {"initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7]},
     ],
     "flowsched/AuTOLongFlows-v0": [
         {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
-        {
-            "workload": "auto-clusters",
-            "hosts": 8,
-            "flows": 300,
-            "thresholds": [1e4, 1e5, 5e5, 2e6],
-            "paths": 2,
-            "scope": "network",
-            "period_ms": 5.0,
-            "n_l": 4,
-            "m_l": 3,
-            "observation": "paper",
-            "reward": "throughput_ratio",
-        },
-        {
-            "workload": "auto-data-mining",
-            "hosts": 6,
-            "flows": 200,
-            "load": 0.9,
-            "thresholds": [2e5],
-            "observation": "paper",
-            "layout": "recorded",
-            "reward": "slowdown_growth",
-        },
-        {
-            "hosts": 4,
-            "flows": 60,
-            "thresholds": [1e5, 1e6],
-            "scope": "network",
-            "n_l": 3,
-            "m_l": 0,
-            "reward": "progress",
-        },
+        {"workload": "auto-clusters", "hosts": 8, "flows": 300, "thresholds": [1e4, 1e5, 5e5, 2e6], "paths": 2}
+        | {"scope": "network", "period_ms": 5.0, "n_l": 4, "m_l": 3}
+        | {"observation": "paper", "reward": "throughput_ratio"},
+        {"workload": "auto-data-mining", "hosts": 6, "flows": 200, "load": 0.9, "thresholds": [2e5]}
+        | {"observation": "paper", "layout": "recorded", "reward": "slowdown_growth"},
+        {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "scope": "network", "n_l": 3, "m_l": 0}
+        | {"reward": "progress"},
     ],
 }
 """Arguments of the episodes of each id."""

@@ -8,7 +8,7 @@ import pytest
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, write_result
 from flowsched_gym.leaderboard import leaderboard_markdown
-from flowsched_gym.leaderboard.table import code_span, escaped
+from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.metrics import METRIC_NAMES
 from tests.repository import ROOT
 
@@ -35,11 +35,6 @@ def one_result(**changes: object) -> EvaluationResult:
 )
 def test_markdown_shows_a_text_as_it_is(text: str, shown: str) -> None:
     assert escaped(text) == shown
-
-
-def test_code_ends_where_it_should() -> None:
-    assert code_span("flowsched evaluate") == "`flowsched evaluate`"
-    assert code_span("a `b` ``c``") == "``` a `b` ``c`` ```"
 
 
 def test_arguments_and_commands_of_result_files_stay_text_in_the_leaderboard(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 """Holds the speed benchmark to what it says it does, at small amounts."""
 
 import gymnasium
-import pytest
 
-from benchmarks.speed.run import alternating, cases, measure, measure_memory, play, resident_megabytes
+from benchmarks.speed.run import alternating, cases, measure, play
 from flowsched_gym.leaderboard import speed_table
 
 
@@ -30,10 +29,3 @@ def test_every_case_runs_and_stands_in_the_table():
     table = speed_table({"rates": rates})
     assert table.rows[0][-1] == "1.00"
     assert [row[0] for row in table.rows] == list(work)
-
-
-def test_memory_is_looked_at_after_every_tenth():
-    memory = measure_memory(2_000)
-    assert len(memory["after_each_tenth_mb"]) == 10
-    assert memory["growth_mb"] == pytest.approx(memory["last_mb"] - memory["first_mb"])
-    assert 10 < resident_megabytes() < 100_000

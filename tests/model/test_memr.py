@@ -1,8 +1,6 @@
 """Holds MEMR to exact solutions, to the paper's example and to a plain reading of its algorithms."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +17,13 @@ from flowsched_gym.model.rules.routing.memr import (
     pick_hop_by_hop,
     pick_whole_path,
 )
+from tests.exact import TOLERANCE, cases_of
 from tests.model.crossroads import Flow, crossroads, random_crossroads
 
 MEMR, HOP_BY_HOP = RoutingKind.MEMR, RoutingKind.MEMR_HOP_BY_HOP
-EXACT: Final = Path(__file__).resolve().parent.parent / "data" / "exact" / "memr.json"
-TOLERANCE: Final = 1e-9
 
 
-@pytest.mark.parametrize("case", json.loads(EXACT.read_text(encoding="utf-8"))["cases"], ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", cases_of("memr"), ids=lambda case: case["id"])
 def test_ratios_rates_and_choices_are_exact(case: dict[str, Any]) -> None:
     now, capacity, num_ports = case["now"], case["capacity"], len(case["ports"])
     new = {"aT": now, "size": case["new_size"], "rs": case["new_size"], "dst": case["dst"], "esr": np.inf}

@@ -122,21 +122,12 @@ def test_equal_requests_are_served_oldest_first(policy: type[SlotPolicy]) -> Non
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("num_requests", range(1, 5))
-def test_no_policy_chooses_an_empty_slot(policy: type[SlotPolicy], num_requests: int) -> None:
+def test_no_policy_chooses_an_empty_slot(policy: type[SlotPolicy]) -> None:
     chooser = policy(FULL)
-    observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
+    for num_requests in range(1, 5):
+        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
 
-    assert all(choice(chooser, observation) < num_requests for _ in range(20))
-
-
-@pytest.mark.parametrize("policy", [FirstSlot, LastSlot, RandomSlot, SmallestSize, SmallestRatio, LargestRatio])
-def test_policies_that_need_only_size_and_deadline_act_on_the_observation_of_the_paper(
-    policy: type[SlotPolicy],
-) -> None:
-    observation = observe(size=[2e5, 1e5], layout=PAPER)
-
-    assert choice(policy(PAPER), observation) in (0, 1)
+        assert all(choice(chooser, observation) < num_requests for _ in range(20))
 
 
 @pytest.mark.parametrize(("policy", "column"), [(EarliestDeadline, "time_left"), (LeastSlack, "slack")])
@@ -152,14 +143,6 @@ def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
     assert counts[3] == 0
     # A binomial count has a standard deviation of 26 here: five of them.
     assert counts[:3] == pytest.approx([1000] * 3, abs=130)
-
-
-def test_the_random_policy_repeats_itself_with_its_seed() -> None:
-    batch = np.stack([observe(size=[1e5, 2e5, 3e5])] * 50)
-    first, again, other = (RandomSlot(FULL, seed=seed).predict(batch)[0].tolist() for seed in (1, 1, 2))
-
-    assert first == again
-    assert first != other
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -11,7 +11,6 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.queueing import size_moments
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
 from flowsched_gym.workload import (
-    CDF_NAMES,
     Constant,
     Discrete,
     Empirical,
@@ -96,16 +95,7 @@ def test_without_a_limit_the_mean_is_the_mean_of_the_distribution(distribution: 
     assert moments.capped_mean == pytest.approx(distribution.mean, rel=1e-12)
     assert moments.capped_square == moments.partial_square
     assert moments.partial_square >= distribution.mean**2 * (1 - 1e-12)
-
-
-@each_kind
-def test_nothing_is_below_a_limit_of_0(distribution: SizeDistribution) -> None:
     assert [float(value) for value in size_moments(distribution, 0.0)] == [0.0] * 5
-
-
-@pytest.mark.parametrize("name", CDF_NAMES)
-def test_a_packaged_distribution_can_be_named(name: str) -> None:
-    assert size_moments(name, math.inf).partial_mean == pytest.approx(load_cdf(name).mean, rel=1e-12)
 
 
 def test_a_pareto_tail_without_a_variance_has_an_infinite_second_moment() -> None:
@@ -114,14 +104,6 @@ def test_a_pareto_tail_without_a_variance_has_an_infinite_second_moment() -> Non
     assert np.isfinite(moments.capped_square[0])
     assert moments.capped_square[1] == math.inf
     assert moments.capped_mean[1] == pytest.approx(3.0)
-
-
-def test_an_atom_counts_from_its_own_size_on() -> None:
-    distribution = Discrete(values=(9.0, 1.0), probabilities=(0.25, 0.75))
-
-    below, at = size_moments(distribution, [np.nextafter(9.0, 0.0), 9.0]).partial_mean
-
-    assert (below, at) == pytest.approx((0.75, 3.0))
 
 
 def test_small_sizes_of_an_exponential_distribution_are_not_lost_to_rounding() -> None:

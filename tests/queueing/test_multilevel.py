@@ -9,7 +9,7 @@ import pytest
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.queueing import mean_fct, multilevel_fct
 from flowsched_gym.queueing.multilevel import KINDS
-from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform, load_cdf
+from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -95,28 +95,11 @@ def test_the_overall_mean_is_the_mean_over_the_queues(kind: str) -> None:
 
 
 @each_kind
-def test_an_empty_queue_changes_nothing(kind: str) -> None:
-    found = multilevel_fct(kind, Constant(value=3.0), 0.8, (3.0, 4.0))
-
-    assert found.share.tolist() == [1.0, 0.0, 0.0]
-    assert found.overall == multilevel_fct(kind, Constant(value=3.0), 0.8, ()).overall
-    assert np.isnan(found.mean_fct).tolist() == [False, True, True]
-
-
-@each_kind
 def test_only_the_last_queue_waits_for_ever_if_the_variance_is_infinite(kind: str) -> None:
     found = multilevel_fct(kind, Pareto(shape=1.5, mean=3.0), 0.8, (2.0, 20.0))
 
     assert np.isfinite(found.mean_fct).tolist() == [True, True, False]
     assert found.overall == math.inf
-
-
-@each_kind
-def test_the_unit_of_sizes_does_not_matter(kind: str) -> None:
-    small = multilevel_fct(kind, Pareto(shape=2.5, mean=1.0), 0.7, (1.0, 5.0)).overall
-    large = multilevel_fct(kind, Pareto(shape=2.5, mean=1e6), 0.7, (1e6, 5e6)).overall
-
-    assert small == pytest.approx(large, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -125,15 +108,8 @@ def test_the_unit_of_sizes_does_not_matter(kind: str) -> None:
         (("mlfq", "web_search", 0.8, QLAS), "kind is 'mlfq': it must be one of qlas, qsjf"),
         (("qlas", "websearch", 0.8, QLAS), "distribution: size distribution 'websearch' does not exist"),
         (("qlas", "web_search", 1.0, QLAS), "load is 1.0: it must be below 1"),
-        (("qlas", "web_search", 0.0, QLAS), "load is 0.0: it must be a finite number > 0"),
-        (("qlas", "web_search", -0.8, QLAS), "load is -0.8: it must be a finite number > 0"),
         (("qlas", "web_search", math.nan, QLAS), "load is nan"),
-        (("qlas", "web_search", "0.8", QLAS), "load is '0.8'"),
-        (("qlas", "web_search", 0.8, (1e6, 1e5)), "threshold 1 is 100000.0: it must be a finite number > 1e+06"),
         (("qlas", "web_search", 0.8, (1e6, 1e6)), "threshold 1 is 1000000.0"),
-        (("qlas", "web_search", 0.8, (-1.0,)), "threshold 0 is -1.0: it must be a finite number > 0"),
-        (("qlas", "web_search", 0.8, (0.0,)), "threshold 0 is 0.0"),
-        (("qlas", "web_search", 0.8, (math.nan,)), "threshold 0 is nan"),
         (("qlas", "web_search", 0.8, (1.0, math.inf)), "threshold 1 is inf"),
         (("qlas", "web_search", 0.8, 1e6), "thresholds is 1000000.0: it must be a sequence"),
         (("qlas", "web_search", 0.8, ("many",)), "threshold 0 is 'many'"),
@@ -142,9 +118,3 @@ def test_the_unit_of_sizes_does_not_matter(kind: str) -> None:
 def test_bad_arguments_are_refused_by_name_and_value(arguments: tuple, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         multilevel_fct(*arguments)
-
-
-def test_a_distribution_and_its_name_are_the_same() -> None:
-    named, given = (multilevel_fct("qlas", sizes, 0.8, (1e4,)).overall for sizes in ("w4", load_cdf("w4")))
-
-    assert named == given

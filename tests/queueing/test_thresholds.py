@@ -78,7 +78,7 @@ def test_more_queues_never_do_worse_and_knowing_sizes_helps(kind: str, name: str
 
 
 @each_kind
-@pytest.mark.parametrize("num_queues", range(2, 9))
+@pytest.mark.parametrize("num_queues", [2, 5, 8])
 @pytest.mark.parametrize(
     "distribution",
     ["web_search", Constant(value=3.0), Discrete(values=(1.0, 9.0), probabilities=(0.9, 0.1)), Exponential(mean=1e5)],
@@ -95,20 +95,14 @@ def test_thresholds_are_fit_for_the_disciplines(kind: str, num_queues: int, dist
 
 
 @each_kind
-def test_flows_of_one_size_stay_in_one_queue(kind: str) -> None:
+def test_flows_of_one_size_stay_in_one_queue_and_two_sizes_need_two(kind: str) -> None:
     assert best(kind, Constant(value=3.0), 0.8, 8) == multilevel_fct(kind, Constant(value=3.0), 0.8, ()).overall
+    two = Discrete(values=(1.0, 9.0), probabilities=(0.9, 0.1))
+    assert best(kind, two, 0.8, 2) == multilevel_fct(kind, two, 0.8, (1.0,)).overall
+    assert best(kind, two, 0.8, 4) == pytest.approx(best(kind, two, 0.8, 2))
 
 
-@each_kind
-def test_two_sizes_need_two_queues(kind: str) -> None:
-    distribution = Discrete(values=(1.0, 9.0), probabilities=(0.9, 0.1))
-
-    assert best(kind, distribution, 0.8, 2) == multilevel_fct(kind, distribution, 0.8, (1.0,)).overall
-    assert best(kind, distribution, 0.8, 4) == pytest.approx(best(kind, distribution, 0.8, 2))
-
-
-@pytest.mark.parametrize("load", [0.1, 0.8, 0.99])
-@pytest.mark.parametrize("num_queues", [2, 4, 8])
+@pytest.mark.parametrize(("load", "num_queues"), [(0.1, 2), (0.8, 4), (0.99, 8)])
 def test_pias_shares_make_its_sum_of_ratios_largest(load: float, num_queues: int) -> None:
     def sum_of_ratios(logits: np.ndarray) -> float:
         share = np.exp(logits) / np.exp(logits).sum()
@@ -128,24 +122,12 @@ def test_pias_rule_is_a_quarter_worse_than_the_best_on_web_search() -> None:
     assert found / best("qlas", "web_search", 0.8, 4) == pytest.approx(1.25, abs=0.005)
 
 
-def test_pias_thresholds_that_coincide_are_set_apart() -> None:
-    thresholds = pias_thresholds("data_mining_ns2", 0.8, 8)
-
-    assert thresholds[:2] == pytest.approx([1460.0, 1460.0], rel=1e-5)
-    assert (np.diff(thresholds) > 0).all()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_queues": 1}, "num_queues is 1: it must be an integer >= 2"),
         ({"num_queues": 9}, "num_queues is 9: it must be an integer below 9"),
         ({"num_queues": 4.0}, "num_queues is 4.0"),
-        ({"num_queues": math.nan}, "num_queues is nan"),
-        ({"load": 0.0}, "load is 0.0"),
-        ({"load": -0.5}, "load is -0.5"),
         ({"load": 1.0}, "load is 1.0: it must be below 1"),
-        ({"load": math.nan}, "load is nan"),
         ({"distribution": "websearch"}, "size distribution 'websearch' does not exist"),
     ],
 )
@@ -156,11 +138,6 @@ def test_bad_arguments_are_refused_by_name_and_value(changes: dict[str, object],
         with pytest.raises(ConfigError) as error:
             find()
         assert message in str(error.value)
-
-
-def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ConfigError, match="kind is 'mlfq': it must be one of qlas, qsjf"):
-        optimal_thresholds("mlfq", "web_search", 0.8, 4)
 
 
 @each_kind

@@ -1,7 +1,5 @@
 """Holds every discipline to flow sets that were solved exactly, in rational arithmetic, by other programs."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +12,9 @@ from flowsched_gym.model import Records
 from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
 from flowsched_gym.model.rules.sharing.share_links import share_links
 from flowsched_gym.topology import Topology, big_switch, one_link
-
-FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
-
-TOLERANCE = 1e-9
-"""Relative. The solutions are exact; float64 keeps them to a few units in the sixteenth digit."""
+from tests.exact import FOLDER, TOLERANCE, cases_of
 
 ENGINES = ("simpy", "compiled")
-
-
-def cases_of(name: str) -> list[dict[str, Any]]:
-    """Reads the cases of a file."""
-    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
-    return cases
 
 
 ONE_LINK = [

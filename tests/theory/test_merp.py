@@ -12,7 +12,7 @@ import flowsched_gym
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines
 from flowsched_gym.topology import big_switch, one_link
-from tests.theory.test_exact import TOLERANCE, cases_of
+from tests.exact import TOLERANCE, cases_of
 from tests.topology.test_fabrics import CASES, with_paths_of
 
 

@@ -1,7 +1,5 @@
 """Holds networks of many links to exact solutions, and equal-cost paths to their spread."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +9,10 @@ import pytest
 import flowsched_gym
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.topology import Topology, big_switch, fat_tree, leaf_spine, make_topology, multi_plane, tree9
-
-FOLDER = Path(__file__).resolve().parent.parent / "data" / "exact"
+from tests.exact import cases_of
 
 RATES = {"maxmin": "ps", "srpt": "srpt", "psjf": "psjf", "fifo": "fifo", "edf": "edf"}
 """Disciplines by their names in the files."""
-
-
-def cases_of(name: str) -> list[dict[str, Any]]:
-    """Reads the cases of a file."""
-    cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
-    return cases
 
 
 def links_of(topology: Topology, path: int) -> list[int]:
@@ -68,10 +59,6 @@ def one_path_per_pair(case: dict[str, Any]) -> bool:
 CASES = [(tree9(), case) for case in cases_of("net_tree9")] + [
     (fat_tree(arity=4), case) for case in cases_of("net_fattree4") if one_path_per_pair(case)
 ]
-
-
-def test_nearly_all_cases_of_the_fat_tree_are_used() -> None:
-    assert sum(topology.name == "fat-tree" for topology, _ in CASES) >= 8
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
@@ -154,12 +141,6 @@ def test_equal_paths_are_hashed_evenly_by_flow_and_seed() -> None:
     assert abs(counts - 1000).max() < 5 * 27
     assert ecmp_of(topology, flows, 1) == ecmp_of(topology, flows, 1)
     assert ecmp_of(topology, flows, 1) != ecmp_of(topology, flows, 2)
-
-
-def test_a_flow_keeps_its_path_whatever_other_flows_there_are() -> None:
-    topology = fat_tree(arity=4)
-
-    assert ecmp_of(topology, np.arange(100)[::7], 3) == ecmp_of(topology, np.arange(100), 3)[::7]
 
 
 def test_named_fabrics_hold_the_hosts_asked_for() -> None:

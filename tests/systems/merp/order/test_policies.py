@@ -11,7 +11,7 @@ from flowsched_gym.model import Records
 from flowsched_gym.policies import is_pure
 from flowsched_gym.registration import make_policy, policy_specs
 from flowsched_gym.workload import Workload
-from tests.theory.test_merp import cases_of
+from tests.exact import cases_of
 
 ID = "flowsched/MERPOrder-v0"
 VDG = [case for case in cases_of("vdg") if len(case["size"]) > 1]
