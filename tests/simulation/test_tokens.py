@@ -101,9 +101,9 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
 
 
 def test_the_order_of_kinds_is_the_documented_one() -> None:
-    names = " ".join(kind.name for kind in sorted(EventKind))
+    order = "LAST_BYTE_SENT BYTE_THRESHOLD DELIVERY LINK_CHANGE ARRIVAL START RESUME PERIOD_END DECISION SHARING"
 
-    assert names == "LAST_BYTE_SENT BYTE_THRESHOLD DELIVERY LINK_CHANGE ARRIVAL START RESUME PERIOD_END DECISION SHARING"
+    assert " ".join(kind.name for kind in sorted(EventKind)) == order
 
 
 def test_destinations_that_can_decide_at_one_instant_are_asked_in_the_order_of_hosts() -> None:
