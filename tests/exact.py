@@ -13,6 +13,5 @@ TOLERANCE: Final = 1e-9
 
 
 def cases_of(name: str) -> list[dict[str, Any]]:
-    """Reads the cases of a file."""
     cases: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["cases"]
     return cases

@@ -25,7 +25,6 @@ class Variant(NamedTuple):
     within: str | None = None
 
     def __str__(self) -> str:
-        """Returns its name, as test ids show it."""
         return self.discipline if self.within is None else f"{self.discipline}-{self.within}"
 
 

@@ -14,11 +14,9 @@ class _Payload:
     """Leaves a file behind when it is unpickled."""
 
     def __init__(self, marker: Path) -> None:
-        """Keeps where."""
         self._marker = marker
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Has unpickling make the file."""
         return Path.touch, (self._marker,)
 
 

@@ -68,10 +68,8 @@ def run(
 
 
 def run_python(program: str, **variables: str) -> str:
-    """Runs a Python program, of which a warning is an error; returns what it prints."""
     return run(sys.executable, "-W", "error", "-c", program, **variables).out.strip()
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:
-    """Ends a process at once, together with those that it started."""
     os.killpg(process.pid, signal.SIGKILL)

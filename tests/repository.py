@@ -17,11 +17,9 @@ class Source(NamedTuple):
 
     @property
     def relative_path(self) -> str:
-        """Returns the path from the repository root, with forward slashes."""
         return self.path.relative_to(ROOT).as_posix()
 
     def parse(self) -> ast.Module:
-        """Returns the syntax tree of the module."""
         return ast.parse(self.path.read_text(encoding="utf-8"), filename=self.relative_path)
 
 

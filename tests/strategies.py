@@ -35,10 +35,8 @@ def _flows(draw: st.DrawFn, times: st.SearchStrategy[float], sizes: st.SearchStr
 
 
 def random_flows() -> st.SearchStrategy[Workload]:
-    """Draws flows with arbitrary sizes and times, over six orders of magnitude in size."""
     return _flows(st.floats(0.0, 20.0), st.floats(1e-3, 1e3))
 
 
 def simultaneous_flows() -> st.SearchStrategy[Workload]:
-    """Draws flows with small whole sizes and times, so that many events fall on the same instants."""
     return _flows(st.integers(0, 6).map(float), st.integers(1, 5).map(float))

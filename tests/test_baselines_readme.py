@@ -30,8 +30,6 @@ def test_the_example_with_stable_baselines3_learns() -> None:
     code = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)[1]
     assert "400_000" in code
     names: dict = {}
-
     exec(compile(code.replace("400_000", "16_384"), "README.md", "exec"), names)
-
     assert names["model"].num_timesteps == 16_384
     assert names["model"].policy.optimizer.state

@@ -31,7 +31,6 @@ def test_examples_run_and_print_what_is_shown(path) -> None:
 
 def test_every_topology_is_described() -> None:
     text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
-
     assert [name for name in TOPOLOGIES if f"| `{name}` |" not in text] == []
 
 

@@ -27,7 +27,6 @@ def public_objects(tree: ast.Module, module: str) -> Iterator[tuple[str, Documen
 
 
 def is_repeated_declaration(node: Documented) -> bool:
-    """Tells overloads and property setters, whose docstring stands at the first declaration, from the rest."""
     decorators = [] if isinstance(node, ast.Module) else [ast.unparse(item) for item in node.decorator_list]
     return any(name.endswith(("overload", ".setter", "override")) for name in decorators)
 

@@ -30,7 +30,6 @@ What nohup or a shell starts in the background may ignore hang-ups or interrupts
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_that_is_asked_to_end_while_it_writes_leaves_nothing(number: int, tmp_path: Path) -> None:
     program = WRITER.format(number=number)
-
     assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-number).out == "1\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -39,7 +38,6 @@ def test_a_process_that_is_asked_to_end_while_it_writes_two_files_leaves_neither
     program = WRITER.format(number=signal.SIGTERM).replace(
         "as temporary:", "as first, replace_when_written(sys.argv[1] + '.other') as temporary:\n    first.touch()"
     )
-
     assert run(sys.executable, "-c", program, str(tmp_path / "records.csv"), status=-signal.SIGTERM).out == "2\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -65,7 +63,6 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> No
 def test_an_error_about_the_temporary_file_names_the_file_itself(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught, replace_when_written(tmp_path / "result.json"):
         pass
-
     assert caught.value.filename == str(tmp_path / "result.json")
     assert list(tmp_path.iterdir()) == []
 
@@ -73,7 +70,6 @@ def test_an_error_about_the_temporary_file_names_the_file_itself(tmp_path: Path)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_device_is_one_line_with_its_name_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["workload", "gather-a1", "--flows", "10", "--seed", "0", "--out", "/dev/full"])
-
     assert status == 2
     assert capsys.readouterr().err == "flowsched: error: [Errno 28] No space left on device: '/dev/full'\n"
 
@@ -83,13 +79,10 @@ def test_standard_output_on_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "w") as full:
         program = (sys.executable, "-m", "flowsched_gym.cli", "list")
         outcome = run(*program, stdout=full.fileno(), status=2, PYTHONUNBUFFERED="")
-
     assert outcome.err == "flowsched: error: [Errno 28] No space left on device: 'standard output'\n"
 
 
 def test_a_name_as_long_as_file_systems_allow_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 125 + ".csv")
-
     write_text("text", path)
-
     assert path.read_text() == "text"

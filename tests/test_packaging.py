@@ -36,7 +36,6 @@ INSTALLED = importlib.metadata.packages_distributions()
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yields the files below a folder, without what Python wrote there itself."""
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
 
 
@@ -62,7 +61,6 @@ def requirements(names: list[str]) -> Iterator[Requirement]:
 
 
 def distributions(extras: list[str]) -> set[str]:
-    """Returns the names of the distributions that the core and these extras ask for."""
     asked = PYPROJECT["project"]["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
     return {canonicalize_name(requirement.name) for requirement in requirements(asked)}
 
@@ -107,7 +105,6 @@ def test_the_wheel_carries_the_licence_and_the_commands(wheel: Path) -> None:
 @pytest.mark.parametrize("target", PYPROJECT["project"]["scripts"].values(), ids=PYPROJECT["project"]["scripts"].keys())
 def test_every_command_leads_to_a_function(target: str) -> None:
     entry_point = importlib.metadata.EntryPoint(name="command", group="console_scripts", value=target)
-
     assert callable(entry_point.load())
 
 
@@ -199,7 +196,6 @@ print(observation in env.observation_space)
 def test_a_training_command_without_its_extra_names_the_pip_command(command: str) -> None:
     program = f"import sys; from flowsched_gym.baselines import entry; sys.exit(entry.{command}())"
     outcome = run_without_extras(program, status=2)
-
     assert outcome.out == ""
     assert outcome.err.count("\n") == 1
     assert "pip install 'flowsched-gym[train]'" in outcome.err

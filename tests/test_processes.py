@@ -25,14 +25,12 @@ def test_a_process_that_fails_shows_all_that_it_printed() -> None:
 
 def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.0)
-
     with pytest.raises(pytest.fail.Exception, match="did not end within"):
         run(sys.executable, "-c", "import time; time.sleep(1e6)")
 
 
 def test_no_limit_is_below_ten_minutes() -> None:
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
-
     assert 600 <= PATIENCE < options["timeout"]
 
 

@@ -40,19 +40,16 @@ def test_every_public_function_and_class_stands_in_the_all_of_its_module_and_can
 
 
 def answer_of(program: str) -> set[str]:
-    """Runs a program in a process that has imported nothing, and returns the names that it prints as JSON."""
     return set(json.loads(run_python(program)))
 
 
 def test_dir_of_the_package_shows_every_public_name_before_its_first_use() -> None:
     shown = answer_of("import json, flowsched_gym; print(json.dumps(dir(flowsched_gym)))")
-
     assert set(flowsched_gym.__all__) <= shown
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:
     modules = answer_of("import json, sys, flowsched_gym; print(json.dumps(sorted(sys.modules)))")
     loaded = {name.partition(".")[0] for name in modules}
-
     assert "flowsched_gym" in loaded
     assert loaded.isdisjoint(HEAVY), f"import flowsched_gym loads {sorted(loaded.intersection(HEAVY))}"

@@ -15,7 +15,6 @@ def test_the_generated_parts_of_the_readme_are_those_of_the_figures() -> None:
 
 def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-
     assert figures["exact"]["largest_relative_gap"] < 1e-9
     assert max(abs(figures["theory"][name] / mean - 1) for name, mean in THEORY.items()) < 0.01
     assert figures["ns3"]["largest_points"] < POINTS_ALLOWED
@@ -27,8 +26,6 @@ def test_the_first_example_prints_what_the_readme_shows() -> None:
     text = README.read_text(encoding="utf-8")
     code, shown = re.search(r"```python\n(import gymnasium.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()  # type: ignore[union-attr]
     printed = io.StringIO()
-
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
-
     assert printed.getvalue() == shown

@@ -16,7 +16,6 @@ MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root|home)/[\w.]|/opt/pypi|/tmp/b
 
 
 def read(name: str) -> str:
-    """Returns the text of a file of the repository."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -30,7 +29,6 @@ def tracked_files() -> list[str]:
 def test_every_file_gives_the_same_version() -> None:
     citation = re.search(r"^version: (\S+)$", read("CITATION.cff"), flags=re.MULTILINE)
     changelog = re.search(r"^## \[(?:Unreleased\] - )?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), flags=re.MULTILINE)
-
     assert citation is not None
     assert changelog is not None
     assert citation[1] == changelog[1] == flowsched_gym.__version__
@@ -57,14 +55,12 @@ def test_every_script_that_the_makefile_runs_exists() -> None:
     makefile = read("Makefile")
     modules = re.findall(r"-m (?:flowsched_gym\.)?((?:baselines|benchmarks)\.[\w.]+)", makefile)
     paths = [module.replace(".", "/") + ".py" for module in modules]
-
     assert {path.split("/")[0] for path in paths} == {"baselines", "benchmarks"}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
 
 
 def test_continuous_integration_runs_what_a_contributor_runs() -> None:
     script = read(".ci/run")
-
     assert "set -euo pipefail" in script
     assert script.rstrip().endswith("make check")
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111

@@ -40,7 +40,6 @@ SUMS_OF_INTEGERS: Final = frozenset(
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Tells whether a number is written out, so that Python computes with it once, when it compiles."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and is_literal(node.operand))
 
 

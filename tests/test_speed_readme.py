@@ -16,7 +16,6 @@ from benchmarks.speed.page import README, page_with
 )
 def test_the_generated_parts_of_the_page_about_speed_are_those_of_the_figures(module: ModuleType, lay_out) -> None:
     current = README.read_text(encoding="utf-8")
-
     assert current == page_with(module.FIGURES, lay_out), f"it is stale: python -m {module.__name__} --write"
     assert "--quick" not in json.loads(module.FIGURES.read_text(encoding="utf-8"))["command"]
 
@@ -24,5 +23,4 @@ def test_the_generated_parts_of_the_page_about_speed_are_those_of_the_figures(mo
 @pytest.mark.parametrize("module", [vector, network], ids=["vector", "network"])
 def test_the_figures_are_of_a_whole_run(module: ModuleType) -> None:
     figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
-
     assert set(figures["rates"]) == set(module.cases(1))

@@ -23,7 +23,6 @@ def test_the_most_similar_name_is_suggested_where_there_is_one() -> None:
     meant = {"edff": "edf", "EDF": "edf", "least_slack": "least-slack", "zzz": None, 3: None, ("edf",): None}
     for name, found in meant.items():
         expected = "" if found is None else f" (did you mean {found!r}?)"
-
         assert similar(name, ["fifo", "edf", "least-slack"]) == expected
         assert listed(name, ["fifo", "edf", "least-slack"]) == f"fifo, edf, least-slack{expected}"
     assert listed("edf", []) == "none"
@@ -54,7 +53,6 @@ def test_the_most_similar_name_is_suggested_where_there_is_one() -> None:
 def test_every_kind_of_name_is_suggested(call: Callable[[], Any], meant: str) -> None:
     with pytest.raises(ConfigError) as error:
         call()
-
     assert str(error.value).count(f"(did you mean {meant!r}?)") == 1
 
 
@@ -63,11 +61,9 @@ def test_a_keyword_that_an_environment_lacks_is_a_type_error_too() -> None:
         UnknownArgumentError, match="ArtemisEnv has no argument 'num_tokens': it has workload, "
     ) as error:
         gym.make(ARTEMIS, num_tokens=3)
-
     assert isinstance(error.value, TypeError)
 
 
 def test_the_command_that_was_meant_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluat", ARTEMIS]) == 2
-
     assert "(did you mean 'evaluate'?)" in capsys.readouterr().err

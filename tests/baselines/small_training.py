@@ -54,12 +54,10 @@ NUMBERS: Final = (
 
 
 def compose_training(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    """Composes a small training on Artemis, as an object and as plain values."""
     return _composed(*SMALL, *overrides)
 
 
 def compose_training_by_numbers(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
-    """Composes a small training of thresholds, as an object and as plain values."""
     return _composed(*NUMBERS, *overrides)
 
 

@@ -16,21 +16,17 @@ MASKED = "masks; the environment has Box without masks"
 
 
 def thresholds_envs():
-    """Makes environments whose actions are numbers."""
     return make_sb3_vec_env("flowsched/AuTOThresholds-v0", 4, hosts=4, flows=100)
 
 
 def long_flows_envs():
-    """Makes environments with several choices for each slot."""
     return make_sb3_vec_env("flowsched/AuTOLongFlows-v0", 4, hosts=4, flows=100, n_l=2)
 
 
 @pytest.mark.parametrize(("algorithm", "expected"), [("ddpg", DDPG), ("td3", TD3), ("sac", SAC), ("ddpg_auto", DDPG)])
 def test_an_algorithm_for_numbers_gets_its_settings(algorithm, expected) -> None:
     config, _ = compose_training_by_numbers(f"algorithm={algorithm}", "algorithm.tau=0.25", "algorithm.gamma=0.5")
-
     model = build_model(config.algorithm, config.policy, thresholds_envs(), seed=0)
-
     assert type(model) is expected
     assert (model.tau, model.gamma) == (0.25, 0.5)
     assert (model.action_noise is None) == (algorithm == "sac")
@@ -39,7 +35,6 @@ def test_an_algorithm_for_numbers_gets_its_settings(algorithm, expected) -> None
 def test_an_algorithm_for_numbers_is_refused_where_actions_are_choices() -> None:
     for algorithm in ("ddpg", "td3", "sac"):
         config, _ = compose_training_by_numbers(f"algorithm={algorithm}")
-
         with pytest.raises(ConfigError, match=rf"algorithm is {algorithm}: .*numbers \(Box\).* MultiDiscrete"):
             build_model(config.algorithm, config.policy, long_flows_envs(), seed=0)
 
@@ -60,7 +55,6 @@ def test_an_algorithm_for_numbers_is_refused_where_actions_are_choices() -> None
 )
 def test_what_does_not_suit_actions_of_numbers_is_refused(overrides, message) -> None:
     config, _ = compose_training_by_numbers(*overrides)
-
     with pytest.raises(ConfigError, match=message):
         build_model(config.algorithm, config.policy, thresholds_envs(), seed=0)
 
@@ -83,8 +77,6 @@ def test_what_was_trained_acts_after_loading(choice, tmp_path) -> None:
     config, content = compose_training_by_numbers(*choice, "total_timesteps=64", "algorithm.batch_size=8")
     train(config, content, tmp_path)
     env = gym.make("flowsched/AuTOThresholds-v0", hosts=4, flows=200, period_flows=20)
-
     policy = load_policy(tmp_path / "model.zip", env)
-
     action, _ = policy.predict(env.reset(seed=0)[0], deterministic=True)
     assert env.action_space.contains(np.asarray(action))

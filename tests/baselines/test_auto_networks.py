@@ -9,7 +9,6 @@ from flowsched_gym.baselines.networks.auto_networks import LateActionNetwork, La
 
 def test_the_action_is_read_by_the_last_hidden_layer_alone() -> None:
     network = LateActionNetwork(5, 3, [7, 6, 4], nn.ReLU)
-
     assert [part.in_features for part in network.read if isinstance(part, nn.Linear)] == [5, 7]
     assert [part.in_features for part in network.join if isinstance(part, nn.Linear)] == [6 + 3, 4]
 
@@ -18,9 +17,7 @@ def test_the_value_bends_with_the_action() -> None:
     torch.manual_seed(0)
     network = LateActionNetwork(2, 1, [16, 16], nn.Tanh)
     places = torch.tensor([[-1.0], [0.0], [1.0]])
-
     low, middle, high = network(torch.zeros(3, 2), places).flatten().tolist()
-
     assert abs(low + high - 2 * middle) > 1e-3
 
 

@@ -23,28 +23,23 @@ ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 
 
 def environments(way: Vectorization = Vectorization.native, **kwargs):
-    """Makes two small environments."""
     return make_training_envs(ENV_ID, {"bursts": 3, **kwargs}, num_envs=2, seed=0, reward_scale=1.0, vectorization=way)
 
 
 def unlearned(way: Vectorization = Vectorization.native, **kwargs) -> A2C:
-    """Returns a new model."""
     return A2C("MlpPolicy", environments(way, **kwargs), n_steps=4, seed=0, device="cpu")
 
 
 def learned(way: Vectorization = Vectorization.native) -> A2C:
-    """Returns a model that has learned for a moment."""
     return unlearned(way).learn(16)
 
 
 @pytest.fixture
 def model() -> A2C:
-    """Holds such a model."""
     return learned()
 
 
 def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
-    """Saves a checkpoint."""
     return save_checkpoint(folder, model, memory={"note": 1}, keep=keep)
 
 
@@ -64,7 +59,6 @@ def test_the_newest_of_several_is_the_latest_and_older_ones_go(model, tmp_path) 
     for _ in range(4):
         save(model, tmp_path, keep=2)
         model.learn(8, reset_num_timesteps=False)
-
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000032.zip", "000000000040.zip"]
     assert latest_checkpoint(tmp_path) == tmp_path / "000000000040.zip"
 
@@ -114,10 +108,8 @@ def test_a_checkpoint_that_was_cut_off_or_is_of_another_network_is_one_clear_err
 def test_a_checkpoint_runs_no_code_that_was_put_into_it(name, model, tmp_path) -> None:
     path = save(model, tmp_path)
     add_payload(path, name, marker=tmp_path / "ran")
-
     with pytest.raises(ConfigError, match=f"holds .*{name}"):
         load_checkpoint(path, unlearned())
-
     assert not (tmp_path / "ran").exists()
 
 
@@ -128,7 +120,6 @@ def test_a_checkpoint_runs_no_code_that_was_put_into_it(name, model, tmp_path) -
 )
 def test_environments_of_another_kind_are_refused(way, message, tmp_path) -> None:
     path = save(learned(way), tmp_path)
-
     with pytest.raises(ConfigError, match=message):
         load_checkpoint(path, unlearned(way, k=2))
     other = next(each for each in Vectorization if each != way)

@@ -51,7 +51,6 @@ def call(name: str, command: Callable[[], None], *words: str) -> int:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Puts this process into an empty folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -98,7 +97,6 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
 )
 def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, capsys) -> None:
     status = call("flowsched-train", train_main, *words)
-
     err = capsys.readouterr().err
     assert status == 2
     assert message in err
@@ -156,7 +154,6 @@ def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -
 )
 def test_an_evaluation_that_cannot_be_is_one_line_on_standard_error(words, message, here, capsys) -> None:
     status = call("flowsched-evaluate", evaluate_main, *words)
-
     err = capsys.readouterr().err
     assert status == 2
     assert len(err.strip().splitlines()) == 1
@@ -191,6 +188,5 @@ def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path
 def test_where_output_is_no_terminal_there_are_no_escape_codes(tmp_path: Path) -> None:
     words = (*FEW, *PPO, "logger=wandb", "progress_bar=true")
     _, out, err = run(*TRAIN, *words, folder=tmp_path, WANDB_SILENT="false", TERM="xterm-256color")
-
     assert "The model is" in out
     assert "\x1b" not in out + err

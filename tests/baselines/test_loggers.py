@@ -14,7 +14,6 @@ EXCLUDED: Any = {}
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """Reads a CSV file."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 

@@ -23,7 +23,6 @@ def policy(**changes: Any) -> MixturePolicy:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_probabilities_are_a_mixture_with_the_uniform_distribution(epsilon: float) -> None:
     mixed = mix_with_uniform(LOGITS, torch.tensor(epsilon)).exp()
-
     expected = (1 - epsilon) * torch.softmax(LOGITS, dim=-1) + epsilon / 4
     assert torch.allclose(mixed, expected, atol=1e-6)
     assert torch.allclose(mixed.sum(dim=-1), torch.ones(2))
@@ -32,9 +31,7 @@ def test_probabilities_are_a_mixture_with_the_uniform_distribution(epsilon: floa
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 def test_gradients_stay_finite_at_both_ends(epsilon: float) -> None:
     logits = LOGITS.clone().requires_grad_()
-
     mix_with_uniform(logits, torch.tensor(epsilon))[:, 0].sum().backward()
-
     assert torch.isfinite(logits.grad).all()
     assert bool((logits.grad != 0).any()) == (epsilon < 1)
 
@@ -58,7 +55,6 @@ def test_epsilon_falls_linearly_and_then_stays() -> None:
     for done in (0.0, 0.25, 0.5, 0.75, 1.0):
         actor.set_progress(done)
         values.append(float(actor.epsilon))
-
     assert values == pytest.approx([1.0, 0.6, 0.2, 0.2, 0.2])
 
 
@@ -67,14 +63,11 @@ def test_the_most_likely_action_is_that_of_the_actor_even_while_all_is_chance() 
     with torch.no_grad():
         actor.action_net.weight.zero_()
         actor.action_net.bias.copy_(torch.tensor([0.0, 0.0, 3.0, 0.0]))
-
     actions, _ = actor.predict(np.zeros((6, 2), dtype=np.float32), deterministic=True)
-
     assert actions.tolist() == [2] * 6
 
 
 def test_actions_that_are_no_choice_are_refused() -> None:
     box = spaces.Box(-1.0, 1.0, (2,), np.float32)
-
     with pytest.raises(ConfigError, match="not Discrete"):
         MixturePolicy(box, box, lambda _: 1e-3, initial_epsilon=1.0, final_epsilon=0.0, epsilon_fraction=1.0)

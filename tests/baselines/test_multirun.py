@@ -27,24 +27,19 @@ def leave(folder: Path, number: int, overrides: list[str], **changes: Any) -> Pa
 def test_the_best_job_of_each_workload_comes_first(tmp_path) -> None:
     for number, workload in enumerate(["gather-a2", "gather-a1", "gather-a2", "gather-a1"]):
         leave(tmp_path, number, [f"workload={workload}", f"seed={number}"], workload=workload)
-
     order = [row[0].split()[0] for row in table_of_jobs(read_jobs(tmp_path)).rows]
-
     assert order == ["3", "1", "2", "0"]
 
 
 def test_the_best_job_is_the_one_with_the_smallest_time_where_times_are_compared(tmp_path) -> None:
     for number in range(3):
         leave(tmp_path, number, [f"seed={number}"], metric="mean_fct")
-
     assert [row[0].split()[0] for row in table_of_jobs(read_jobs(tmp_path)).rows] == ["0", "1", "2"]
 
 
 def test_a_row_tells_estimate_interval_and_ratio(tmp_path) -> None:
     leave(tmp_path, 4, ["seed=1"])
-
     (row,) = table_of_jobs(read_jobs(tmp_path)).rows
-
     text = "ppo gather-a1 0 1,000 deadline_hit_ratio 0.640_[0.500,_0.700] edf 1.250 0.900 12"
     assert row[1:] == tuple(word.replace("_[", " [").replace(",_", ", ") for word in text.split())
 
@@ -64,7 +59,6 @@ def test_a_failed_job_comes_last_with_its_reason(tmp_path) -> None:
 def test_ten_jobs_stay_in_the_order_of_their_numbers(tmp_path) -> None:
     for number in range(11):
         leave(tmp_path, number, [f"seed={number}"])
-
     assert [job.folder for job in read_jobs(tmp_path)] == [str(number) for number in range(11)]
 
 

@@ -29,7 +29,6 @@ def _same_weights() -> None:
 
 @pytest.fixture(scope="module")
 def env() -> gym.Env:
-    """Makes a small network in which many flows are long."""
     return gym.make(ENV_ID, **ARGUMENTS)
 
 
@@ -47,7 +46,6 @@ def seen(env) -> torch.Tensor:
 
 
 def policy_for(env: gym.Env, *, width: int = 8) -> PathwisePolicy:
-    """Makes a new policy."""
     shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=width)
     return PathwisePolicy(env.observation_space, env.action_space, lambda _: 1e-3, shape=asdict(shape))
 
@@ -78,9 +76,7 @@ def least_loaded(policy: PathwisePolicy) -> PathwisePolicy:
 
 def test_weights_set_by_hand_act_as_the_least_loaded_rule(env, seen) -> None:
     rule = resolve_policy("least-loaded", env, seed=0)
-
     actions, _ = least_loaded(policy_for(env)).predict(seen.numpy(), deterministic=True)
-
     expected, _ = rule.predict(seen.numpy())
     assert np.array_equal(actions, expected)
     paths = expected.reshape(len(seen), SLOTS, 3)[..., 2]
@@ -138,10 +134,8 @@ def test_draws_come_as_often_as_their_log_probabilities_say(env, seen) -> None:
 
 def test_what_is_drawn_is_rated_alike_when_learned_from(env, seen) -> None:
     policy = loud(policy_for(env))
-
     actions, values, log_prob = policy.forward(seen)
     again, rated, entropy = policy.evaluate_actions(seen, actions.float())
-
     assert torch.equal(again, values)
     assert torch.equal(rated, log_prob)
     assert (entropy > 0).all()

@@ -23,7 +23,6 @@ def flow_file(tmp_path):
 
 
 def small(**changes) -> Options:
-    """Chooses a tiny training."""
     return Options(**{"num_envs": 4, "num_steps": 32, "total_steps": 640, "minibatch_size": 64, "width": 8} | changes)
 
 

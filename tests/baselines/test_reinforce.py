@@ -33,18 +33,14 @@ class Guess(gym.Env):
 def test_returns_end_with_the_episode_and_with_the_rollout() -> None:
     rewards = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
     starts = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-
     returns = discounted_returns(rewards, starts, 0.5)
-
     assert returns.tolist() == [[3.0, 1.0], [4.0, 4.0], [4.0, 4.0]]
 
 
 def test_each_group_has_its_own_average_which_moves_by_its_rate() -> None:
     averages = RunningAverages(0.5)
-
     first = averages.update(np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.0, 10.0]))
     second = averages.update(np.array([0.0, 1.0, 2.0]), np.array([6.0, 10.0, 7.0]))
-
     assert first.tolist() == [2.0, 2.0, 10.0]
     assert second.tolist() == [2.0, 10.0, 7.0]
     assert averages.averages == {0.0: 4.0, 1.0: 10.0, 2.0: 7.0}
@@ -73,7 +69,6 @@ def test_it_learns_what_pays_and_names_nothing_that_is_masked(learned) -> None:
 
 def test_it_keeps_a_baseline_for_each_value_of_the_column(learned) -> None:
     averages = learned.baselines.averages
-
     assert averages.keys() == {0.0, 1.0}
     assert averages[1.0] - averages[0.0] == pytest.approx(10.0, abs=0.3)
 

@@ -36,7 +36,6 @@ def observations(batch: int, *, present: list[bool] | None = None) -> torch.Tens
 
 
 def reorder(observation: torch.Tensor, order: list[int]) -> torch.Tensor:
-    """Puts the slots of observations into another order."""
     slots = observation[:, NUM_CONTEXT:].reshape(-1, NUM_SLOTS, NUM_FEATURES)[:, order]
     return torch.cat([observation[:, :NUM_CONTEXT], slots.flatten(1)], dim=1)
 
@@ -75,9 +74,7 @@ def test_slots_in_another_order_get_their_scores_in_that_order_and_the_same_valu
 def test_the_place_in_the_queue_is_seen() -> None:
     network, seen = with_loud_scores(SetwiseNetwork(SHAPE, NUM_SLOTS)), observations(6)
     order = [4, 3, 2, 1, 0]
-
     logits, swapped = network.forward_actor(seen), network.forward_actor(reorder(seen, order))
-
     assert not torch.allclose(swapped, logits[:, order], atol=1e-3)
 
 
@@ -99,9 +96,7 @@ def test_an_empty_slot_is_never_chosen_and_changes_nothing() -> None:
 def test_with_no_request_at_all_everything_stays_finite() -> None:
     network = SetwiseNetwork(SHAPE, NUM_SLOTS + 1)
     seen = observations(2, present=[False] * NUM_SLOTS)
-
     logits, values = network(seen)
-
     assert torch.isfinite(logits).all()
     assert torch.isfinite(values).all()
     assert torch.softmax(logits, dim=-1)[:, -1].tolist() == pytest.approx([1.0, 1.0])
@@ -110,7 +105,6 @@ def test_with_no_request_at_all_everything_stays_finite() -> None:
 @pytest.mark.parametrize(("num_actions", "heads", "others"), [(5, 1, 0), (6, 1, 1), (10, 2, 0)])
 def test_actions_are_scored_slot_by_slot_and_the_rest_from_the_summary(num_actions, heads, others) -> None:
     network = SetwiseNetwork(SHAPE, num_actions)
-
     assert network.forward_actor(observations(3)).shape == (3, num_actions)
     assert network.score_slots[-1].out_features == heads
     assert (0 if network.score_others is None else network.score_others[-1].out_features) == others
@@ -141,7 +135,6 @@ def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_pa
 
 def test_actions_that_are_no_choice_are_refused() -> None:
     box = spaces.Box(-1.0, 1.0, (NUM_CONTEXT + NUM_SLOTS * NUM_FEATURES,), np.float32)
-
     with pytest.raises(ConfigError, match="must be Discrete"):
         SetwisePolicy(box, spaces.Box(0.0, 1.0, (2,)), lambda _: 1e-3, shape=asdict(SHAPE))
     with pytest.raises(ConfigError, match="3 actions are fewer than 5 slots"):
@@ -150,6 +143,5 @@ def test_actions_that_are_no_choice_are_refused() -> None:
 
 def test_a_layout_that_does_not_tell_empty_slots_is_refused() -> None:
     column = Column(name="deadline", meaning="", unit="s", encoding=Encoding.FRACTION)
-
     with pytest.raises(ConfigError, match="it needs a slot column of live, present, size"):
         SetwiseShape.of_layout(Layout(context=(), slot=(column,), num_slots=2), width=4, num_blocks=1)

@@ -56,7 +56,6 @@ def test_a_new_policy_draws_with_the_given_spread(algorithm) -> None:
 
 def test_the_name_of_a_heuristic_means_its_first_action() -> None:
     action = first_action("mismatched", ENV_ID, {"workload": "auto-web-search", "hosts": 4, "flows": 100})
-
     wrong = qlas_thresholds("data_mining", 0.8, 4)
     # Actions are float32: six digits on a logarithmic scale of fourteen.
     np.testing.assert_allclose(thresholds_of_action(action.astype(np.float64)[None])[0], wrong, rtol=1e-5)

@@ -14,7 +14,6 @@ FLOWS = 300
 
 
 def small_env(choose, learn=None):
-    """Makes the environment of both agents."""
     return ThresholdsBeside(gym.make(LONG_FLOWS, hosts=4, flows=FLOWS), CONFIG, choose, learn)
 
 
@@ -29,9 +28,7 @@ def play_to_the_end(env) -> None:
 def test_the_thresholds_are_those_that_the_agent_beside_chooses() -> None:
     action = np.array([-0.5, 0.0, 0.5], dtype=np.float32)
     env = small_env(lambda _: action)
-
     env.reset(seed=0)
-
     set_now = attribute_of(env.unwrapped, "view")().thresholds()
     assert set_now.tolist() == thresholds_of_action(action.astype(np.float64)[None]).tolist()
 

@@ -21,7 +21,6 @@ from tests.baselines.small_training import compose_training, compose_training_by
 
 
 def run(folder: Path, *overrides: str) -> dict[str, Any]:
-    """Trains in a folder."""
     folder.mkdir(exist_ok=True)
     return train(*compose_training(*overrides), folder, command="a test")
 
@@ -46,7 +45,6 @@ def assert_same_weights(first: Path, second: Path) -> None:
 
 
 def curves(folder: Path) -> list[dict[str, str]]:
-    """Reads the curves, those of the clock left out."""
     with (folder / "progress.csv").open(newline="", encoding="utf-8") as file:
         return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in csv.DictReader(file)]
 
@@ -83,7 +81,6 @@ def test_the_sidecar_says_for_which_environment_and_by_which_versions_a_model_wa
 
 def test_the_result_compares_with_the_best_heuristic(finished) -> None:
     result = json.loads((finished / "result.json").read_text(encoding="utf-8"))
-
     learned = read_result(next((finished / "results").glob("*_ppo.json"))).interval("deadline_hit_ratio").mean
     best = read_result(next((finished / "results").glob(f"*_{result['best_heuristic']}.json")))
     assert result["estimate"]["mean"] == learned
@@ -93,7 +90,6 @@ def test_the_result_compares_with_the_best_heuristic(finished) -> None:
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(finished, tmp_path) -> None:
     run(tmp_path / "again")
     run(tmp_path / "other", "seed=1")
-
     assert_same_weights(finished, tmp_path / "again")
     with pytest.raises(AssertionError):
         assert_same_weights(finished, tmp_path / "other")
@@ -137,7 +133,6 @@ def test_a_run_that_is_stopped_and_resumed_ends_as_one_that_was_not(compose, set
 
 def test_comparing_more_often_changes_nothing_in_the_weights(finished, tmp_path) -> None:
     run(tmp_path / "watched", "evaluation.interval=64", "evaluation.interim_episodes=2", "checkpoints.interval=64")
-
     assert_same_weights(finished, tmp_path / "watched")
 
 
@@ -145,7 +140,6 @@ def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew
     run(tmp_path / "run", "algorithm.gamma=0.5")
     run(tmp_path / "run", "overwrite=true")
     run(tmp_path / "run", "resume=true")
-
     assert_same_weights(finished, tmp_path / "run")
     assert len(curves(tmp_path / "run")) == 6
 

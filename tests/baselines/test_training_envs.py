@@ -62,7 +62,6 @@ def test_all_ways_to_step_environments_give_the_same() -> None:
     # Three times 0.3 is another number in single precision than in double.
     vector, separate = (make(way=way, reward_scale=0.3, num_envs=3, k=8) for way in (native, dummy))
     assert type(vector) is not type(separate)
-
     assert vector.reset().tolist() == separate.reset().tolist()
     history = act(vector, np.random.default_rng(4), 80)
     assert history == act(separate, np.random.default_rng(4), 80)
@@ -73,14 +72,12 @@ def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
     envs = make(way=dummy)
     observations = envs.reset()
     act(envs, np.random.default_rng(1), 5)
-
     with pytest.raises(ConfigError, match="environment 0 does not repeat its episode"):
         restore_environments(make(way=dummy), environment_states(envs), observations)
 
 
 def test_training_never_begins_from_a_seed_of_an_evaluation() -> None:
     seeds = [training_seed(seed) for seed in range(50)]
-
     assert min(seeds) >= 2**32
     assert len(set(seeds)) == 50
 

@@ -41,7 +41,6 @@ class Twins:
     def __init__(
         self, workload: Workload, transport: str, num_tokens: int, num_hosts: int, *, delay: float, capacity: float
     ) -> None:
-        """Loads the flows into the second of three networks."""
         topology = big_switch(num_hosts=num_hosts, delay=delay, capacity=capacity)
         how: dict[str, Any] = {"transport": TRANSPORTS[transport], "num_tokens": num_tokens}  # type: ignore[index]
         self.workload = workload
@@ -94,7 +93,6 @@ class Twins:
 
 
 def twins_of(case: str) -> Twins:
-    """Makes twins of a case."""
     source, transport, num_tokens, delay = CASES[case]
     return Twins(source.draw(5), transport, num_tokens, source.num_hosts, delay=delay, capacity=1.25e8)
 
@@ -195,7 +193,6 @@ def test_a_log_that_is_too_short_says_so() -> None:
     batch = BatchSimulation(1, 3, one_link(), Ps(), log_length=5)
     batch.load(0, make_flows([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]))
     batch.run(0)
-
     with pytest.raises(SimulationError, match="9 events happened: the log holds 5"):
         batch.log(0)
 

@@ -46,7 +46,6 @@ class Pair:
     """Plays one episode on both engines, with the same decisions."""
 
     def __init__(self, workload: Workload, topology: Any, discipline: type, number: int = 1, **arguments: Any) -> None:
-        """Loads the flows into one network of three."""
         self.workload, self.number = workload, number
         self.simulation = Simulation(workload, topology, discipline(), keep_log=True, **arguments)
         self.batch = BatchSimulation(3, 1, topology, discipline(), log_length=LOG_LENGTH, **arguments)
@@ -54,7 +53,6 @@ class Pair:
         self.run()
 
     def run(self) -> None:
-        """Runs both to the next decision, or to the end."""
         self.simulation.run()
         self.batch.run(self.number)
 
@@ -128,14 +126,12 @@ def test_an_agent_is_asked_for_paths_alike(workload: Workload, seed: int) -> Non
 def test_windows_and_handshakes_go_on_while_links_fail() -> None:
     workload = make_workload("poisson-fat-tree-failures", num_flows=60).draw(3)
     topology = fat_tree(delay=1e-5)
-
     Pair(workload, topology, Fifo, transport=TRANSPORTS["tcp"], routing=make_routing("conga")).finish()
 
 
 @pytest.mark.parametrize(("name", "topology"), [("poisson-pareto", one_link()), ("poisson-tree", tree9())])
 def test_an_agent_is_asked_for_orders_alike(name: str, topology: Any) -> None:
     workload = make_workload(name, num_flows=150).draw(1)
-
     assert Pair(workload, topology, Ranked, asks=Asks.ORDER).finish() > 50
 
 
@@ -194,7 +190,6 @@ def test_what_does_not_go_together_is_refused() -> None:
 
 
 def _tree_flows() -> dict[str, Any]:
-    """Returns the columns of one flow on the tree."""
     plain = make_flows([0.0], [1.0], source=[0], destination=[8])
     return {name: getattr(plain, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
 

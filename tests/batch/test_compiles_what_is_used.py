@@ -46,5 +46,4 @@ def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_p
 
 def test_feedback_queues_compile_themselves_and_the_sharing_of_few_links_from_memory(tmp_path: Path) -> None:
     found = compiled("mlfq", tmp_path, "{'thresholds': [1e5]}")
-
     assert found == {"level_by_attained", "reshare"}

@@ -61,7 +61,6 @@ class Networks:
     """Runs networks, and holds each to a simulation of its flows alone."""
 
     def __init__(self, case: Case, workloads: list[Workload]) -> None:
-        """Makes room for the networks, and loads them."""
         self.case = case
         self.batch = BatchSimulation(len(workloads), 1, case.topology, case.make(), log_length=LOG_LENGTH)
         self.load(workloads)
@@ -108,6 +107,5 @@ def test_each_network_does_what_it_does_alone_and_goes_on_elsewhere_and_is_loade
 def test_a_queue_for_each_flow_is_asked_of_each_workload() -> None:
     batch = BatchSimulation(2, 5, one_link(), make_discipline("wfq", {"queue": [0, 1], "weights": [1.0, 2.0]}))
     batch.load(0, make_flows([0.0, 0.0], [1.0, 1.0]))
-
     with pytest.raises(ConfigError, match="queue has 2 entries: it must have one for each of 3 flows"):
         batch.load(1, make_flows([0.0] * 3, [1.0] * 3))

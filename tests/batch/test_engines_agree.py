@@ -42,7 +42,6 @@ def replay(workload: Workload, variant: Variant, topology: Topology | str, engin
 
 
 def assert_engines_agree(workload: Workload, variant: Variant, topology: Topology | str) -> None:
-    """Compares what replays return."""
     assert_equal(replay(workload, variant, topology, "compiled"), replay(workload, variant, topology, "simpy"))
 
 

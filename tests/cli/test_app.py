@@ -74,7 +74,6 @@ def test_bad_usage_is_one_line_on_standard_error_and_status_2(flowsched, words: 
 @pytest.mark.parametrize("command", [[], ["list"], ["workload"], ["replay"], ["evaluate"], ["leaderboard"]])
 def test_every_command_has_help_which_imports_nothing_heavy(command: list[str]) -> None:
     outcome = run(sys.executable, "-c", IMPORTED, *command, "--help")
-
     assert outcome.err == "[]\n"
     assert "usage: flowsched" in outcome.out
     assert "\x1b" not in outcome.out
@@ -101,7 +100,6 @@ def test_an_error_that_nobody_foresaw_is_one_line_too_and_the_traceback_is_shown
 def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -> None:
     words = "workload", "gather-a1", "--flows", "200000", "--out", str(tmp_path / "flows.csv")
     outcome = run(sys.executable, "-c", INTERRUPTED, str(tmp_path), *words, status=130)
-
     assert (outcome.out, outcome.err) == ("1\n", "flowsched: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -126,6 +124,5 @@ def test_without_standard_streams_nothing_is_wrong() -> None:
 
 def test_the_command_line_works_as_a_process_of_its_own() -> None:
     _, out, err = run(*LIST, "--json")
-
     assert err == ""
     assert "flowsched/Artemis-v0" in [entry["name"] for entry in json.loads(out)["environments"]]

@@ -28,7 +28,6 @@ from flowsched_gym.errors import ConfigError
 )
 def test_values_are_json_where_they_can_be_and_text_otherwise(text: str, value: object) -> None:
     parsed = parse_value(text)
-
     assert parsed == value
     assert type(parsed) is type(value)
 

@@ -9,7 +9,6 @@ ARTEMIS = ("compile", "flowsched/Artemis-v0", "--kwarg", "k=3")
 
 def test_what_was_compiled_is_not_compiled_again(flowsched) -> None:
     outcome = flowsched(*ARTEMIS)
-
     assert outcome.status == 0
     assert outcome.out.startswith("flowsched/Artemis-v0 is compiled (")
     assert "compiling" not in run(sys.executable, "-m", "flowsched_gym.cli", *ARTEMIS, FLOWSCHED_QUIET="").err

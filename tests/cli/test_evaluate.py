@@ -112,9 +112,7 @@ def test_a_users_class_and_heuristics_stand_beside_each_other(flowsched, own: st
 @pytest.mark.parametrize("policies", [("edf",), ("edf", "fifo")], ids=["one", "two"])
 def test_json_is_written_as_it_is_printed(flowsched, tmp_path: Path, policies: tuple[str, ...]) -> None:
     words = [word for policy in policies for word in ("--policy", policy)]
-
     outcome = flowsched("evaluate", *ARTEMIS, *words, "--json", "--out", tmp_path / "results.json")
-
     assert json.loads((tmp_path / "results.json").read_text()) == json.loads(outcome.out)
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     if len(policies) == 1:
@@ -140,15 +138,12 @@ def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(
     (tmp_path / "colorsys.py").write_text(POLICY)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-
     outcome = flowsched("evaluate", *ARTEMIS, "--policy", "colorsys:Oldest")
-
     check_refusal(outcome, "module colorsys has no 'Oldest'")
 
 
 def test_a_users_class_that_fails_is_one_line(flowsched, own: str) -> None:
     outcome = flowsched("evaluate", *ARTEMIS, "--policy", f"{own}:Broken", "--json")
-
     assert (outcome.status, outcome.out) == (1, "")
     assert "flowsched: error: unforeseen KeyError: 'no idea'" in outcome.err
     assert "Traceback" not in outcome.err
@@ -248,7 +243,6 @@ def test_bad_input_is_one_line_before_anything_is_played(
 ) -> None:
     monkeypatch.setattr("flowsched_gym.evaluation.player.rollout", None)
     outcome = flowsched("evaluate", "flowsched/Artemis-v0", *words.split(), "--episodes", 1, "--seed", 0, "--json")
-
     check_refusal(outcome, message)
 
 

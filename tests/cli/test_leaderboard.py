@@ -19,7 +19,6 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_leaderboard_is_written_and_printed(flowsched, folder: Path) -> None:
     outcome = flowsched("leaderboard", "--folder", folder)
-
     assert outcome.status == 0
     assert outcome.err == ""
     assert outcome.out == leaderboard_markdown(folder) == (folder / "README.md").read_text()
@@ -38,7 +37,6 @@ def test_bad_input_is_one_line_and_writes_nothing(
     flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
     check_refusal(flowsched("leaderboard", *arguments), message)
     assert list(tmp_path.iterdir()) == []
 

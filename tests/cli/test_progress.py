@@ -50,13 +50,11 @@ def test_a_long_task_draws_a_bar_in_place_and_wipes_it(clock: list[float]) -> No
 
 def test_a_bar_is_not_drawn_more_than_ten_times_a_second(clock: list[float]) -> None:
     shown = run(Terminal(), clock, seconds_per_step=0.001, steps=4000)
-
     assert 15 <= shown.count("[") <= 21
 
 
 def test_in_a_log_file_there_is_a_plain_line_every_ten_per_cent(clock: list[float]) -> None:
     shown = run(io.StringIO(), clock, seconds_per_step=0.5, steps=200)
-
     assert shown.splitlines() == ["reading: 2%", *(f"reading: {percent}%" for percent in range(10, 101, 10))]
 
 
@@ -83,5 +81,4 @@ def test_commands_of_the_tests_print_the_same_on_a_slow_machine(
     flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_module.time, "monotonic", itertools.count(step=60.0).__next__)
-
     assert flowsched("workload", "gather-a1", "--flows", "9", "--out", tmp_path / "flows.csv").err == ""

@@ -116,15 +116,12 @@ def test_the_compiled_engine_writes_the_same_records(flowsched, flows: Path, tmp
         out = tmp_path / f"{engine}.csv"
         assert flowsched("replay", flows, "--discipline", "las", "--engine", engine, "--out", out).status == 0
         texts.append(out.read_text())
-
     assert texts[0] == texts[1]
 
 
 def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) -> None:
     words = "--plot", tmp_path / "picture.png", "--out", tmp_path / "records.parquet"
-
     assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, *words).status == 0
-
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     table = parquet.read_table(tmp_path / "records.parquet").to_pydict()
     assert table["completion_s"] == pytest.approx([5.0, 2.0, 3.0])
@@ -133,7 +130,6 @@ def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) 
 
 def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: Path) -> None:
     assert flowsched("replay", flows, "--discipline", "srpt", "--out", flows).status == 0
-
     outcome = flowsched("replay", flows, "--discipline", "srpt")
     check_refusal(outcome, "unknown columns 'completion_s', 'fct_s', 'slowdown', 'deadline_met'")
 
@@ -154,7 +150,6 @@ def test_bad_input_is_one_line_and_writes_nothing(
     flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
 ) -> None:
     monkeypatch.chdir(flows.parent)
-
     check_refusal(flowsched("replay", flows, "--out", "records.csv", *words.split()), message)
     assert list(flows.parent.iterdir()) == [flows]
 
@@ -185,9 +180,7 @@ def test_without_matplotlib_the_pip_command_is_named_before_anything_is_simulate
     flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-
     outcome = flowsched("replay", flows, "--discipline", "edf", "--plot", flows.with_name("picture.png"))
-
     check_refusal(outcome, "pip install 'flowsched-gym[plot]'")
 
 
@@ -207,5 +200,4 @@ def test_deadlines_that_look_like_absolute_times_are_one_line_of_warning(flowsch
 
 def test_a_warning_brings_no_escape_code_of_a_file_name_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     _show_warning("flows \x1b[31m.csv", UserWarning, "file.py", 1)
-
     assert capsys.readouterr().err == "flowsched: warning: flows \\x1b[31m.csv\n"

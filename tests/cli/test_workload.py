@@ -38,9 +38,7 @@ def test_load_and_other_fields_are_handed_on(flowsched, tmp_path: Path) -> None:
 
 def test_link_changes_that_a_flow_file_cannot_hold_are_told_of(flowsched, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
-
     outcome = flowsched("workload", "poisson-fat-tree-failures", "--flows", 20, "--out", path)
-
     assert outcome.status == 0
     assert outcome.out.endswith(f"load 0.6\n{path}: a flow file holds flows alone: 6 link changes left out\n")
     assert read_flows(path).num_flows == 20
@@ -48,7 +46,6 @@ def test_link_changes_that_a_flow_file_cannot_hold_are_told_of(flowsched, tmp_pa
 
 def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Path) -> None:
     outcome = flowsched("workload", "gather-a1", "--flows", 9, "--load", 1.5, "--out", tmp_path / "flows.csv")
-
     assert outcome.status == 0
     assert outcome.err == (
         "flowsched: warning: load is 1.5: from 1 on it is unstable, queues and completion times grow without bound\n"
@@ -73,7 +70,6 @@ def test_bad_input_is_one_line_and_writes_nothing(
     flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
     check_refusal(flowsched("workload", "--flows", 9, "--out", "flows.csv", *words.split()), message)
     assert list(tmp_path.iterdir()) == []
 

@@ -55,13 +55,11 @@ def composed(*overrides: str, name: str = "train", own: tuple[str, ...] = ("env.
 
 
 def options(group: str) -> list[str]:
-    """Lists the files of a group."""
     return sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))
 
 
 def test_the_defaults_are_a_training_of_ppo_on_artemis() -> None:
     config = composed()
-
     assert isinstance(config, TrainConfig)
     assert type(config.algorithm) is PPOConfig
     assert type(config.policy) is SetwiseConfig
@@ -136,7 +134,6 @@ def test_every_named_workload_reaches_the_environment(name) -> None:
 def test_every_experiment_composes(file) -> None:
     config = composed(f"experiment={file}", own=())
     env_id = environment_arguments(config.env)[0]
-
     assert isinstance(config, TrainConfig)
     assert set(config.evaluation.baselines) <= set(policy_specs(env_id))
     assert config.evaluation.metric in METRIC_NAMES
@@ -145,9 +142,7 @@ def test_every_experiment_composes(file) -> None:
 @pytest.mark.parametrize("choice", [("ddpg_auto", "auto"), ("sac", "thresholds"), ("td3", "flat")])
 def test_the_thresholds_are_learned_by_other_algorithms_too(choice) -> None:
     algorithm, policy = choice
-
     config = composed("experiment=auto_thresholds_clusters", f"algorithm={algorithm}", f"policy={policy}", own=())
-
     assert (config.algorithm.gamma, config.policy.start, config.env.clusters) == (0.0, "mismatched", 4)
 
 
@@ -157,7 +152,6 @@ def test_the_thresholds_are_learned_by_other_algorithms_too(choice) -> None:
 )
 def test_an_unknown_key_is_refused_by_name(override) -> None:
     key = override.partition("=")[0].rpartition(".")[2]
-
     with pytest.raises(ConfigCompositionException, match=f"Could not override '.*{key}'"):
         composed(override)
 
@@ -196,28 +190,23 @@ def test_a_wrong_type_is_refused(override) -> None:
 def test_a_value_out_of_its_range_is_one_clear_line(overrides, message) -> None:
     with pytest.raises(ConfigError, match=message) as error:
         composed(*overrides.split())
-
     assert "\n" not in str(error.value)
 
 
 def test_the_evaluation_of_models_needs_one() -> None:
     with pytest.raises(ConfigError, match="model is empty"):
         composed(name="evaluate")
-
     assert isinstance(composed("model=[a.zip]", name="evaluate"), EvaluateConfig)
 
 
 @pytest.mark.parametrize("name", ["heuristics", "evaluate"])
 def test_the_comparing_commands_know_the_contended_experiment(name) -> None:
     model = ["model=[a.zip]"] if name == "evaluate" else []
-
     config = composed("experiment=contended", *model, name=name)
-
     assert environment_arguments(config.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
 
 
 def test_every_file_says_what_it_is_for() -> None:
     for path in sorted(CONFIGS.rglob("*.yaml")):
         comments = [line for line in path.read_text(encoding="utf-8").splitlines()[:2] if line.startswith("# ")]
-
         assert [line for line in comments if not line.startswith("# @package")], path

@@ -38,7 +38,6 @@ def heuristics(*words: str) -> int:
 
 
 def played(pattern: str = "out/results/*.json") -> list[EvaluationResult]:
-    """Reads the results."""
     return [read_result(path) for path in sorted(Path().glob(pattern))]
 
 
@@ -71,9 +70,7 @@ def test_arguments_beside_a_name_of_the_package_stay_arguments_of_the_environmen
 
 def test_an_argument_that_the_environment_lacks_changes_the_workload(own: Path) -> None:
     (own / "few.yaml").write_text("name: poisson-exponential\nflows: 7\n")
-
     assert heuristics(*QUIET, "workload=few") == 0
-
     [result] = played()
     assert result.values("num_flows").tolist() == [7.0]
 
@@ -81,9 +78,7 @@ def test_an_argument_that_the_environment_lacks_changes_the_workload(own: Path) 
 def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(own: Path) -> None:
     (own / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
     (own / "small.yaml").write_text("kind: poisson\nsize: sizes.csv\nload: 0.5\nflows: 5\n")
-
     assert heuristics(*QUIET, "workload=small") == 0
-
     [result] = played("out/results/*workload-small*")
     assert result.kwargs["workload"]["name"] == "small"
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
@@ -91,9 +86,7 @@ def test_a_cdf_file_lies_beside_the_yaml_file_and_the_name_is_that_of_the_file(o
 
 def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environments(own: Path) -> None:
     (own / "whole.yaml").write_text("base: poisson-fat-tree-failures\nfailures: null\nload: null\nflows: 5\n")
-
     assert heuristics(*QUIET, "env=merp_route", "workload=whole", "policies=[ecmp]") == 0
-
     [result] = played()
     assert result.kwargs["workload"]["failures"] is None
     assert "load" not in result.kwargs["workload"]

@@ -51,14 +51,12 @@ def test_las_serves_the_newcomer_until_it_has_had_as_much_and_then_shares() -> N
 
 def test_edf_serves_the_earliest_deadline_and_last_those_without_one() -> None:
     workload = make_flows([0.0, 0.0, 0.0, 0.0], [2.0, 1.0, 1.0, 3.0], span=[np.inf, 9.0, 4.0, np.inf])
-
     assert finish(workload, "edf") == [4.0, 2.0, 1.0, 7.0]
 
 
 def test_ssdf_and_lsdf_order_by_size_over_time_allowed() -> None:
     # Ratios 1/2, 1/4, 2/3; the last flow has no deadline and comes last in both.
     workload = make_flows([0.0] * 4, [2.0, 1.0, 2.0, 1.0], span=[4.0, 4.0, 3.0, np.inf])
-
     assert finish(workload, "ssdf") == [3.0, 1.0, 5.0, 6.0]
     assert finish(workload, "lsdf") == [4.0, 5.0, 2.0, 6.0]
 
@@ -66,14 +64,12 @@ def test_ssdf_and_lsdf_order_by_size_over_time_allowed() -> None:
 def test_the_ratio_counts_from_the_arrival_whatever_the_time() -> None:
     # The later flow has the ratio 1/8, although its absolute deadline is the later one.
     workload = make_flows([0.0, 1.0], [4.0, 1.0], span=[8.0, 8.0])
-
     assert finish(workload, "ssdf") == [5.0, 2.0]
     assert finish(workload, "lsdf") == [4.0, 5.0]
 
 
 def test_mlfq_demotes_a_flow_that_has_attained_a_threshold() -> None:
     workload = make_flows([0.0, 1.0], [4.0, 2.0])
-
     # Flow 0 has sent two bytes at 3 (alone, then at half) and makes way for flow 1, which has sent one.
     assert finish(workload, "mlfq", thresholds=[2.0]) == [6.0, 4.0]
     # In the order of entry flow 0 keeps the link until 2.
@@ -82,20 +78,17 @@ def test_mlfq_demotes_a_flow_that_has_attained_a_threshold() -> None:
 
 def test_a_flow_as_large_as_a_threshold_finishes_before_the_demoted_ones() -> None:
     workload = make_flows([0.0, 0.0], [3.0, 2.0])
-
     assert finish(workload, "mlfq", thresholds=[2.0], within="fifo") == [5.0, 4.0]
 
 
 def test_a_preempted_flow_stays_at_the_head_of_its_queue() -> None:
     # Flow 0 enters queue 1 at 1, flow 1 at 2; flow 2 takes the link at 2.5; then flow 0 goes on before flow 1.
     workload = make_flows([0.0, 0.0, 2.5], [3.0, 3.0, 1.0])
-
     assert finish(workload, "mlfq", thresholds=[1.0], within="fifo") == [5.0, 7.0, 3.5]
 
 
 def test_qsjf_sorts_by_original_size_and_a_size_on_the_limit_belongs_to_the_smaller() -> None:
     workload = make_flows([0.0] * 4, [3.0, 2.0, 5.0, 1.0])
-
     assert finish(workload, "qsjf", thresholds=[2.0, 4.0], within="fifo") == [6.0, 2.0, 11.0, 3.0]
     assert finish(workload, "qsjf", thresholds=[2.0, 4.0], within="ps") == [6.0, 3.0, 11.0, 2.0]
 
@@ -103,7 +96,6 @@ def test_qsjf_sorts_by_original_size_and_a_size_on_the_limit_belongs_to_the_smal
 def test_wfq_gives_each_queue_its_weight_while_both_hold_flows() -> None:
     workload = make_flows([0.0] * 3, [3.0, 3.0, 2.0])
     queues = {"queue": [0, 0, 1], "weights": [3.0, 1.0]}
-
     # Queue 0 has 3/4 of the link: shared, each of its flows finishes at 8; one after the other, at 4 and 8.
     assert finish(workload, "wfq", **queues, within="ps") == [8.0, 8.0, 8.0]
     assert finish(workload, "wfq", **queues, within="fifo") == [4.0, 8.0, 8.0]

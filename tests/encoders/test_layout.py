@@ -33,14 +33,12 @@ def test_a_column_is_read_by_name_in_its_unit() -> None:
 
 def test_a_batch_is_read_like_its_rows() -> None:
     batch = np.stack([OBSERVATION, np.zeros(7, dtype=np.float32), OBSERVATION])
-
     assert LAYOUT.context_column(batch, "free").tolist() == [0.25, 0.0, 0.25]
     assert LAYOUT.slot_column(batch, "slack").tolist() == [[0.0, 0.02, -0.02], [0.0] * 3, [0.0, 0.02, -0.02]]
 
 
 def test_the_space_is_a_bounded_vector_that_is_signed_only_where_values_are() -> None:
     space = LAYOUT.space()
-
     assert space.shape == (7,)
     assert space.dtype == np.float32
     assert space.low.tolist() == [0.0, 0.0, -1.0, 0.0, -1.0, 0.0, -1.0]
@@ -84,7 +82,6 @@ def test_rows_stand_behind_the_slots_group_by_group() -> None:
 
 def test_plain_values_are_bounded_by_their_scale() -> None:
     space = WITH_ROWS.space()
-
     assert space.low.tolist() == [0.0] * 7 + [-1.0] * 3
     assert space.high[[3, 5]].tolist() == [65_535.0] * 2
     assert space.contains(BEHIND)
@@ -95,7 +92,6 @@ def test_plain_values_are_bounded_by_their_scale() -> None:
 def test_what_is_squashed_can_be_decoded(value: float, scale: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SQUASHED, scale=scale)
     encoded = squash(value, scale)
-
     assert 0.0 <= encoded <= 1.0
     # The difference 1 - encoded carries the digits: of its 53 bits, as many are lost as value / scale has.
     assert column.decode(np.array(encoded)) == pytest.approx(value, rel=1e-15 * (4 + value / scale), abs=1e-300)
@@ -104,6 +100,5 @@ def test_what_is_squashed_can_be_decoded(value: float, scale: float) -> None:
 @given(value=st.floats(-1e3, 1e3))
 def test_a_sign_survives(value: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SIGNED, scale=2.0)
-
     assert column.decode(np.array(squash(value, 2.0))) == pytest.approx(value, rel=1e-12, abs=1e-300)
     assert squash(-value, 2.0) == -squash(value, 2.0)

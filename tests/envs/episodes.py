@@ -77,12 +77,10 @@ class Step(NamedTuple):
 
 
 def make(spec: EnvironmentSpec, **arguments: Any) -> gym.Env:
-    """Makes an environment with short episodes."""
     return gym.make(spec.id, **(SHORT[spec.id] | arguments))
 
 
 def any_action(env: gym.Env, observation: Any, info: dict[str, Any]) -> Any:
-    """Draws any action of the space, whether it does what it says or not."""
     return env.action_space.sample()
 
 

@@ -23,7 +23,6 @@ class Recorder:
     """Notes where frames write and where they draw bars."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Listens to all canvases."""
         self.words: list[tuple[str, Box]] = []
         self.bars: list[Box] = []
         write, draw = Canvas.text, Canvas.bar
@@ -92,10 +91,8 @@ def table(view: View, title: str) -> list[list[str]]:
 
 
 def cells(row: Row) -> list[str]:
-    """Returns the words of a row; other cells are left out."""
     return [cell.text if isinstance(cell, Text) else cell for cell in row if isinstance(cell, str | Text)]
 
 
 def _meet(one: Box, other: Box) -> bool:
-    """Tells whether two boxes share a pixel."""
     return one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom

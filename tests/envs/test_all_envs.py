@@ -75,7 +75,6 @@ def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> No
 def test_the_arguments_of_the_environment_are_those_of_its_config(spec: EnvironmentSpec) -> None:
     parameters = inspect.signature(load_target(spec.entry_point)).parameters
     fields = {field.name: field.default for field in dataclasses.fields(load_target(spec.config))}
-
     assert {name: parameter.default for name, parameter in parameters.items() if name != "render_mode"} == fields
 
 
@@ -137,7 +136,6 @@ def test_the_mask_tells_which_actions_do_what_they_say(spec: EnvironmentSpec, ar
 def test_there_are_masks_where_actions_are_not_all_alike_and_nowhere_else(spec: EnvironmentSpec) -> None:
     env = make(spec)
     info = env.reset(seed=7)[1]
-
     assert isinstance(env.unwrapped, MaskedEnv) is hasattr(env.unwrapped, "action_masks") is ("action_mask" in info)
     assert isinstance(env.unwrapped, MaskedEnv) or isinstance(env.action_space, gym.spaces.Box)
 
@@ -148,7 +146,6 @@ def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_see
 ) -> None:
     program = f"from tests.envs.episodes import fingerprint; print(fingerprint('flowsched_gym:{spec.id}', 8))"
     here = fingerprint(spec.id, 8)
-
     assert run_python(program, PYTHONHASHSEED="1") == here
     assert fingerprint(spec.id, 9) != here
 
@@ -176,7 +173,6 @@ def test_how_long_an_episode_is_played_does_not_change_the_next(spec: Environmen
     env, other = make(spec), make(spec)
     play(env, seed=11)
     play(other, seed=11, limit=3)
-
     assert (env.reset()[0] == other.reset()[0]).all()
     assert core(env).workload.size.tolist() == core(other).workload.size.tolist()
 
@@ -219,7 +215,6 @@ def test_a_step_after_the_end_or_before_the_beginning_is_refused(spec: Environme
 def test_a_limit_of_steps_truncates_the_episode(spec: EnvironmentSpec) -> None:
     env = gym.make(spec.id, max_episode_steps=5, **SHORT[spec.id])
     steps = play(env, seed=14)
-
     assert len(steps) == 6
     assert steps[-1].truncated
     assert not steps[-1].terminated

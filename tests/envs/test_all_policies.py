@@ -31,7 +31,6 @@ def test_every_policy_plays_everything_that_tables_are_made_for(
         env = make(spec, **arguments)
         policy = make_policy(name, env, seed=1)
         steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
-
         assert steps[-1].terminated, name
         assert steps[-1].info.get("empty_slot_choices", 0) == 0, name
 

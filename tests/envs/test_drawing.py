@@ -49,7 +49,6 @@ def test_a_bar_fills_its_share_and_shows_what_is_not_nothing() -> None:
     canvas = Canvas(100, 8, (255, 255, 255))
     for row, share in enumerate((0.25, 0.001, 0.0, 7.0)):
         canvas.bar(Box(0, 2 * row, 100, 2 * row + 2), share, (0, 0, 0), track=None)
-
     assert (canvas.array() == 0).all(axis=2).sum(axis=1).tolist() == [25, 25, 2, 2, 0, 0, 100, 100]
     assert [text_bar(share, 4) for share in (-1.0, 0.5, 2.0)] == ["[....]", "[##..]", "[####]"]
 
@@ -93,7 +92,6 @@ def test_a_table_tells_how_much_of_it_is_not_shown() -> None:
 
 def test_the_tile_that_is_shown_is_among_few() -> None:
     tiles = Tiles(tiles=tuple(Tile(f"host {host}", "", "", 0.0, host == 70) for host in range(90)))
-
     assert len(tiles.some(90)) == 90
     assert [tile.name for tile in tiles.some(4)] == ["host 0", "host 1", "host 70"]
     assert [tile.name for tile in Tiles(tiles=tiles.tiles[70:]).some(3)] == ["host 70", "host 71"]
@@ -103,12 +101,10 @@ def test_the_tile_that_is_shown_is_among_few() -> None:
 
 
 def on_one_link(flows: Workload) -> Simulation:
-    """Prepares flows that share a link of 1 Gbps equally."""
     return Simulation(flows, one_link(capacity=1.25e8), Ps())
 
 
 def picture(panel: Panel) -> View:
-    """Shows a panel alone."""
     scene = Scene.of(on_one_link(make_flows([0.0, 1.0], [1e6, 2e6])))
     return View(banner=scene.banner("Test", "on one link", "What now?"), stacks=(Stack(1, (panel,)),))
 

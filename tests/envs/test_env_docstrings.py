@@ -22,12 +22,10 @@ TABLE_HEAD = ["column", "meaning", "unit", "encoding", "scale"]
 
 
 def docstring(spec: EnvironmentSpec) -> str:
-    """Returns the docstring of the environment's class."""
     return inspect.cleandoc(load_target(spec.entry_point).__doc__)
 
 
 def section(spec: EnvironmentSpec, heading: str) -> str:
-    """Returns the text under a heading."""
     return re.split(r"^## .*$", docstring(spec).split(f"## {heading}\n")[1], flags=re.MULTILINE)[0]
 
 
@@ -58,7 +56,6 @@ def layout_of(spec: EnvironmentSpec, arguments: dict[str, Any]) -> Layout:
 
 
 def layout_columns(layout: Layout) -> list[Column]:
-    """Returns the columns of a layout, those of slots and rows once."""
     return list(layout.columns)
 
 
@@ -75,7 +72,6 @@ def test_the_observation_table_says_what_the_layout_says(spec: EnvironmentSpec) 
     layout, arguments = environment.layout, dataclasses.asdict(environment.config)
     rows = tables(spec)[0]
     columns = layout_columns(layout)
-
     assert [row[0] for row in rows] == [column.name for column in columns]
     assert rows == [row_of(column, arguments, row[-1]) for column, row in zip(columns, rows, strict=True)]
 
@@ -95,7 +91,6 @@ def test_every_argument_is_named_in_the_docstring_and_described_in_the_config(sp
     attributes = inspect.cleandoc(config.__doc__).partition("Attributes:")[2].partition("Raises:")[0]
     described = re.findall(r"^    (\w+): \S", attributes, flags=re.MULTILINE)
     names = [field.name for field in dataclasses.fields(config)]
-
     assert described == names
     assert [name for name in names if f"``{name}``" not in section(spec, "Arguments")] == []
 
@@ -104,7 +99,6 @@ def test_every_argument_is_named_in_the_docstring_and_described_in_the_config(sp
 def test_every_member_of_a_choice_is_explained(spec: EnvironmentSpec) -> None:
     text = docstring(spec) + inspect.cleandoc(load_target(spec.config).__doc__)
     members = {str(value) for arguments in combinations(spec) for value in arguments.values() if isinstance(value, str)}
-
     assert [member for member in sorted(members) if f"``{member}``" not in text and f'"{member}"' not in text] == []
 
 
@@ -113,7 +107,6 @@ def test_every_reward_term_is_named(spec: EnvironmentSpec) -> None:
     env = make(spec)
     env.reset(seed=1)
     terms = env.step(env.action_space.sample())[4]["reward_terms"]
-
     assert terms
     assert [term for term in terms if f"``{term}``" not in section(spec, "Rewards")] == []
 

@@ -18,7 +18,6 @@ class Makers:
     """Makes the values that are deferred, and counts how often."""
 
     def __init__(self) -> None:
-        """Has made nothing."""
         self.made: list[str] = []
 
     def maker(self, key: str) -> Callable[[], Any]:
@@ -31,12 +30,10 @@ class Makers:
         return make
 
     def infos(self) -> LazyInfos:
-        """Returns infos that equal ``PLAIN``, two of three values deferred."""
         return LazyInfos({"time": 0.5}, {key: self.maker(key) for key in ("late", "later")})
 
 
 def keywords(**values: Any) -> dict[str, Any]:
-    """Returns its arguments."""
     return values
 
 
@@ -67,7 +64,6 @@ READINGS: dict[str, Callable[[LazyInfos], Any]] = {
 
 
 def _updated(values: dict[str, Any], infos: LazyInfos) -> dict[str, Any]:
-    """Updates a dict."""
     values.update(infos)
     return values
 
@@ -75,7 +71,6 @@ def _updated(values: dict[str, Any], infos: LazyInfos) -> dict[str, Any]:
 def test_every_way_of_reading_gives_the_values() -> None:
     for reading, read in READINGS.items():
         found = read(Makers().infos())
-
         assert (found, type(found)) == (PLAIN, dict), reading
 
 
@@ -126,7 +121,6 @@ def test_a_value_that_is_written_is_not_made_any_more(write: Callable[[LazyInfos
     makers = Makers()
     infos = makers.infos()
     write(infos)
-
     assert dict(infos) == {**PLAIN, "late": 5}
     assert makers.made == ["later"]
 
@@ -148,7 +142,6 @@ def test_values_can_be_taken_out() -> None:
 
 def test_joining_makes_a_plain_dict_and_leaves_both_as_they_were() -> None:
     infos, more = Makers().infos(), {"late": 1, "more": 2}
-
     assert infos | more == {**PLAIN, **more}
     assert more | infos == {"more": 2, **PLAIN}
     assert infos == PLAIN
@@ -157,7 +150,6 @@ def test_joining_makes_a_plain_dict_and_leaves_both_as_they_were() -> None:
 
 def test_infos_are_merged_as_gymnasium_merges_them() -> None:
     merged = merge_infos({2: {"mean": 1.5, "count": 3}, 0: {"mean": 2.5, "count": 4}}, 3)
-
     assert list(merged) == ["mean", "_mean", "count", "_count"]
     assert merged["mean"].tolist() == [2.5, 0.0, 1.5]
     assert merged["count"].dtype == np.array([0]).dtype

@@ -165,7 +165,6 @@ def test_a_native_vector_gives_what_single_environments_give(
 def test_periods_in_which_nothing_is_decided_are_passed_over_alike(period: dict[str, Any]) -> None:
     pair = Pair(SPEC, passing=True, **period)
     pair.reset(seed=12)
-
     assert pair.play(150, seed=13) >= 6
 
 
@@ -197,7 +196,6 @@ def test_an_episode_with_nothing_to_decide_ends_with_its_first_step(make: Any) -
     env.reset(seed=1)
     action = np.full(env.action_space.shape, 0.5)
     _, reward, terminated, *_ = env.step(action)
-
     assert (float(np.sum(reward)), bool(np.all(terminated))) == (-2.0, True)
 
 

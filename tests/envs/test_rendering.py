@@ -159,7 +159,6 @@ def test_the_end_is_told(env_id: str) -> None:
     env.reset(seed=1)
     while not env.step(env.action_space.sample())[2]:
         pass
-
     assert f"The episode is over: all {env.workload.num_flows} flows have finished." in str(env.render())
 
 

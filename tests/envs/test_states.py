@@ -45,7 +45,6 @@ def started(spec: EnvironmentSpec, seed: int, **arguments: Any) -> FlowSchedEnv:
 
 
 def act(env: FlowSchedEnv, place: int) -> Any:
-    """Takes a step with an action that depends on the place in the episode alone."""
     return exactly(dict(enumerate(env.step(action_at(env.action_space, place)))))
 
 
@@ -64,7 +63,6 @@ def remainder(env: FlowSchedEnv, place: int) -> list[Any]:
 
 
 def shown(env: FlowSchedEnv) -> Any:
-    """Returns what an environment shows without a step."""
     return env.render(), exactly(env.action_masks()) if isinstance(env, MaskedEnv) else None
 
 
@@ -182,7 +180,6 @@ print(repr(remainder(env, {moments[1].place})))
 @each_environment
 def test_before_the_first_reset_there_is_no_state_to_take_or_restore(spec: EnvironmentSpec) -> None:
     state, fresh = started(spec, SEED).get_state(), core(make(spec))
-
     with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
         fresh.get_state()
     with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
@@ -217,7 +214,6 @@ def test_a_state_of_other_arguments_is_refused_and_names_them(spec: EnvironmentS
 def test_a_state_of_another_class_or_version_is_refused(spec: EnvironmentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     env = started(spec, SEED)
     state, here = env.get_state(), flowsched_gym.__version__
-
     with pytest.raises(ConfigError, match=r"state is one of flowsched_gym\.elsewhere:Env: this environment is "):
         env.set_state(dataclasses.replace(state, environment="flowsched_gym.elsewhere:Env"))
     with pytest.raises(ConfigError, match=rf"state is one of flowsched-gym 0\.0\.1: this is {here}"):

@@ -32,7 +32,6 @@ def test_an_episode_is_truncated_after_its_decisions_with_metrics_of_the_deadlin
 
 def test_an_episode_that_ends_with_its_last_allowed_decision_is_terminated_not_truncated() -> None:
     env = gym.make("flowsched/Artemis-v0", bursts=2, max_decisions=20)
-
     assert run_first_slots(env)[:3] == (20, True, False)
 
 

@@ -26,7 +26,6 @@ RATE = 8
 
 
 def later(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Alters the last bit of what a rule returns."""
     return lambda *arguments: np.nextafter(rule(*arguments), np.inf)
 
 
@@ -44,28 +43,23 @@ def faster(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wider(rule: Callable[..., float]) -> Callable[..., float]:
-    """Lets a sender send one segment more."""
     return lambda *arguments: rule(*arguments) + 1.0
 
 
 def strict(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a flow be late that arrives at its deadline."""
     return lambda deadline: np.nextafter(deadline, -np.inf)
 
 
 def oldest(rule: Callable[..., int]) -> Callable[..., int]:
-    """Serves the oldest request, whatever slot is asked for."""
     return lambda requests, head, slot: rule(requests, head, 0)
 
 
 def swapped(first: EventKind, second: EventKind) -> Callable[..., Any]:
-    """Lets two kinds of events of one instant happen in the other order."""
     kinds = {first: second, second: first}
     return lambda at: lambda self, time, kind, *others: at(self, time, kinds.get(kind, kind), *others)
 
 
 def youngest_first(at: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets events of one kind happen in the other order of rows."""
     return lambda self, time, kind, row=0, *others: at(self, time, kind, LAST_ROW - row, *others)
 
 
@@ -129,7 +123,6 @@ def ask_youngest_first(request: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def put_oldest_first(serve_first: Callable[..., int]) -> Callable[..., int]:
-    """Puts the oldest flow first, whichever is chosen."""
     return lambda self, place: serve_first(self, 0)
 
 
@@ -202,6 +195,5 @@ def test_an_alteration_in_one_place_is_noticed(
 ) -> None:
     keep_event_logs(monkeypatch)
     monkeypatch.setattr(owner, name, alter(getattr(owner, name)))
-
     with pytest.raises(AssertionError, match="of single environments"):
         compare_on_ties(spec)

@@ -44,7 +44,6 @@ def test_it_truncates_with_the_time_limit_of_gymnasium(
 ) -> None:
     pair = Pair(spec, mode=mode, max_episode_steps=DECISIONS, **(SHORT[spec.id] | {"max_decisions": max_decisions}))
     pair.reset(seed=42)
-
     assert pair.play(60, seed=43) >= 9
 
 
@@ -65,7 +64,6 @@ def test_it_does_so_on_any_simultaneous_flows(
 ) -> None:
     pair = Pair(spec, num_envs=2, workload=workload, **arguments)
     pair.reset(seed=46)
-
     pair.play(24, seed=seed)
 
 

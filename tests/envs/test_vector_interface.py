@@ -27,14 +27,12 @@ from tests.envs.vectors import (
 
 
 def masks_of(envs: Any) -> Any:
-    """Returns the masks of a vector environment that has some."""
     return envs.action_masks() if isinstance(envs, MaskedVectorEnv) else None
 
 
 @each_native
 def test_make_vec_takes_the_native_vector_unless_told_otherwise(spec: EnvironmentSpec) -> None:
     envs: Any = gym.make_vec(spec.id, num_envs=2, **SHORT[spec.id])
-
     assert f"{type(envs).__module__}:{type(envs).__qualname__}" == spec.vector_entry_point
     assert envs.spec is not None
     assert envs.spec.id == spec.id

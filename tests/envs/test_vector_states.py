@@ -51,7 +51,6 @@ def started_on_ties(spec: EnvironmentSpec, source: SimultaneousFlows) -> Any:
 
 
 def act(envs: Any, place: int) -> Any:
-    """Takes a step with actions that depend on the place alone, the same for all, so that they show who is who."""
     return exactly(dict(enumerate(envs.step(actions_at(envs, place)))))
 
 
@@ -64,7 +63,6 @@ def play(envs: Any, first: int, last: int) -> list[Any]:
 
 
 def row(found: Any, number: int) -> Any:
-    """Takes the observation, reward and ends of one environment out of what `act` returned."""
     arrays = [np.frombuffer(data, dtype=kind).reshape(shape) for kind, shape, data in (found[key] for key in range(4))]
     return [array[number].tobytes() for array in arrays]
 
@@ -230,7 +228,6 @@ def test_a_restored_environment_draws_what_the_other_drew(spec: EnvironmentSpec)
 @each_native
 def test_before_the_first_reset_there_is_no_state_to_take_and_all_must_be_set(spec: EnvironmentSpec) -> None:
     state, fresh = started(spec).get_state(), make_native(spec, NUM_ENVS)
-
     with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
         fresh.get_state()
     with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first, or set all"):

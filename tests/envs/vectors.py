@@ -133,7 +133,6 @@ class SimultaneousFlows:
 
 
 def make_native(spec: EnvironmentSpec, num_envs: int = 3, **arguments: Any) -> Any:
-    """Makes a native vector environment with short episodes."""
     return gym.make_vec(spec.id, num_envs, "vector_entry_point", **(SHORT[spec.id] | arguments))
 
 
@@ -167,7 +166,6 @@ def any_actions(
 
 
 def actions_at(envs: Any, place: int) -> npt.NDArray[Any]:
-    """Returns actions that depend on the place alone, the same for all environments."""
     return np.stack([action_at(envs.single_action_space, place)] * envs.num_envs)
 
 
@@ -205,7 +203,6 @@ class Pair:
         max_episode_steps: int | None = None,
         **arguments: Any,
     ) -> None:
-        """Makes both."""
         both: dict[str, Any] = {"num_envs": num_envs, "max_episode_steps": max_episode_steps, **arguments}
         self.mode = mode
         self.native: Any = gym.make_vec(spec.id, vectorization_mode="vector_entry_point", autoreset_mode=mode, **both)

@@ -60,9 +60,7 @@ def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its
 
 def test_the_number_of_flows_rises_and_falls_to_nothing() -> None:
     records = records_of("gather-heavy", 500)
-
     present = np.asarray(draw_records(records).axes[2].lines[0].get_ydata())
-
     assert present.max() >= 10
     assert present.min() >= 0
     assert present[-1] == 0
@@ -81,7 +79,6 @@ def test_the_number_of_flows_rises_and_falls_to_nothing() -> None:
 )
 def test_any_records_can_be_drawn(records: Records, tmp_path: Path) -> None:
     plot_records(records, tmp_path / "picture.png")
-
     assert (tmp_path / "picture.png").stat().st_size > 10_000
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -89,9 +86,7 @@ def test_any_records_can_be_drawn(records: Records, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("suffix", "beginning"), [(".svg", b"<?xml"), (".pdf", b"%PDF"), (".PNG", b"\x89PNG")])
 def test_the_extension_says_the_format(tmp_path: Path, suffix: str, beginning: bytes) -> None:
     path = tmp_path / f"picture{suffix}"
-
     plot_records(records_of("gather-a1", 20), path)
-
     assert path.read_bytes().startswith(beginning)
 
 

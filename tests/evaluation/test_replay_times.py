@@ -54,7 +54,6 @@ def test_unix_times_give_the_completion_times_that_times_from_0_give(discipline:
 @each_engine
 def test_a_single_flow_at_the_end_of_float64_is_served(engine: str) -> None:
     flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e5], "arrival_s": [1.79e308]}
-
     assert flowsched_gym.replay(flows, discipline="srpt", engine=engine).fct[0] == 1e5 / 125_000_000.0
 
 
@@ -118,7 +117,6 @@ def test_links_that_changed_before_the_first_arrival_change_at_the_start() -> No
 
 def test_an_environment_plays_given_flows_on_their_clock() -> None:
     far = workload_from_columns(columns(UNIX_TIME, np.array([0, 3, 5])))
-
     for source in (find_source(far), FixedWorkload(workload=far)):
         assert source.draw(0).arrival_time.tolist() == [0.0, 3 * TICK, 5 * TICK]
 

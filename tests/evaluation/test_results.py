@@ -191,7 +191,6 @@ def test_a_name_that_would_be_more_than_text_is_refused(tmp_path, name):
 def test_json_that_python_alone_reads_or_cannot_read_is_one_clear_error(tmp_path, text, message):
     path = tmp_path / "edf.json"
     path.write_text(text)
-
     with pytest.raises(ConfigError, match=message):
         read_result(path)
 
@@ -201,6 +200,5 @@ def test_workloads_of_ones_own_with_one_name_have_results_of_their_own():
         result_name("flowsched/Artemis-v0", {"workload": {"base": "gather-heavy", "load": load}}, "edf")
         for load in (0.5, 0.6)
     }
-
     assert len(names) == 2
     assert all(re.fullmatch(r"artemis-v0_workload-gather-heavy-with-load-[0-9a-f]{8}_edf.json", name) for name in names)

@@ -50,11 +50,9 @@ class Oldest:
     """Grants the oldest request and remembers what it was asked with."""
 
     def __init__(self) -> None:
-        """Remembers nothing yet."""
         self.asked: list[tuple[tuple[int, ...], bool]] = []
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        """Chooses slot 0."""
         self.asked.append((np.shape(observation), deterministic))
         return np.zeros(np.shape(observation)[:-1], dtype=np.int64), state
 
@@ -71,7 +69,6 @@ KINDS = ("native", "sync")
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets no evaluation depend on what is compiled on this machine."""
     monkeypatch.setattr(player_module, "has_machine_code", lambda env_id: True)
 
 
@@ -115,7 +112,6 @@ def one_by_one(env_id: str, policy: Any, seeds: Sequence[int], kwargs: dict[str,
 def test_episodes_in_a_vector_are_those_of_a_single_environment(kind: str, name: str, policy: Any) -> None:
     kwargs, seeds = CASES[name], range(30, 37)
     expected = bits(one_by_one(ARTEMIS, policy, seeds, kwargs))
-
     for num_envs in (1, 3, 9):
         envs = make_envs(kind, kwargs, num_envs=num_envs)
         chosen = make_policy(policy, make_environment(ARTEMIS, kwargs)) if isinstance(policy, str) else policy
@@ -138,9 +134,7 @@ def test_the_cases_are_what_they_are_called() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_seeds_need_no_order_and_a_vector_can_be_played_again(kind: str) -> None:
     envs, seeds = make_envs(kind, CASES["both"], num_envs=2), [5, 9, 2]
-
     played, again = (rollout_vector(envs, LastAllowed(), seeds=seeds) for _ in range(2))
-
     assert bits(played) == bits(again)
     assert [episode.seed for episode in played] == seeds
     assert bits(played) == bits(one_by_one(ARTEMIS, LastAllowed(), seeds, CASES["both"]))
@@ -190,18 +184,14 @@ def test_how_many_are_played_at_once_does_not_show(
     expected = one_by_one(ARTEMIS, LastAllowed(), range(7), CASES["both"])
     monkeypatch.setattr(player_module, "MAX_ENVS", most_envs)
     monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
-
     result = evaluate(ARTEMIS, LastAllowed(), episodes=7, seed=0, kwargs=CASES["both"])
-
     assert bits(result.episodes) == bits(expected)
 
 
 def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_module, "MAX_ENVS", 4)
     policy = PureOldest()
-
     evaluate(ARTEMIS, policy, episodes=9, seed=0, kwargs=BRIEF)
-
     assert {shape[0] for shape, _ in policy.asked} == {3}
     assert len(policy.asked) == 3 * 30
 
@@ -212,9 +202,7 @@ def test_episodes_that_cannot_be_played_beside_others_need_no_vector(
 ) -> None:
     monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
     policy = PureOldest()
-
     evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)
-
     assert {len(shape) for shape, _ in policy.asked} == {1}
 
 
@@ -233,7 +221,6 @@ def test_little_work_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> N
 def test_machine_code_is_there_once_it_has_been_used_and_not_before(tmp_path: Path) -> None:
     program = f"from flowsched_gym.evaluation.environment import has_machine_code; print(has_machine_code({ARTEMIS!r}))"
     rollout_vector(make_vector(ARTEMIS, BRIEF, num_envs=2), PureOldest(), seeds=[0])
-
     assert has_vector(ARTEMIS)
     assert has_machine_code(ARTEMIS)
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "False"

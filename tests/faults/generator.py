@@ -18,7 +18,6 @@ VALUES: Final[tuple[Any, ...]] = (
 
 
 def share(all_of_them: int, few: int) -> range:
-    """Returns the numbers of the damages to try: few, or all with ``FLOWSCHED_FAULTS=full`` in the environment."""
     return range(all_of_them if os.environ.get("FLOWSCHED_FAULTS") == "full" else few)
 
 

@@ -49,5 +49,4 @@ def test_a_damaged_result_file_is_refused_by_name_or_is_a_result_that_can_be_sho
 
 def test_an_undamaged_file_is_read(tmp_path: Path) -> None:
     shutil.copy(RESULTS[0], tmp_path)
-
     assert read_result(tmp_path / RESULTS[0].name).episodes

@@ -72,12 +72,10 @@ METRICS: Final = ("num_finished", "makespan", "mean_fct", "max_slowdown", "deadl
 
 
 def file_of(env_id: str) -> Path:
-    """Returns the file in which the episodes of an id are frozen."""
     return FOLDER / f"{env_id.removeprefix('flowsched/')}.json"
 
 
 def command(env_id: str) -> str:
-    """Returns how to freeze an id."""
     return f"python -m tests.golden.freeze {env_id}"
 
 

@@ -55,9 +55,7 @@ def assert_unchanged(env_id: str, expected: dict[str, Any], found: dict[str, Any
 def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: int) -> None:
     expected = frozen(env_id)[number]
     actions = [step["action"] for step in expected["steps"]]
-
     found = play(env_id, expected["arguments"], seed=expected["seed"], actions=actions)
-
     assert_unchanged(env_id, expected, json.loads(json.dumps(found)))
 
 
@@ -85,6 +83,5 @@ def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do(key: 
     episode = frozen(env_id)[0]
     changed = json.loads(json.dumps(episode))
     changed["steps"][7][key] = math.nextafter(changed["steps"][7][key], math.inf)
-
     with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
         assert_unchanged(env_id, episode, changed)

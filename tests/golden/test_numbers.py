@@ -9,7 +9,6 @@ FROZEN = json.loads(FILE.read_text(encoding="utf-8"))
 
 def test_numbers_are_the_frozen_ones_to_the_last_bit() -> None:
     found = numbers()
-
     assert list(found) == list(FROZEN)
     for kind, expected in FROZEN.items():
         assert list(found[kind]) == list(expected)

@@ -20,7 +20,6 @@ def records(*shape: int) -> Any:
 
 
 def read_back(value: object, path: Path) -> Any:
-    """Writes a value and reads it."""
     write_archive(path, {"format": "test", "value": value})
     return read_archive(path, "value", "test")["value"]
 
@@ -40,14 +39,12 @@ def read_back(value: object, path: Path) -> Any:
 )
 def test_arrays_keep_their_values_types_and_shapes(value: Any, tmp_path: Path) -> None:
     read = read_back(value, tmp_path / "archive")
-
     assert (read.dtype, read.shape) == (value.dtype, value.shape)
     np.testing.assert_array_equal(read, value)
 
 
 def test_keys_may_be_what_keys_of_mappings_are(tmp_path: Path) -> None:
     value = {(1, "a"): 2.5, np.int64(4): [b"x"], "$array": None, 7: (True, {})}
-
     assert read_back(value, tmp_path / "archive") == value
 
 
@@ -71,5 +68,4 @@ def test_tensors_come_back_as_tensors(tmp_path: Path) -> None:
 def test_what_an_archive_cannot_hold_is_refused_by_its_place(value: object, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"^outer\.inner"):
         write_archive(tmp_path / "archive", {"format": "test", "outer": {"inner": value}})
-
     assert list(tmp_path.iterdir()) == []

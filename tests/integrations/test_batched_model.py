@@ -21,7 +21,6 @@ MODELS = Path(__file__).parents[2] / "benchmarks" / "models"
 
 
 def artemis(**kwargs: Any) -> gym.Env[Any, Any]:
-    """Makes a small environment."""
     return make_environment(ARTEMIS, SMALL | kwargs)
 
 
@@ -102,21 +101,17 @@ def test_a_published_model_acts_the_same_in_a_batch() -> None:
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 30}
     env = make_environment(ARTEMIS, kwargs)
     model = load_policy(MODELS / "gather-heavy" / "ppo.zip", env)
-
     alone = evaluate(ARTEMIS, model, episodes=3, seed=3, kwargs=kwargs)
     together = evaluate(ARTEMIS, batched(model), episodes=3, seed=3, kwargs=kwargs)
-
     assert together.episodes == alone.episodes
 
 
 def test_a_batched_model_draws_as_the_model_does() -> None:
     model = new(PPO, artemis())
     observations, _ = look(artemis())
-
     torch.manual_seed(5)
     expected = model.predict(observations)[0]
     torch.manual_seed(5)
-
     assert batched(model).predict(observations)[0].tolist() == expected.tolist()
 
 
@@ -139,6 +134,5 @@ class Continuous(gym.Env[Any, Any]):
 )
 def test_other_models_stay_as_they_are(make: Any) -> None:
     model = make()
-
     assert batched(model) is model
     assert not is_pure(model)

@@ -28,7 +28,6 @@ NET = {"net_arch": [4]}
 
 
 def artemis(**kwargs: Any) -> gym.Env[Any, Any]:
-    """Makes a small environment."""
     return gym.make(ENV_ID, **SMALL | kwargs)
 
 
@@ -94,7 +93,6 @@ def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None
 def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_says_why(tmp_path) -> None:
     env = artemis()
     path = save(PPO, env, tmp_path)
-
     with pytest.raises(ConfigError, match=r"was not written by flowsched-gym.*which runs any code.*--trust"):
         load_policy(path, env)
     with pytest.raises(ConfigError, match=r"absent\.zip.*no such file"):
@@ -106,19 +104,15 @@ def test_a_kept_model_runs_no_code_that_was_put_into_it(name, trust, tmp_path) -
     path, marker = tmp_path / "ppo.zip", tmp_path / "ran"
     shutil.copy(MODELS / "gather-heavy" / "ppo.zip", path)
     add_payload(path, name, marker=marker)
-
     with pytest.raises(ConfigError, match=rf"holds .*{name}.*: allowed are content\.json and arrays\.safetensors"):
         load_policy(path, gym.make(ENV_ID, workload="gather-heavy", k=3, f=10), trust=trust)
-
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*/*.zip")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> None:
     sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-
     content = read_model(path)
-
     assert content["origin"] == sidecar
     assert content["algorithm"] == sidecar["algorithm"]
     assert type(build_policy(path, content)).__name__ == sidecar["policy"]
@@ -135,7 +129,6 @@ def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> 
 )
 def test_a_model_for_other_spaces_is_refused_with_both_named(kwargs, both, tmp_path) -> None:
     path = save(PPO, artemis(), tmp_path)
-
     with pytest.raises(SpaceMismatchError, match=f"{both[0]}.*{both[1]}"):
         load_policy(path, artemis(**kwargs), trust=True)
 
@@ -147,18 +140,15 @@ def test_other_algorithms_are_refused_by_the_name_of_their_policy(algorithm, tmp
     env, (model, policy) = artemis(), algorithm
     kwargs = {"buffer_size": 10} if model is DQN else {}
     model(policy, env, device="cpu", **kwargs).save(tmp_path / "model.zip")
-
     with pytest.raises(ConfigError, match="one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"):
         load_policy(tmp_path / "model.zip", env, trust=True)
 
 
 def cut(path: Path) -> None:
-    """Leaves the first half of a file."""
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def empty(path: Path) -> None:
-    """Leaves nothing of a file."""
     path.write_bytes(b"")
 
 
@@ -199,9 +189,7 @@ def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
 
 def test_arrays_whose_names_would_be_alike_are_kept_apart(tmp_path: Path) -> None:
     content = {"format": "archive", "a.b": np.zeros(2), "a": {"b": np.ones(2)}}
-
     write_archive(tmp_path / "content.zip", content)
     found = read_archive(tmp_path / "content.zip", "content", "archive")
-
     assert found["a.b"].tolist() == [0.0, 0.0]
     assert found["a"]["b"].tolist() == [1.0, 1.0]

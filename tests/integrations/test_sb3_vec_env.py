@@ -49,17 +49,14 @@ CASES = [
 
 
 def single(env_id: str, **arguments: Any) -> gym.Env[Any, Any]:
-    """Makes one environment with short episodes."""
     return gym.make(env_id, **SHORT[env_id] | arguments)
 
 
 def dummy(env_id: str, num_envs: int = 3, **arguments: Any) -> DummyVecEnv:
-    """Makes environments that Stable-Baselines3 steps one after the other."""
     return DummyVecEnv([partial(single, env_id, **arguments)] * num_envs)
 
 
 def ours(env_id: str = ARTEMIS, num_envs: int = 3, **arguments: Any) -> SB3VecEnv:
-    """Makes the same environments as one vector."""
     return make_sb3_vec_env(env_id, num_envs, **SHORT[env_id] | arguments)
 
 
@@ -81,7 +78,6 @@ def assert_same(found: Any, expected: Any) -> None:
 
 
 def assert_same_arrays(found: Any, expected: Any) -> None:
-    """Compares arrays exactly, types included."""
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected, strict=True)
 
@@ -174,7 +170,6 @@ def test_some_environments_begin_anew_while_the_others_stay_where_they_are() -> 
 
 def test_options_are_for_all_environments_alike() -> None:
     vector = ours()
-
     vector.set_options([{"colour": 1}] * 3)
     with pytest.raises(ConfigError, match=r"options is {'colour': 1}: this environment knows"):
         vector.reset()
@@ -185,7 +180,6 @@ def test_options_are_for_all_environments_alike() -> None:
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
 def test_other_ways_to_reset_are_refused(mode: AutoresetMode) -> None:
     envs = gym.make_vec(ARTEMIS, 2, "sync", vector_kwargs={"autoreset_mode": mode}, **SHORT[ARTEMIS])
-
     with pytest.raises(ConfigError, match=rf"autoreset_mode is {mode}: .* needs AutoresetMode.SAME_STEP"):
         SB3VecEnv(envs)
 
@@ -227,7 +221,6 @@ def test_an_environment_of_somebody_else_is_refused_by_name() -> None:
 @each_environment
 def test_attributes_are_those_of_each_environment(spec: EnvironmentSpec) -> None:
     vector, separate = ours(spec.id), dummy(spec.id)
-
     assert vector.get_attr("layout") == separate.get_attr("layout")
     assert vector.get_attr("layout", 1) == separate.get_attr("layout", 1)
     assert vector.get_attr("config", [0, 2]) == separate.get_attr("config", [0, 2])
@@ -249,7 +242,6 @@ def test_attributes_can_be_set_where_environments_are_objects_of_their_own() -> 
     vector = ours(vectorization_mode="sync")
     vector.set_attr("note", [1, 2])
     vector.set_attr("note", 5, indices=[0, 2])
-
     assert vector.get_attr("note") == [5, [1, 2], 5]
 
 
@@ -268,7 +260,6 @@ def test_wrappers_of_single_environments_are_found() -> None:
     envs = gym.vector.SyncVectorEnv(
         [lambda: Monitor(single(ARTEMIS)), partial(single, ARTEMIS)], autoreset_mode=AutoresetMode.SAME_STEP
     )
-
     assert SB3VecEnv(envs).env_is_wrapped(Monitor) == [True, False]
     assert ours().env_is_wrapped(Monitor, indices=[0, 1]) == [False, False]
 
@@ -303,7 +294,6 @@ def test_frames_are_drawn_side_by_side() -> None:
 def test_without_a_render_mode_there_are_no_frames() -> None:
     vector = ours()
     vector.reset()
-
     assert vector.env_method("render") == [None] * 3
     with pytest.warns(UserWarning, match="render_mode is None"):
         assert vector.get_images() == [None] * 3

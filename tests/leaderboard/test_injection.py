@@ -40,9 +40,7 @@ def test_markdown_shows_a_text_as_it_is(text: str, shown: str) -> None:
 def test_arguments_and_commands_of_result_files_stay_text_in_the_leaderboard(tmp_path: Path) -> None:
     result = one_result(kwargs={"workload": "<b>[x](http://y)"}, command="flowsched `x` <b>")
     write_result(result, tmp_path / "results" / "edf.json")
-
     page = leaderboard_markdown(tmp_path)
-
     assert r"### \<b\>\[x\](http\://y)" in page
     assert "- `` flowsched `x` <b> ``, flowsched-gym 0.1.0" in page
 
@@ -53,6 +51,5 @@ def test_figures_of_speed_that_are_none_are_one_clear_error(tmp_path: Path, chan
     content = json.loads((ROOT / "benchmarks" / "speed" / "results.json").read_text(encoding="utf-8"))
     (tmp_path / "speed").mkdir()
     (tmp_path / "speed" / "results.json").write_text(json.dumps(content | change))
-
     with pytest.raises(ConfigError, match=r"speed/results\.json: this is not what benchmarks/speed/run\.py writes"):
         leaderboard_markdown(tmp_path)

@@ -167,7 +167,6 @@ def test_flows_without_deadlines_have_no_bound(tmp_path, monkeypatch):
     short = Setting(environment="flowsched/MERPOrder-v0", kwargs={"workload": "poisson-pareto", "flows": 20})
     monkeypatch.setattr(document_module, "settings", lambda: [short])
     play_settings(tmp_path, episodes=2, seed=5)
-
     assert {result.policy for result in read_results(tmp_path / "results")} == set(policy_specs(short.environment))
     assert "largest slowdown" in write_leaderboard(tmp_path).read_text(encoding="utf-8")
 

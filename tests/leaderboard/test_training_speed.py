@@ -38,14 +38,12 @@ def figures(**runs: Run) -> dict:
 
 def test_the_level_is_read_from_what_the_command_prints() -> None:
     line = "step 106,496: deadline_hit_ratio 0.6717 (1.292 x edf, 1.016 x feasible-first)\n"
-
     assert COMPARISON.search(line).groups() == ("106,496", "1.016")
     assert COMPARISON.search("step 106,496: checkpoint runs/fast/checkpoints/000000106496") is None
 
 
 def test_each_training_has_a_row() -> None:
     text = table(figures(native=RUN, dummy=RUN._replace(wall_s=97.6, reached_s=None, reached_at=None)))
-
     assert "| 3 | compiled | 41.3 | 30.0 | 15.9 | 106,496 | 1.050 [1.040, 1.060] |" in text
     assert "| 3 | SimPy | 97.6 | 30.0 | not reached |  | 1.050 [1.040, 1.060] |" in text
     assert "41.3 s on compiled and 97.6 s on SimPy, in the median" in text
@@ -54,7 +52,6 @@ def test_each_training_has_a_row() -> None:
 def test_agents_that_differ_are_no_comparison(monkeypatch) -> None:
     runs = {"native": RUN, "dummy": RUN._replace(values=(0.6,))}
     monkeypatch.setattr(training, "train", lambda engine, *_: runs[engine])
-
     with pytest.raises(RuntimeError, match=r"seed 0: the engines trained different agents, \(0.7,\) and \(0.6,\)"):
         measure([0])
 

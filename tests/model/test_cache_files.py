@@ -17,19 +17,16 @@ Damage = Callable[[Path], object]
 
 
 def triple(value: float) -> float:
-    """Stands for any rule."""
     return 3.0 * value
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns the folder that machine code goes to."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     return tmp_path
 
 
 def called_anew() -> tuple[float, int]:
-    """Makes a rule as a new process does and calls it; returns the result, and how often it was found on disk."""
     compiled: Any = rule(triple)
     return compiled(2.0), sum(compiled.stats.cache_hits.values())
 

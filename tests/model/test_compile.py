@@ -70,7 +70,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Returns when each file of a folder was written."""
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.rglob("*.nb*")}
 
 
@@ -87,7 +86,6 @@ def test_a_second_process_loads_what_the_first_has_compiled(cache: Path) -> None
 
 def test_the_first_episodes_on_a_machine_wait_for_no_compilation(cache: Path, tmp_path: Path) -> None:
     fingerprints, compilations, signatures, _ = play(None, stride=30, NUMBA_CACHE_DIR=str(tmp_path))
-
     assert (compilations, signatures) == (0, 0)
     assert files_of(tmp_path) == {}
     assert fingerprints == play(None, stride=30, NUMBA_CACHE_DIR=str(cache))[0]
@@ -96,7 +94,6 @@ def test_the_first_episodes_on_a_machine_wait_for_no_compilation(cache: Path, tm
 def test_rules_give_the_same_bits_and_types_compiled_or_not(cache: Path, tmp_path: Path) -> None:
     compiled, _, signatures, _ = play(AT_ONCE, stride=1, NUMBA_CACHE_DIR=str(cache))
     plain, *uncompiled, _ = play(PLAIN, stride=1, NUMBA_CACHE_DIR=str(tmp_path))
-
     assert signatures > 0
     assert uncompiled == [0, 0]
     assert plain == compiled
@@ -109,7 +106,6 @@ def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bit
 ) -> None:
     plain, compilations, *_ = play(PLAIN, env_id=spec.id, NUMBA_CACHE_DIR=str(tmp_path))
     compiled, _, signatures, _ = play(AT_ONCE, env_id=spec.id)
-
     assert compilations == 0
     assert signatures > 0
     assert plain == compiled
@@ -147,7 +143,6 @@ print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_
 
 @inlined_rule
 def _double(value: float) -> float:
-    """Stands for what compiled code alone calls."""
     return 2.0 * value
 
 
@@ -179,14 +174,12 @@ def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]
 def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
     outer = "from flowsched_gym.model.rules.inner import inner\n@rule\ndef outer(x):\n    return 10 * inner(x)"
     inner = [{"outer": outer, "inner": f"@rule\ndef inner(x):\n    return x + {number}"} for number in (1, 2)]
-
     assert outcomes(tmp_path, "print(outer(0))", *inner) == ["10", "20"]
 
 
 def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
     rest = "(NamedTuple):\n    x: int\n@rule\ndef outer(pair):\n    return pair.x\n"
     outer = [{"outer": f"class {name}{rest}Pair = {name}"} for name in ("Before", "After")]
-
     assert outcomes(tmp_path, "print(outer(Pair(7)))", *outer) == ["7", "7"]
 
 

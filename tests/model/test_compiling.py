@@ -28,7 +28,6 @@ def errors_of(folder: Path, **variables: str) -> list[str]:
 
 def test_the_first_process_on_a_machine_is_told_once_and_the_next_ones_are_not(tmp_path: Path) -> None:
     (line,) = errors_of(tmp_path)
-
     assert line.startswith("flowsched: compiling the engine")
     assert "once per machine" in line
     assert errors_of(tmp_path) == []
@@ -97,7 +96,6 @@ def test_an_engine_for_another_discipline_is_a_line_of_its_own(compiler: Compile
     for _ in range(2):
         compiler("load")
         compiler("run", "load")
-
     assert len(compiler.lines) == 2
 
 
@@ -115,12 +113,10 @@ def test_rules_are_told_of_once_they_have_taken_a_second_together(compiler: Comp
 
 def test_what_others_compile_is_not_told_of(compiler: Compiler) -> None:
     compiler("user's")
-
     assert compiler.lines == []
 
 
 def test_a_process_without_standard_error_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(compiling.QUIET_VARIABLE)
     monkeypatch.setattr(sys, "stderr", None)
-
     compiling._tell("nothing")

@@ -32,7 +32,6 @@ def test_means_have_the_bits_of_numpys(count: int) -> None:
     rows, ideal_fct = flows["rows"], flows["ideal_fct"]
     fct = (flows["completion_time"] - flows["arrival_time"])[rows]
     found = mean_fares(rows, flows["arrival_time"], flows["completion_time"], ideal_fct, np.empty(3 * count))
-
     assert found == (fct.mean(), (fct / ideal_fct[rows]).mean(), ideal_fct[rows].mean())
 
 

@@ -14,7 +14,6 @@ NUMBERS = st.sampled_from([-np.inf, -1.0, 0.0, 1e-300, 1.0, 2.0, np.nextafter(2.
 def test_limits_are_positive_finite_and_increasing(row: list[float]) -> None:
     expected = all(np.isfinite(row)) and row[0] > 0 and all(row[k] < row[k + 1] for k in range(len(row) - 1))
     fine = np.arange(1.0, 1.0 + len(row))
-
     assert are_limits(np.array([row])) == expected
     assert are_limits(np.array([fine, row])) == are_limits(np.array([row, fine])) == expected
 
@@ -29,5 +28,4 @@ def test_an_action_spreads_limits_between_the_one_before_and_what_leaves_room() 
     action = np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
     found = np.empty_like(action)
     spread_limits(action, bottom, top, step, found)
-
     assert found.tolist() == [[1.0, 1.5, 2.0], [8.0, 8.5, 9.0], [4.5, pytest.approx(6.75), 9.0]]

@@ -42,7 +42,6 @@ def drawn(seed: int) -> dict[str, Any]:
 
 
 def columns(flows: dict[str, Any], *names: str) -> list[Any]:
-    """Returns columns by name."""
     return [flows[name] for name in names]
 
 
@@ -51,7 +50,6 @@ def test_live_long_flows_come_in_the_order_of_arrival_and_those_of_one_instant_i
     flows = drawn(seed)
     found = np.full(80, -1)
     count = find_long(*columns(flows, "live", "attained", "arrival_time"), LONG, found)
-
     long = [row for row in flows["live"].tolist() if flows["attained"][row] >= LONG]
     assert found[:count].tolist() == sorted(long, key=lambda row: flows["arrival_time"][row])
 
@@ -109,7 +107,6 @@ def test_flows_are_counted_on_the_links_up_and_down_of_their_planes() -> None:
     flows = drawn(3)
     count = np.full((PATHS, 2, HOSTS), -1)
     count_on_links(*columns(flows, "live", "source", "destination", "path"), count)
-
     assert count.tolist() == counted(flows, flows["live"]).tolist()
 
 

@@ -47,7 +47,6 @@ def test_ratios_rates_and_choices_are_exact(case: dict[str, Any]) -> None:
 def test_the_example_of_section_5_2_comes_out(kind: RoutingKind) -> None:
     """On P1 waits a flow of size 4, on P2 two of size 1: the new one of size 1 overtakes the first, not the others."""
     flows = [Flow(path=0, size=4.0), Flow(path=1), Flow(path=1), Flow()]
-
     assert crossroads(((0,), (1,)), flows).choose(kind) == 0
     assert crossroads(((1,), (0,)), flows).choose(kind) == 0
 
@@ -78,7 +77,6 @@ def test_hop_by_hop_leaves_a_switch_by_the_link_that_is_alive(failed: int) -> No
 def test_equal_ratios_are_told_apart_by_the_tail_rate() -> None:
     """On each path a larger flow would go last, so the ratio is 1; the one that has waited longer would be slower."""
     flows = [Flow(path=2, size=10.0), Flow(path=3, size=10.0, arrival=2.0), Flow(arrival=4.0, choices=(0, 2))]
-
     assert crossroads(((0, 1, 3), (0, 2, 3), (1,), (2,)), flows).choose(MEMR, now=4.0) == 1
 
 
@@ -90,7 +88,6 @@ def test_a_larger_flow_to_the_same_host_warns_of_a_failure_behind_the_link() -> 
     """The flow on link 1 is all but sent, so its tail rate is high; behind it, link 4 has failed."""
     stuck = Flow(path=2, size=100.0, left=0.01)
     new = Flow(choices=(0, 2))
-
     assert crossroads(FAR, [stuck, Flow(path=1, size=100.0), new]).choose(MEMR) == 0
     assert crossroads(FAR, [stuck, Flow(path=1, size=100.0), new], failed=[4]).choose(MEMR) == 1
 
@@ -100,7 +97,6 @@ def test_only_larger_flows_to_the_same_host_warn(size: float, destination: int, 
     """But for the failed link, both paths promise the same."""
     flows = [Flow(path=path, size=100.0, left=1.0) for path in (2, 1)]
     new = Flow(size=size, destination=destination, choices=(0, 2))
-
     assert crossroads(FAR, [*flows, new], failed=[4]).choose(MEMR) == chosen
 
 
@@ -111,7 +107,6 @@ def test_a_larger_flow_to_the_same_host_warns_of_a_queue_on_its_path(far: tuple[
     flows = [Flow(path=path, size=100.0, left=1.0, arrival=now, destination=path % 2) for path in (2, 1)]
     queue = [Flow(path=3, size=9.0, destination=1, arrival=now) for _ in range(30)]
     new = Flow(choices=(0, 2), arrival=now)
-
     assert crossroads(paths, [*flows, new]).choose(MEMR, now=now) == 0
     assert crossroads(paths, [*flows, *queue, new]).choose(MEMR, now=now) == 1
 
@@ -119,9 +114,7 @@ def test_a_larger_flow_to_the_same_host_warns_of_a_queue_on_its_path(far: tuple[
 def test_nothing_is_expected_on_a_failed_link() -> None:
     scene = crossroads(FAR, [Flow(path=1, size=4.0), Flow(choices=(0, 2))], failed=[1])
     ratio, rate = np.zeros(5), np.zeros(5)
-
     expect_on_links(0.0, 1, scene.active, 1, *scene[:4], ratio, rate)
-
     assert ratio.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
     assert rate.tolist() == [0.8, 0.0, 0.8, 0.8, 0.0]
 
@@ -176,7 +169,6 @@ def test_the_expansion_ratio_is_that_of_algorithm_5(data: st.DataObject) -> None
 def test_the_larger_work_goes_last_among_equal_ratios(rows: list[int]) -> None:
     """Two flows have the ratio 2; without the first (3 * 3 against 6 * 1), 3 B are left, which the new one shares."""
     arrival, size, left = np.array([8.0, 8.0, 2.0]), np.array([2.0, 3.0, 6.0]), np.array([2.0, 3.0, 1.0])
-
     assert expansion_ratio(8.0, 1.0, 0, np.array(rows), size, arrival, left) == pytest.approx(1.5)
 
 
@@ -184,16 +176,13 @@ def test_equal_ratios_stay_equal_in_floating_point() -> None:
     """Behind a larger flow the ratio is 1 for whatever sizes; a rounding would let it pass for another."""
     for size in np.arange(1, 100) / 1000.0:
         sizes, arrival = np.array([size, 10.0, 20.0]), np.zeros(3)
-
         assert expansion_ratio(0.0, 1.0, 0, np.array([1, 2]), sizes, arrival, np.array([size, 0.7, 1.1])) == 1.0
 
 
 def test_a_flow_whose_path_has_failed_brings_its_waiting_time() -> None:
     """A flow of size 2 that has waited for 10 s goes before one of size 1 that is new."""
     size, left = np.array([2.0, 1.0]), np.array([1.0, 1.0])
-
     waited = expansion_ratio(10.0, 1.0, 0, np.array([1]), size, np.array([0.0, 10.0]), left)
     fresh = expansion_ratio(10.0, 1.0, 0, np.array([1]), size, np.array([10.0, 10.0]), left)
-
     assert waited == pytest.approx((10.0 + 1.0) / 2.0)
     assert fresh == pytest.approx((1.0 + 1.0) / 2.0)

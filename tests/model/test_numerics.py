@@ -25,7 +25,6 @@ def uniform(low: float, high: float) -> FloatArray:
 
 
 def log_uniform(low: float, high: float) -> FloatArray:
-    """Draws numbers of all magnitudes between two powers of two."""
     return np.ldexp(RNG.uniform(0.5, 1.0, COUNT), RNG.integers(int(low), int(high), COUNT))
 
 
@@ -74,7 +73,6 @@ def test_expm1_is_within_three_units_in_the_last_place(value: FloatArray) -> Non
 
 def test_the_normal_distribution_is_that_of_the_standard_library() -> None:
     value, probability = uniform(-6.0, 6.0), uniform(0.0, 1.0)
-
     assert numerics.normal_cdf(value) == pytest.approx([NormalDist().cdf(x) for x in value], rel=1e-6, abs=1e-15)
     assert numerics.normal_quantile(probability) == pytest.approx(
         [NormalDist().inv_cdf(p) for p in probability], rel=1e-13, abs=1e-15
@@ -83,7 +81,6 @@ def test_the_normal_distribution_is_that_of_the_standard_library() -> None:
 
 def test_far_normal_quantiles_turn_back_into_their_probabilities() -> None:
     probability = log_uniform(-1000, -1)
-
     # A quantile of 37 standard deviations turns its own last bit into 1e-13 of the probability.
     assert numerics.normal_cdf(numerics.normal_quantile(probability)) == pytest.approx(probability, rel=1e-12)
 
@@ -109,7 +106,6 @@ def test_powers_at_the_ends_are_those_of_numpy() -> None:
     exponents = np.array([0.0, 0.5, 1.0, 2.0, -1.0, 1e300, np.inf, -np.inf, np.nan])
     with np.errstate(divide="ignore", over="ignore"):
         expected = bases**exponents
-
     assert numerics.power(bases, exponents).shape == (8, 9)
     np.testing.assert_allclose(numerics.power(bases, exponents), expected, rtol=1e-15)
 
@@ -129,8 +125,6 @@ def test_compiled_code_takes_the_same_logarithms_to_the_last_bit() -> None:
 def test_compiled_code_takes_the_same_exponentials_to_the_last_bit() -> None:
     exponent = np.concatenate([uniform(-700, 700), uniform(-1, 1)]).reshape(1, -1)
     plain, compiled = exponent.copy(), exponent.copy()
-
     take_exponentials.py_func(plain)  # type: ignore[attr-defined]
     rule(take_exponentials.py_func)(compiled)  # type: ignore[attr-defined]
-
     assert plain.tolist() == compiled.tolist() == numerics.exp(exponent).tolist()

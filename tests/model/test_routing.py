@@ -21,7 +21,6 @@ THREE: Final = ((0, 1, 4, 7), (0, 2, 5, 7), (0, 3, 6, 7))
 @pytest.mark.parametrize("hash_of_flow", [0, 1])
 def test_a_path_with_a_failed_link_is_never_chosen(kind: RoutingKind, hash_of_flow: int) -> None:
     busy = [Flow(path=1, size=9.0, left=9.0, rate=0.9), Flow(path=2, size=9.0, rate=0.1)]
-
     for failed, alive in ((4, {1, 2}), (2, {0, 2}), (6, {0, 1})):
         assert crossroads(THREE, [*busy, Flow(hash=hash_of_flow)], failed=[failed]).choose(kind) in alive
     assert crossroads(THREE, [*busy, Flow(hash=hash_of_flow)], failed=[1, 6]).choose(kind) == 1
@@ -44,14 +43,12 @@ def test_ecmp_counts_live_paths_by_the_hash(failed: list[int], chosen: dict[int,
 @pytest.mark.parametrize("kind", BY_STATE)
 def test_a_busy_path_is_left_for_an_idle_one(kind: RoutingKind) -> None:
     flows = [Flow(path=3, rate=0.5), Flow(path=4, rate=0.5), Flow(size=2.0, hash=6, choices=(0, 3))]
-
     assert crossroads((*THREE, (1, 4), (3, 6)), flows).choose(kind) == 1
 
 
 @pytest.mark.parametrize("kind", [LEAST_LOADED, MEMR, MEMR_HOP_BY_HOP])
 def test_equal_paths_give_the_lowest_that_is_live(kind: RoutingKind) -> None:
     flows = [Flow(path=path, size=5.0) for path in range(3)]
-
     assert crossroads(THREE, [*flows, Flow(hash=2)]).choose(kind) == 0
     assert crossroads(THREE, [*flows, Flow(hash=2)], failed=[1]).choose(kind) == 1
 
@@ -59,7 +56,6 @@ def test_equal_paths_give_the_lowest_that_is_live(kind: RoutingKind) -> None:
 @pytest.mark.parametrize("kind", BY_STATE)
 def test_a_flow_is_no_competitor_of_its_own(kind: RoutingKind) -> None:
     flows = [Flow(path=1, size=2.0, rate=0.3), Flow(path=2, size=2.0, rate=0.3), Flow(path=0, size=9.0, rate=0.4)]
-
     assert crossroads(THREE, flows).choose(kind, is_active=True) == 0
 
 
@@ -69,7 +65,6 @@ def test_the_order_of_the_live_flows_says_nothing(kind: RoutingKind) -> None:
         scene = random_crossroads(seed)
         backwards = scene._replace(active=scene.active[::-1].copy())
         chosen = [scene.choose(kind, row, now=0.125, is_active=True) for row in range(len(scene.active))]
-
         assert chosen == [backwards.choose(kind, row, now=0.125) for row in range(len(scene.active))]
         assert chosen == [scene.choose(kind, row, now=0.125) for row in range(len(scene.active))]
 
@@ -107,7 +102,6 @@ def test_the_least_loaded_path_has_the_fewest_bytes_on_its_worst_link() -> None:
 
 def test_equal_bytes_are_told_apart_by_the_flows() -> None:
     flows = [Flow(path=0, size=1.0), Flow(path=0, size=1.0), Flow(path=1, size=2.0), Flow(path=2, size=3.0), Flow()]
-
     assert crossroads(THREE, flows).choose(LEAST_LOADED) == 1
 
 
@@ -115,7 +109,6 @@ def test_the_worst_of_two_links_with_equal_bytes_has_more_flows() -> None:
     """Each path has 2 B on its first link; path 0 has them on its second link too, in two flows."""
     paths = (*THREE, (1,), (4,), (2,), (3,))
     flows = [*(Flow(path=path, size=2.0) for path in (3, 5, 6)), Flow(path=4), Flow(path=4), Flow(choices=(0, 3))]
-
     assert crossroads(paths, flows).choose(LEAST_LOADED) == 1
 
 
@@ -150,6 +143,5 @@ print(json.dumps(found))
 
 def test_plain_and_compiled_rules_choose_alike() -> None:
     compiled = json.loads(run_python(PROGRAM))
-
     assert compiled == json.loads(run_python(PROGRAM, NUMBA_DISABLE_JIT="1"))
     assert len(np.unique(np.concatenate(compiled[:5]))) > 1

@@ -93,7 +93,6 @@ def on_link(network: Network, link: int, rate: npt.NDArray[np.float64], *, up_to
 @given(network=networks(priorities=3))
 def test_no_link_is_overloaded_and_no_cap_or_ban_is_passed(network: Network) -> None:
     rate = rates(network)
-
     assert (rate >= 0).all()
     assert (rate[~network.admitted] == 0).all()
     assert (rate <= network.rate_cap * (1 + ROUNDING)).all()
@@ -128,9 +127,7 @@ def test_a_flow_below_its_cap_meets_a_link_where_none_of_its_priority_has_more(n
 @given(network=networks(priorities=2))
 def test_a_lower_priority_takes_nothing_from_a_higher_one(network: Network) -> None:
     alone = network._replace(admitted=network.admitted & (network.priority == 0))
-
     with_others, without = rates(network), rates(alone)
-
     assert with_others[network.priority == 0].tolist() == without[network.priority == 0].tolist()
 
 

@@ -20,7 +20,6 @@ class Changing:
     """Shares links among flows that come, change and go."""
 
     def __init__(self, seed: int, *, num_links: int, num_classes: int, few_links: int = 0) -> None:
-        """Draws links and paths; no flow is there yet. Capacities are few, so that many links are equally tight."""
         self.rng = np.random.default_rng(seed)
         self.capacity = self.rng.integers(1, 4, num_links).astype(float)
         paths = [self.rng.permutation(num_links)[: self.rng.integers(1, LONGEST + 1)] for _ in range(2 * NUM_FLOWS)]

@@ -30,7 +30,6 @@ def drawn(seed: int) -> dict[str, Any]:
 
 
 def quantiles(values: np.ndarray) -> list[float]:
-    """Returns the smallest values that so large a share of the others does not exceed."""
     return [sorted(values.tolist())[math.ceil(share * len(values)) - 1] for share in QUANTILES]
 
 
@@ -95,5 +94,4 @@ def test_places_on_a_scale_are_cut_to_it() -> None:
     values = np.exp([[-1.0, 0.5, 9.0], [2.0, 1.0, 3.0]])
     shown = np.zeros(8, dtype=np.float32)
     show_places(values, np.array([0.0, 0.0, 1.0]), np.array([1.0, 2.0, 4.0]), np.array([3, 1, 2]), 4, shown)
-
     assert shown.tolist() == pytest.approx([0.0, 0.25, 1.0, 0.0, 0.0, 0.5, 0.5, 1.0], rel=1e-6)

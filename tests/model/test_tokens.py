@@ -8,7 +8,6 @@ from flowsched_gym.simulation.environment import NetworkEnvironment
 
 
 def waiting(destination: Destination) -> list[int]:
-    """Returns the rows that wait, oldest first."""
     rows: list[int] = destination.requests[destination.head : destination.tail].tolist()
     return rows
 

@@ -33,10 +33,8 @@ def test_every_transport_has_figures() -> None:
 def test_each_begun_segment_costs_one_header() -> None:
     size = np.array([1.0, 100.0, 101.0, 200.0, 250.5])
     volume = np.empty(5)
-
     wire_volume(size, 100.0, 10.0, volume)
     assert volume.tolist() == [11.0, 110.0, 121.0, 220.0, 280.5]
-
     wire_volume(size, 0.0, 10.0, volume)
     assert volume.tolist() == size.tolist()
 
@@ -45,7 +43,6 @@ def test_a_window_grows_to_the_exit_of_slow_start_and_then_slowly() -> None:
     windows = [10.0]
     while len(windows) < 5:
         windows.append(next_window(windows[-1], 19.0, 1.5, 1.1))
-
     assert windows == pytest.approx([10.0, 15.0, 19.0, 20.9, 22.99])
 
 
@@ -53,7 +50,5 @@ def test_time_alone_counts_the_pauses_of_each_round_and_none_after_the_pipe_is_f
     # Round trip 10 s at 1 B/s: windows 2, 4, 8 are too short to fill it, 16 is not.
     volume = np.array([1.0, 2.0, 3.0, 6.5, 14.5, 40.0])
     times = np.empty(6)
-
     isolated_times(volume, np.ones(6), np.full(6, 10.0), 2.0, 16.0, 2.0, 1.0, times)
-
     assert times.tolist() == [1.0, 2.0, 10.0 + 1.0, 20.0 + 0.5, 30.0 + 0.5, 30.0 + 26.0]

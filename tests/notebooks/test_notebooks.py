@@ -59,7 +59,6 @@ def execute(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False)
 
 
 def outputs_of(notebook: NotebookNode) -> Iterator[NotebookNode]:
-    """Yields the outputs of all cells."""
     for cell in notebook.cells:
         yield from cell.get("outputs", ())
 
@@ -81,7 +80,6 @@ def kernel_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
     numbers = [re.fullmatch(r"(\d\d)(?:_[a-z0-9]+)+", path.stem)[1] for path in NOTEBOOKS]
-
     assert numbers == [f"{number:02}" for number in range(1, len(NOTEBOOKS) + 1)]
     assert numbers
 
@@ -89,7 +87,6 @@ def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
 @each_notebook
 def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel_folder: Path) -> None:
     outputs = list(outputs_of(execute(read(path), kernel_folder)))
-
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     assert [output for output in outputs if "image/png" in output.get("data", {})]
     assert list(kernel_folder.iterdir()) == []
@@ -110,7 +107,6 @@ def test_a_cell_that_warns_or_connects_fails(kernel_folder: Path) -> None:
 @each_notebook
 def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
     notebook = read(path)
-
     assert list(outputs_of(notebook)) == []
     assert {cell.get("execution_count") for cell in notebook.cells} == {None}
     assert {key for cell in notebook.cells for key in cell.metadata} == set()
@@ -128,7 +124,6 @@ def test_a_notebook_names_the_python_kernel_and_no_version_of_it(path: Path) -> 
 def test_a_notebook_begins_with_its_title_and_numbers_its_sections(path: Path) -> None:
     texts = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     sections = [int(number) for text in texts for number in re.findall(r"^## (\d+)\. ", text, flags=re.MULTILINE)]
-
     assert re.match(r"# \w", texts[0])
     assert sections == list(range(1, len(sections) + 1))
     assert sections

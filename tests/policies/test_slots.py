@@ -63,7 +63,6 @@ def observe(
 
 
 def choice(policy: SlotPolicy, observation: npt.NDArray[np.float32]) -> int:
-    """Returns the slot that a policy chooses."""
     return int(policy.predict(observation)[0])
 
 
@@ -81,20 +80,17 @@ def choice(policy: SlotPolicy, observation: npt.NDArray[np.float32]) -> int:
 )
 def test_each_policy_serves_what_its_name_says(policy: type[SlotPolicy], slot: int) -> None:
     observation = observe(size=[2e5, 1e5, 3e5], span=[0.09, 0.04, 0.05], time_left=[0.03, 0.02, 0.01])
-
     assert choice(policy(FULL), observation) == slot
 
 
 def test_slack_counts_the_time_to_send_and_the_deadline_does_not() -> None:
     observation = observe(size=[1e5, 5e6], time_left=[0.010, 0.040])
-
     assert choice(EarliestDeadline(FULL), observation) == 0
     assert choice(LeastSlack(FULL), observation) == 1
 
 
 def test_a_deadline_that_has_passed_is_the_earliest() -> None:
     observation = observe(size=[1e5] * 3, time_left=[0.01, -0.02, -0.01])
-
     assert choice(EarliestDeadline(FULL), observation) == 1
 
 
@@ -103,7 +99,6 @@ def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
     # What takes 1 ms + 2 * 250 KB / 125 MB/s = 5 ms needs more than the first two have left.
     hopeless = observe(size=[2.5e5] * 4, time_left=[0.004, -0.010, 0.020, 0.010])
     lost = observe(size=[2.5e5] * 2, time_left=[0.004, -0.010])
-
     assert choice(policy, hopeless) == 3
     assert choice(policy, lost) == 1
 
@@ -111,7 +106,6 @@ def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
 def test_feasible_first_serves_requests_without_a_deadline_after_those_with_one_and_before_hopeless_ones() -> None:
     policy = FeasibleFirst(FULL, line_rate=125e6, latency=1e-3, share=2.0)
     never = float("inf")
-
     assert choice(policy, observe(size=[2.5e5] * 2, span=[never, 0.04], time_left=[never, 0.02])) == 1
     assert choice(policy, observe(size=[2.5e5] * 2, span=[0.04, never], time_left=[0.001, never])) == 1
 
@@ -126,7 +120,6 @@ def test_no_policy_chooses_an_empty_slot(policy: type[SlotPolicy]) -> None:
     chooser = policy(FULL)
     for num_requests in range(1, 5):
         observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
-
         assert all(choice(chooser, observation) < num_requests for _ in range(20))
 
 
@@ -139,7 +132,6 @@ def test_a_policy_that_needs_a_column_that_is_not_there_says_so(policy: type[Slo
 def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
     batch = np.stack([observe(size=[1e5, 2e5, 3e5])] * 3000)
     counts = np.bincount(RandomSlot(FULL, seed=1).predict(batch)[0], minlength=4)
-
     assert counts[3] == 0
     # A binomial count has a standard deviation of 26 here: five of them.
     assert counts[:3] == pytest.approx([1000] * 3, abs=130)

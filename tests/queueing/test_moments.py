@@ -42,7 +42,6 @@ each_kind = pytest.mark.parametrize("distribution", EVERY_KIND, ids=lambda kind:
 
 
 def limits_of(distribution: SizeDistribution) -> list[float]:
-    """Returns sizes from below the smallest to the largest, or to the last but one in a thousand."""
     inside = distribution.quantile([0.0, 0.1, 0.3, 0.5, 0.6, 0.9, 0.999])
     return [float(inside[0]) / 2, *inside.tolist(), distribution.mean]
 
@@ -69,7 +68,6 @@ def test_partial_moments_are_capped_moments_without_the_larger_flows(distributio
     limit = np.array(limits_of(distribution))
     moments = size_moments(distribution, limit)
     above = 1.0 - distribution.cdf(limit)
-
     np.testing.assert_array_equal(moments.probability, distribution.cdf(limit))
     np.testing.assert_allclose(moments.partial_mean + above * limit, moments.capped_mean, rtol=1e-12)
     np.testing.assert_allclose(moments.partial_square + above * limit**2, moments.capped_square, rtol=1e-12)
@@ -82,7 +80,6 @@ def test_partial_moments_are_those_of_samples(distribution: SizeDistribution) ->
         moments = size_moments(distribution, limit)
         for order, expected in ((0, moments.probability), (1, moments.partial_mean), (2, moments.partial_square)):
             values = np.where(sample <= limit, sample**order, 0.0)
-
             assert values.mean() == pytest.approx(expected, abs=5 * values.std() / math.sqrt(len(values)) + 1e-12)
 
 
@@ -100,7 +97,6 @@ def test_without_a_limit_the_mean_is_the_mean_of_the_distribution(distribution: 
 
 def test_a_pareto_tail_without_a_variance_has_an_infinite_second_moment() -> None:
     moments = size_moments(Pareto(shape=1.5, mean=3.0), [3.0, math.inf])
-
     assert np.isfinite(moments.capped_square[0])
     assert moments.capped_square[1] == math.inf
     assert moments.capped_mean[1] == pytest.approx(3.0)
@@ -110,9 +106,7 @@ def test_small_sizes_of_an_exponential_distribution_are_not_lost_to_rounding() -
     tiny = 1e-4
     mean, _ = integrate.quad(lambda x: x * math.exp(-x), 0, tiny, epsabs=0)
     square, _ = integrate.quad(lambda x: x * x * math.exp(-x), 0, tiny, epsabs=0)
-
     moments = size_moments(Exponential(mean=1.0), tiny)
-
     assert moments.partial_mean == pytest.approx(mean, rel=1e-7)
     assert moments.partial_square == pytest.approx(square, rel=1e-3)
 

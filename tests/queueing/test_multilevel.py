@@ -52,9 +52,7 @@ def test_sizes_without_memory_cannot_be_told_by_attained_bytes(thresholds: tuple
 def test_two_classes_of_size_are_a_preemptive_priority_queue() -> None:
     """The textbook's mean FCT of two classes of exact sizes 1 and 10 (rates 0.3 and 0.05, loads 0.3 and 0.5)."""
     distribution = Discrete(values=(1.0, 10.0), probabilities=(0.3 / 0.35, 0.05 / 0.35))
-
     found = multilevel_fct("qsjf", distribution, 0.8, (1.0,))
-
     high = 1.0 + 0.3 * 1.0 / 2 / 0.7
     low = 10.0 / 0.7 + (0.3 * 1.0 + 0.05 * 100.0) / 2 / (0.7 * 0.2)
     assert found.mean_fct * distribution.mean == pytest.approx([high, low])
@@ -65,9 +63,7 @@ def test_small_flows_are_served_as_if_larger_ones_were_not_there() -> None:
     alone = Uniform(low=1.0, high=2.0)
     # Half of these flows are uniform on [1, 2], with a third of the bytes; the others have 3 B.
     beside = Empirical(points=((1.0, 0.0), (2.0, 0.5), (3.0, 0.5), (3.0, 1.0)))
-
     found = multilevel_fct("qsjf", beside, 0.9, (2.0,)).mean_fct[0] * beside.mean
-
     assert found == pytest.approx(multilevel_fct("qsjf", alone, 0.3, ()).overall * alone.mean)
 
 
@@ -88,7 +84,6 @@ def test_many_queues_come_near_to_the_discipline_that_they_approximate(kind: str
 @each_kind
 def test_the_overall_mean_is_the_mean_over_the_queues(kind: str) -> None:
     found = multilevel_fct(kind, "data_mining", 0.8, QSJF)
-
     assert found.share.sum() == pytest.approx(1.0)
     assert (found.share * found.mean_fct).sum() == pytest.approx(found.overall)
     assert (np.diff(found.mean_fct) > 0).all()
@@ -97,7 +92,6 @@ def test_the_overall_mean_is_the_mean_over_the_queues(kind: str) -> None:
 @each_kind
 def test_only_the_last_queue_waits_for_ever_if_the_variance_is_infinite(kind: str) -> None:
     found = multilevel_fct(kind, Pareto(shape=1.5, mean=3.0), 0.8, (2.0, 20.0))
-
     assert np.isfinite(found.mean_fct).tolist() == [True, True, False]
     assert found.overall == math.inf
 

@@ -26,7 +26,6 @@ def test_pias_counts_packets_of_1460_bytes_and_homa_bytes() -> None:
 def test_each_set_serves_its_own_distribution(workload: str, load: float) -> None:
     thresholds = published_thresholds(workload, load)
     distribution = f"{workload}_ns2" if f"{workload}_ns2" in CDF_NAMES else workload
-
     assert thresholds.shape == (7,)
     assert (np.diff(thresholds) > 0).all()
     assert np.isfinite(multilevel_fct("qlas", distribution, load, thresholds).overall)

@@ -48,7 +48,6 @@ def test_flows_of_one_size_all_wait_for_the_end_of_the_busy_period_under_las() -
 def test_psjf_of_a_few_sizes_is_a_priority_queue_with_a_class_for_each() -> None:
     distribution = Discrete(values=(5.0, 1.0, 100.0), probabilities=(0.3, 0.6, 0.1))
     classes = multilevel_fct("qsjf", distribution, 0.8, (1.0, 5.0))
-
     assert mean_fct("psjf", distribution, 0.8) == pytest.approx(classes.overall, rel=1e-9)
 
 
@@ -56,14 +55,12 @@ def test_psjf_of_a_few_sizes_is_a_priority_queue_with_a_class_for_each() -> None
 def test_srpt_is_the_least_and_psjf_less_than_ps_on_every_packaged_distribution(name: str) -> None:
     load = 0.8
     found = {discipline: mean_fct(discipline, name, load) for discipline in DISCIPLINES}
-
     assert 1.0 < found["srpt"] == min(found.values())
     assert found["psjf"] < found["ps"] == 1 / (1 - load)
 
 
 def test_fifo_waits_for_ever_where_the_variance_is_infinite_and_the_others_do_not() -> None:
     found = {discipline: mean_fct(discipline, Pareto(shape=1.5, mean=3.0), 0.8) for discipline in DISCIPLINES}
-
     assert found.pop("fifo") == math.inf
     assert np.isfinite(list(found.values())).all()
 

@@ -17,7 +17,6 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def best(kind: str, distribution: SizeDistribution | str, load: float, num_queues: int) -> float:
-    """Returns the mean FCT at the thresholds that are found."""
     thresholds = optimal_thresholds(kind, distribution, load, num_queues)
     return multilevel_fct(kind, distribution, load, thresholds).overall
 
@@ -69,7 +68,6 @@ def test_no_minimiser_finds_less(kind: str, distribution: SizeDistribution | str
 @pytest.mark.parametrize("name", CDF_NAMES)
 def test_more_queues_never_do_worse_and_knowing_sizes_helps(kind: str, name: str) -> None:
     means = [best(kind, name, 0.8, num_queues) for num_queues in (2, 4, 8)]
-
     assert means[0] < multilevel_fct(kind, name, 0.8, ()).overall
     assert means[2] <= means[1] * (1 + 1e-4)
     assert means[1] <= means[0] * (1 + 1e-4)
@@ -118,7 +116,6 @@ def test_pias_shares_make_its_sum_of_ratios_largest(load: float, num_queues: int
 
 def test_pias_rule_is_a_quarter_worse_than_the_best_on_web_search() -> None:
     found = multilevel_fct("qlas", "web_search", 0.8, pias_thresholds("web_search", 0.8, 4)).overall
-
     assert found / best("qlas", "web_search", 0.8, 4) == pytest.approx(1.25, abs=0.005)
 
 
@@ -133,7 +130,6 @@ def test_pias_rule_is_a_quarter_worse_than_the_best_on_web_search() -> None:
 )
 def test_bad_arguments_are_refused_by_name_and_value(changes: dict[str, object], message: str) -> None:
     arguments = {"distribution": "web_search", "load": 0.8, "num_queues": 4} | changes
-
     for find in (lambda: optimal_thresholds("qlas", **arguments), lambda: pias_thresholds(**arguments)):
         with pytest.raises(ConfigError) as error:
             find()

@@ -46,7 +46,6 @@ def link_rates(simulation: Simulation) -> npt.NDArray[np.float64]:
 
 
 def instant_is_over(simulation: Simulation) -> bool:
-    """Tells whether everything of this instant has happened, so that the rates are those of the time that follows."""
     return simulation.env.peek() > simulation.now
 
 
@@ -98,7 +97,6 @@ def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Wor
 @given(workload=random_flows())
 def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Variant, workload: Workload) -> None:
     records = simulate(workload, variant)
-
     for begin, end in busy_periods(workload):
         inside = (workload.arrival_time >= begin) & (workload.arrival_time <= end * (1 + ROUNDING))
         assert records.completion_time[inside].max() == pytest.approx(end, rel=ROUNDING)
@@ -125,7 +123,6 @@ def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: 
 @given(workload=random_flows() | simultaneous_flows())
 def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topology: None, workload: Workload) -> None:
     records = simulate(workload, variant, topology)
-
     assert np.isfinite(records.completion_time).all()
     assert records.ideal_fct.tolist() == workload.size.tolist()
     assert (records.slowdown >= 1 - ROUNDING).all()

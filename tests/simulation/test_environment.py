@@ -17,7 +17,6 @@ def test_the_past_is_refused() -> None:
     env = NetworkEnvironment()
     env.at(2.0, EventKind.ARRIVAL)
     env.run()
-
     with pytest.raises(SimulationError, match=r"event START at 1\.5 s is in the past: it is 2\.0 s"):
         env.at(1.5, EventKind.START)
 
@@ -58,7 +57,6 @@ def test_events_of_one_instant_happen_by_kind_then_by_row_and_what_follows_at_on
 def test_simpy_is_used_by_its_public_interface_but_for_the_one_method() -> None:
     sources = {path.name: path.read_text(encoding="utf-8") for path in Path(simulation.__file__).parent.glob("*.py")}
     private = re.compile(r"\b(?:event|env|simpy)\._\w+|self\._(?:queue|eid|now|ok|value)\b")
-
     found = {name: private.findall(text) for name, text in sources.items() if private.search(text)}
     assert list(found) == ["environment.py"]
     assert not private.search(sources["environment.py"].partition("    def at")[0])

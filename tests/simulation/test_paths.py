@@ -53,21 +53,18 @@ def test_a_flow_whose_paths_all_fail_waits_and_loses_nothing() -> None:
 
 def test_a_flow_whose_path_fails_goes_on_by_another_at_once() -> None:
     changes = [(4.0, UP[0], False), (5.0, UP[0], True), (6.0, UP[1], False)]
-
     assert completions(Simulation(flows((0.0, 10.0), changes=changes), SPINES, Ps())) == [10.0]
 
 
 def test_flows_share_the_one_spine_that_is_left_and_do_not_come_back_by_themselves() -> None:
     workload = flows((0.0, 8.0), (0.0, 8.0), changes=[(2.0, UP[0], False), (4.0, UP[0], True)])
     simulation = Simulation(workload, SPINES, Ps(), routing=make_routing("least-loaded"))
-
     # Alone on a spine each until 2, then half a spine each.
     assert completions(simulation) == [14.0, 14.0]
 
 
 def test_a_flow_that_arrives_sees_those_before_it_at_the_same_instant() -> None:
     simulation = Simulation(flows((0.0, 5.0), (0.0, 5.0)), SPINES, Ps(), routing=make_routing("least-loaded"))
-
     assert completions(simulation) == [5.0, 5.0]
     assert np.diff(simulation.controls.path).tolist() != [0]
 
@@ -76,7 +73,6 @@ def test_a_flow_that_waits_for_its_handshake_is_given_a_live_path_too() -> None:
     slow = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=2, capacity=1.0, delay=0.25)
     workload = flows((0.0, 10.0), changes=[(1.0, UP[0], False), (1.5, UP[0], True), (1.5, UP[1], False)])
     simulation = Simulation(workload, slow, Ps(), transport=Transport(handshake_round_trips=1.0))
-
     assert completions(simulation) == [2.0 + 10.0 + 1.0]
 
 
@@ -148,9 +144,7 @@ def play(workload: Workload, topology: Topology, choices: list[int]) -> tuple[li
 
 def test_an_agent_is_asked_who_goes_first_at_arrivals_and_completions() -> None:
     workload = make_flows([0.0, 1.0, 2.0], [4.0, 1.0, 3.0])
-
     competed, completed = play(workload, one_link(capacity=1.0), [1, 2])
-
     # 1 overtakes 0 and ends at 2, when 2 arrives; 2 overtakes in turn, and 0 is alone from 5 on.
     assert competed == [[0, 1], [0, 2]]
     assert completed == [8.0, 2.0, 5.0]
@@ -158,18 +152,14 @@ def test_an_agent_is_asked_who_goes_first_at_arrivals_and_completions() -> None:
 
 def test_flows_that_nobody_chose_keep_their_order_of_arrival_behind_those_that_were() -> None:
     workload = make_flows([0.0, 0.0, 0.0, 1.0], [3.0, 1.0, 2.0, 1.0])
-
     competed, completed = play(workload, one_link(capacity=1.0), [2, 2, 0, 3])
-
     assert competed == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 3], [1, 3]]
     assert completed == [5.0, 7.0, 2.0, 6.0]
 
 
 def test_on_a_tree_only_flows_that_share_a_link_with_one_that_begins_or_ends_compete() -> None:
     workload = make_flows([0.0, 1.0, 2.0], [9.0, 9.0, 4.0], source=[0, 3, 0], destination=[1, 4, 2])
-
     competed, completed = play(workload, tree9(capacity=1.0), [2])
-
     assert competed == [[0, 2]]
     assert completed == [13.0, 10.0, 6.0]
 

@@ -39,14 +39,12 @@ def play(workload: Workload, discipline: Mlfq, period: Period, thresholds: dict[
 
 def test_an_agent_is_asked_at_the_beginning_and_after_each_period_of_time() -> None:
     simulation = Simulation(make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=Asks.PERIOD, period=Period(seconds=2.0))
-
     assert go_through(simulation) == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
 
 
 def test_an_agent_is_asked_after_so_many_flows_and_not_when_all_have_finished() -> None:
     flows = make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0])
     simulation = Simulation(flows, LINK, Ps(), asks=Asks.PERIOD, period=Period(flows=2))
-
     # Three finish at one instant and end one period; the fourth ends the episode.
     assert len(go_through(simulation)) == simulation.num_periods == 2
 
@@ -104,7 +102,6 @@ def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     )
     simulation.controls.rate_cap[0] = 0.25
     go_through(simulation)
-
     assert simulation.records().completion_time.tolist() == pytest.approx([16.0, 4.0 / 0.75])
 
 
@@ -124,7 +121,6 @@ def test_thresholds_that_are_not_allowed_change_nothing(thresholds: object, mess
     simulation.run()
     with pytest.raises(ConfigError, match=message):
         discipline.set_thresholds(thresholds)  # type: ignore[arg-type]
-
     assert discipline.thresholds().tolist() == [[1.0, 3.0]]
 
 

@@ -79,7 +79,6 @@ def test_two_flows_of_one_source_share_its_link_and_leave_the_rest_to_a_third() 
     workload = make_flows([0.0] * 3, [1.0, 1.0, 2.0], source=[5, 5, 6], destination=[0, 1, 1])
     simulation = begin(workload, tokens=2)
     grant_oldest_until_the_end(simulation)
-
     # Hosts 5 sends half to each; host 1's link leaves the other half to the flow of host 6 until the halves are done.
     assert simulation.records().completion_time.tolist() == [3.5, 3.5, 4.5]
 
@@ -102,7 +101,6 @@ def test_events_of_one_instant_happen_in_the_order_of_their_kinds() -> None:
 
 def test_the_order_of_kinds_is_the_documented_one() -> None:
     order = "LAST_BYTE_SENT BYTE_THRESHOLD DELIVERY LINK_CHANGE ARRIVAL START RESUME PERIOD_END DECISION SHARING"
-
     assert " ".join(kind.name for kind in sorted(EventKind)) == order
 
 
@@ -160,7 +158,6 @@ def test_a_slot_in_which_no_request_waits_is_refused_and_nothing_happens(slot: i
     for decide in (simulation.grant, simulation.postpone):
         with pytest.raises(SimulationError, match=rf"slot is {slot}: requests wait in the slots 0 to 1"):
             decide(slot)
-
     assert simulation.grant(1) == 1
 
 

@@ -52,7 +52,6 @@ def test_a_flow_sends_in_rounds_until_its_window_fills_the_pause() -> None:
 def test_a_window_that_lasts_a_round_trip_never_pauses() -> None:
     transport = Transport(handshake_round_trips=1.0, segment=1.0, initial_window=6.0, exit_window=6.0)
     simulation = run(make_flows([0.0], [15.0]), transport)
-
     # Handshake 6, fifteen bytes in one go, and the way of the last one.
     assert simulation.records().completion_time.tolist() == [6.0 + 15.0 + 2.0]
     assert simulation.records().slowdown.tolist() == [1.0]
@@ -62,7 +61,6 @@ def test_flows_that_share_a_link_pause_less_than_a_flow_alone() -> None:
     transport = Transport(handshake_round_trips=1.0, segment=1.0, initial_window=4.0, exit_window=4.0)
     alone = run(make_flows([0.0], [8.0]), transport).records()
     together = run(make_flows([0.0, 0.0], [8.0, 8.0], source=[1, 2]), transport).records()
-
     # Alone: four bytes from 6, a pause from 10 to 12, four bytes. Together: a window takes 8 s, longer than the 6 s.
     assert alone.completion_time.tolist() == [18.0]
     assert together.completion_time.tolist() == [24.0, 24.0]
@@ -87,7 +85,6 @@ def test_a_pause_leaves_the_link_to_the_other_flow() -> None:
 def test_every_begun_segment_carries_a_header() -> None:
     transport = Transport(segment=2.0, header=1.0)
     simulation = run(make_flows([0.0, 100.0, 200.0], [2.0, 3.0, 0.5]), transport)
-
     assert simulation.state.volume.tolist() == [3.0, 5.0, 1.5]
     assert simulation.records().fct.tolist() == [5.0, 7.0, 3.5]
 
@@ -105,7 +102,6 @@ def test_headers_make_rounds_longer() -> None:
 
 def test_with_a_token_the_handshake_begins_when_the_token_is_there() -> None:
     simulation = run(make_flows([0.0], [1.0]), DOUBLING, num_tokens=1)
-
     # Request 2, token 2, handshake 6, one byte, last byte 2.
     assert simulation.records().completion_time.tolist() == [13.0]
     assert simulation.records().slowdown.tolist() == [1.0]
@@ -129,7 +125,6 @@ def test_a_flow_over_tcp_keeps_its_token_while_it_pauses() -> None:
 @given(size=st.floats(1.0, 5e6), tokens=st.sampled_from([None, 3]))
 def test_a_flow_alone_takes_exactly_its_ideal_time(name: TransportName, tokens: int | None, size: float) -> None:
     records = run(make_flows([0.0], [size]), TRANSPORTS[name], GIGABIT, tokens).records()
-
     assert float(records.fct[0]) == pytest.approx(float(records.ideal_fct[0]), rel=1e-11)
     assert float(records.slowdown[0]) == pytest.approx(1.0, rel=1e-11)
 
@@ -142,7 +137,6 @@ def test_a_flow_alone_takes_exactly_its_ideal_time(name: TransportName, tokens: 
 def test_no_flow_over_tcp_is_faster_than_alone_and_no_byte_is_lost(sizes: list[float], arrivals: list[float]) -> None:
     workload = make_flows(arrivals[: len(sizes)], sizes, source=[1 + row % 2 for row in range(len(sizes))])
     simulation = run(workload, TRANSPORTS[TransportName.TCP], GIGABIT, 3)
-
     assert (simulation.records().slowdown >= 1 - 1e-9).all()
     assert simulation.state.attained.tolist() == simulation.state.volume.tolist()
 
@@ -158,7 +152,6 @@ def test_no_flow_over_tcp_is_faster_than_alone_and_no_byte_is_lost(sizes: list[f
 )
 def test_windows_and_a_discipline_that_stops_flows_too_are_refused(name: str, parameters: dict[str, object]) -> None:
     flows = make_flows([0.0], [8.0])
-
     for transport in (DOUBLING, TRANSPORTS[TransportName.TCP]):
         with pytest.raises(ConfigError, match=r"senders with windows stop flows, and .* does so"):
             Simulation(flows, SLOW, make_discipline(name, dict(parameters)), transport=transport)
@@ -171,5 +164,4 @@ def test_windows_serve_disciplines_that_order_flows(name: str, parameters: dict[
     flows = make_flows([0.0], [8.0])
     simulation = Simulation(flows, SLOW, make_discipline(name, parameters), transport=DOUBLING)
     simulation.run()
-
     assert simulation.records().completion_time.tolist() == [27.0]

@@ -122,7 +122,6 @@ def test_a_wrong_argument_is_refused_by_name_with_its_value_and_what_is_allowed(
 ) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         gym.make(env_id, **arguments)
-
     assert "\n" not in str(caught.value)
 
 
@@ -153,7 +152,6 @@ def test_flows_of_ones_own_are_played_alike_in_every_form_and_a_fault_in_a_file_
 def test_any_number_will_do_becomes_pythons_own_and_a_load_without_bound_is_warned_of(spec: EnvironmentSpec) -> None:
     given = {"load": np.float32(0.5), "link_gbps": np.float64(1.0), "max_decisions": np.uint8(3)}
     config = gym.make(spec.id, **given).get_wrapper_attr("config")
-
     assert [type(getattr(config, name)) for name in given] == [float, float, int]
     extra = {"initial_thresholds": [1e4, 1e5, 1e6]} if "Thresholds" in spec.id else {}
     with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):

@@ -11,7 +11,6 @@ IDS = [environment.id for system in SYSTEMS for environment in system.environmen
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_heuristic_can_be_made_under_the_arguments_for_heuristics(env_id: str) -> None:
     env = make_environment(env_id, heuristic_arguments(env_id, {}))
-
     for name in policy_specs(env_id):
         make_policy(name, env)
 

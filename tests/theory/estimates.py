@@ -27,7 +27,6 @@ class Estimate(NamedTuple):
     error: float
 
     def __str__(self) -> str:
-        """Returns the interval of two standard errors."""
         return f"{self.mean:.4f} +- {2 * self.error:.4f}"
 
 
@@ -46,17 +45,14 @@ class Queue(NamedTuple):
 
     @property
     def workload(self) -> Workload:
-        """The flows as a workload."""
         return make_flows(np.cumsum(self.gap), self.size)
 
     @property
     def wait(self) -> FloatArray:
-        """Waiting times under FIFO: the work that each flow finds."""
         return wait_of(self.gap, self.size)
 
 
 def wait_of(gap: FloatArray, size: FloatArray) -> FloatArray:
-    """Returns waiting times under FIFO by Lindley's recursion."""
     backlog = np.cumsum(np.concatenate([[0.0], size[:-1] - gap[1:]]))
     return backlog - np.minimum.accumulate(backlog)
 

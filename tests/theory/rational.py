@@ -31,7 +31,6 @@ class Flow:
 
     @property
     def left(self) -> Fraction:
-        """Bytes left to send."""
         return self.size - self.sent
 
 

@@ -61,7 +61,6 @@ def replay_case(
 
 
 def within_tolerance(values: list[float]) -> Any:
-    """Compares with exact values."""
     return pytest.approx(values, rel=TOLERANCE, abs=0.0)
 
 
@@ -88,9 +87,7 @@ def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(
     case: dict[str, Any], discipline: str, engine: str
 ) -> None:
     topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
-
     records = replay_case(case, discipline, {}, topology, engine)
-
     assert records.completion_time.tolist() == within_tolerance(
         case["finish"]["maxmin" if discipline == "ps" else discipline]
     )
@@ -100,9 +97,7 @@ def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(
 def test_the_worked_examples_of_the_merp_paper_come_out(engine: str) -> None:
     for case, discipline in NAMED:
         expected = case["result"][discipline]
-
         records = replay_case(case, discipline, {}, one_link(capacity=case["capacity"]), engine)
-
         assert records.completion_time.tolist() == within_tolerance(expected["finish"]), (case["id"], discipline)
         assert float(records.slowdown.max()) == within_tolerance(expected["max_er"]), (case["id"], discipline)
 
@@ -142,9 +137,7 @@ def test_flows_of_one_priority_share_max_min_fair(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", MAX_MIN, ids=lambda case: case["id"])
 def test_flows_of_distinct_priorities_take_what_is_left_in_their_order(case: dict[str, Any]) -> None:
     place = {flow: place for place, flow in enumerate(case["priority_order"])}
-
     rates = rates_of(case, [place[flow] for flow in range(len(place))])
-
     assert rates.tolist() == pytest.approx(case["greedy"], rel=TOLERANCE, abs=TOLERANCE)
 
 
@@ -152,5 +145,4 @@ def test_every_discipline_has_exact_cases_or_a_reason() -> None:
     solved = {case["discipline"].partition("_")[0] for case in ONE_LINK}
     # Both order by a ratio that never changes; tests/disciplines compares them with a sort.
     ordered_by_ratio = {"ssdf", "lsdf"}
-
     assert solved | ordered_by_ratio | {"merp"} == set(DISCIPLINES)

@@ -31,11 +31,9 @@ NAMED = [(case, name) for case in cases_of("named") for name in case["result"] i
 @pytest.mark.parametrize("case", ONE_LINK, ids=lambda case: case["id"])
 def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str, Any], engine: str) -> None:
     link = one_link(capacity=case["capacity"])
-
     records = flowsched_gym.replay(
         columns_of(case), discipline="merp", topology=link, parameters=case["params"], engine=engine
     )
-
     assert records.completion_time.tolist() == pytest.approx(case["finish"], rel=TOLERANCE, abs=0.0)
     assert float(records.slowdown.max()) == pytest.approx(case["max_er"], rel=TOLERANCE)
 
@@ -44,9 +42,7 @@ def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str
 def test_the_worked_examples_of_the_paper_come_out(case: dict[str, Any], name: str) -> None:
     alpha = float(name.removeprefix("merp_alpha")) if "alpha" in name else 1.0
     link = one_link(capacity=case["capacity"])
-
     records = flowsched_gym.replay(columns_of(case), discipline="merp", topology=link, parameters={"alpha": alpha})
-
     assert records.completion_time.tolist() == pytest.approx(case["result"][name]["finish"], rel=TOLERANCE, abs=0.0)
 
 
@@ -78,7 +74,6 @@ def order_of(
 @pytest.mark.parametrize("case", cases_of("vdg"), ids=lambda case: case["id"])
 def test_the_order_is_that_of_the_exact_solution(case: dict[str, Any]) -> None:
     order, deadline = order_of(case["now"], case["capacity"], case["size"], case["arrival"], case["remaining"])
-
     assert order == case["order_first_to_last"]
     ratios = (deadline - np.array(case["arrival"])) * case["capacity"] / np.array(case["size"])
     assert ratios.tolist() == pytest.approx(case["er"], rel=TOLERANCE)
@@ -129,6 +124,5 @@ def test_no_order_has_a_smaller_largest_ratio_nor_a_smaller_next() -> None:
 )
 def test_parameters_out_of_range_are_refused(parameters: dict[str, object], message: str) -> None:
     flows = columns_of({"size": [1.0], "arrival": [0.0]})
-
     with pytest.raises(ConfigError, match=message):
         flowsched_gym.replay(flows, discipline="merp", topology="big-switch", parameters=parameters)

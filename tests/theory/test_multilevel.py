@@ -36,7 +36,6 @@ CASES: Final = [
 
 
 def draw_queue(sizes: Empirical, load: float) -> Queue:
-    """Draws Poisson arrivals, sizes in units of their mean."""
     rng = np.random.default_rng(3)
     return Queue(rng.exponential(1 / load, NUM_FLOWS), sizes.sample(rng, NUM_FLOWS) / sizes.mean)
 
@@ -59,7 +58,6 @@ def known_means(queue: Queue, kind: str, sizes: Empirical, load: float, ends: Fl
 
 
 def parameters(discipline: str, sizes: Empirical, thresholds: FloatArray) -> dict[str, object]:
-    """Returns the parameters of a discipline, for sizes in units of their mean."""
     return {} if discipline == "fifo" else {"thresholds": (thresholds / sizes.mean).tolist(), "within": "fifo"}
 
 

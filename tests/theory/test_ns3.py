@@ -8,13 +8,11 @@ from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED, compare_isolated
 
 @pytest.fixture(scope="module")
 def policies():
-    """Plays the packet simulator's arrivals once for all tests."""
     return compare_policies()
 
 
 @pytest.fixture(scope="module")
 def isolated():
-    """Starts the packet simulator's isolated flows once for all tests."""
     return compare_isolated()
 
 

@@ -26,7 +26,6 @@ each_discipline = pytest.mark.parametrize("discipline", MEAN_FCT)
 
 
 def draw_queue(num_flows: int, seed: int) -> Queue:
-    """Draws Poisson arrivals and exponential sizes."""
     rng = np.random.default_rng(seed)
     return Queue(rng.exponential(1 / LOAD, num_flows), rng.exponential(1.0, num_flows))
 
@@ -40,7 +39,6 @@ def estimate_fct(queue: Queue, values: FloatArray, num_pieces: int) -> Estimate:
 
 @pytest.fixture(scope="module")
 def long_run() -> Queue:
-    """Returns enough flows for an error of a fifth of a percent."""
     return draw_queue(800_000, seed=1)
 
 
@@ -57,7 +55,6 @@ def long_fct(long_run: Queue) -> Callable[[str], FloatArray]:
 
 @pytest.fixture(scope="module")
 def short_run() -> Queue:
-    """Returns as many flows as the reference engine serves in about a second."""
     return draw_queue(20_000, seed=2)
 
 
@@ -66,7 +63,6 @@ def test_mean_fct_is_within_one_percent_of_theory(
     discipline: str, long_run: Queue, long_fct: Callable[[str], FloatArray]
 ) -> None:
     found = estimate_fct(long_run, long_fct(discipline), num_pieces=200)
-
     # The bound of 1 % is at least four standard errors wide.
     assert found.error < 0.0025 * MEAN_FCT[discipline], f"{discipline} is too noisy: {found}"
     assert found.mean == pytest.approx(MEAN_FCT[discipline], rel=0.01), f"{discipline}: {found}"
@@ -76,7 +72,6 @@ def test_mean_fct_is_within_one_percent_of_theory(
 def test_the_reference_engine_is_within_five_percent_of_theory(discipline: str, short_run: Queue) -> None:
     records = flowsched_gym.replay(short_run.workload, discipline=discipline, capacity=1.0, engine="simpy")
     found = estimate_fct(short_run, records.fct, num_pieces=100)
-
     # Over 60 seeds a run of this length has a standard deviation of 1.5 % under LAS, the noisiest. That both engines
     # agree to the last bit is tested elsewhere, so the long run counts for this one, too.
     assert found.mean == pytest.approx(MEAN_FCT[discipline], rel=0.05), f"{discipline}: {found}"
@@ -125,5 +120,4 @@ def test_flows_of_one_size_find_the_same_slowdown_under_processor_sharing(
         chosen = (long_run.size > low) & (long_run.size <= high)
         scaled = np.where(chosen, fct, 0.0) - np.where(chosen, long_run.size, 0.0) / (1 - LOAD)
         found = estimate_fct(long_run, scaled, num_pieces=200)
-
         assert abs(found.mean) < 4 * found.error, f"sizes from {low} to {high}: {found}"

@@ -41,7 +41,6 @@ def counted(topology: Topology) -> list[Fraction]:
 @pytest.mark.parametrize("topology", EVERY_NETWORK, ids=lambda topology: topology.name)
 def test_shares_are_those_that_a_count_of_all_paths_gives(topology: Topology) -> None:
     expected = [float(share) for share in counted(topology)]
-
     # Sums of up to a thousand rounded terms.
     assert crossing_shares(topology).tolist() == pytest.approx(expected, rel=1e-12)
 
@@ -49,7 +48,6 @@ def test_shares_are_those_that_a_count_of_all_paths_gives(topology: Topology) ->
 def test_a_rack_uplink_of_the_tree_carries_nine_quarters_of_what_a_host_link_does() -> None:
     shares = crossing_shares(tree9())
     names = tree9().link_names
-
     assert shares[names.index("rack 0 up")] == pytest.approx(0.25)
     assert shares[names.index("rack 0 up")] / shares[names.index("host 0 up")] == pytest.approx(2.25)
 

@@ -16,7 +16,6 @@ RATES = {"maxmin": "ps", "srpt": "srpt", "psjf": "psjf", "fifo": "fifo", "edf": 
 
 
 def links_of(topology: Topology, path: int) -> list[int]:
-    """Lists the links of a path."""
     links: list[int] = topology.path_links[topology.path_start[path] : topology.path_start[path + 1]].tolist()
     return links
 
@@ -86,7 +85,6 @@ def test_every_flow_finishes_when_the_exact_solution_does(
 @pytest.mark.parametrize(("arity", "hosts", "links", "paths"), [(2, 2, 12, 1), (4, 16, 96, 4), (6, 54, 324, 9)])
 def test_a_fat_tree_has_a_path_through_every_core_switch(arity: int, hosts: int, links: int, paths: int) -> None:
     topology = fat_tree(arity=arity)
-
     assert (topology.num_hosts, topology.num_links) == (hosts, links)
     assert len(paths_between(topology, 0, hosts - 1)) == paths
     cores = {path[2] for path in paths_between(topology, 0, hosts - 1)}
@@ -118,7 +116,6 @@ def test_hosts_reach_each_other_once_through_every_plane() -> None:
 
 def test_each_plane_is_a_big_switch() -> None:
     topology, switch = multi_plane(num_hosts=5, num_planes=2), big_switch(num_hosts=5)
-
     for source, destination in ((0, 4), (3, 1)):
         own = links_of(switch, source * 5 + destination)
         assert paths_between(topology, source, destination) == [own, [link + 10 for link in own]]
@@ -126,7 +123,6 @@ def test_each_plane_is_a_big_switch() -> None:
 
 
 def ecmp_of(topology: Topology, flow_id: npt.NDArray[np.int64], seed: int) -> list[int]:
-    """Hashes flows of one pair of hosts in different pods."""
     ends = np.zeros(len(flow_id), dtype=np.int64), np.full(len(flow_id), topology.num_hosts - 1)
     return topology.ecmp(*ends, flow_id, seed=seed).tolist()
 

@@ -20,7 +20,6 @@ def links_between(topology: Topology, source: int, destination: int) -> list[str
 
 def test_the_switch_joins_each_pair_of_hosts_by_an_uplink_and_a_downlink() -> None:
     switch = big_switch(num_hosts=3)
-
     assert switch.num_links == 6
     for source in range(3):
         for destination in range(3):
@@ -29,7 +28,6 @@ def test_the_switch_joins_each_pair_of_hosts_by_an_uplink_and_a_downlink() -> No
 
 def test_all_flows_share_the_one_link_whatever_their_hosts() -> None:
     link = one_link(capacity=5.0, delay=0.25)
-
     assert link.path_of(np.array([0, 70]), np.array([9, 4])).tolist() == [0, 0]
     assert link.path_delay(np.array([0, 0])).tolist() == [0.25, 0.25]
     assert link.path_capacity(np.array([0, 0])).tolist() == [5.0, 5.0]
@@ -38,7 +36,6 @@ def test_all_flows_share_the_one_link_whatever_their_hosts() -> None:
 def test_the_delay_of_a_path_is_the_sum_over_its_links() -> None:
     switch = big_switch(num_hosts=2, delay=np.array([1.0, 2.0, 4.0, 8.0]))
     path = switch.path_of(np.array([0, 1, 0]), np.array([1, 0, 0]))
-
     assert switch.path_delay(path).tolist() == [9.0, 6.0, 5.0]
     # Equal links give a whole multiple, to the last bit.
     assert big_switch(num_hosts=2, delay=0.1).path_delay(path).tolist() == [0.2, 0.2, 0.2]
@@ -47,7 +44,6 @@ def test_the_delay_of_a_path_is_the_sum_over_its_links() -> None:
 def test_the_capacity_of_a_path_is_that_of_its_slowest_link() -> None:
     switch = big_switch(num_hosts=2, capacity=np.array([1.0, 2.0, 3.0, 0.5]))
     path = switch.path_of(np.array([1, 0, 1]), np.array([0, 1, 0]))
-
     assert switch.path_capacity(path).tolist() == [2.0, 0.5, 2.0]
     assert switch.path_capacity(path[:0]).tolist() == []
 
@@ -112,7 +108,6 @@ def test_slowdowns_are_measured_against_the_ideal_path_on_both_engines() -> None
     flows = make_flows(np.arange(20) * 100.0, [8.0] * 20, source=[0] * 20, destination=[1] * 20)
     for engine in ("simpy", "compiled"):
         slowdown = replay(flows, discipline="ps", topology=wide_spine, engine=engine).slowdown
-
         assert set(slowdown.tolist()) == {1.0, 4.0}
 
 

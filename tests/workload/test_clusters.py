@@ -47,7 +47,6 @@ def check_poisson(times: np.ndarray, rate: float) -> None:
 def test_each_cluster_sends_its_own_sizes_at_its_own_load(cluster: int) -> None:
     workload, traffic = STATIC.draw(1), STATIC.traffic[cluster]
     own = workload.source // 4 == cluster
-
     check_poisson(workload.arrival_time[own], 4 * traffic.load * STATIC.capacity / traffic.size.mean)
     assert stats.kstest(workload.size[own], stats.expon(scale=traffic.size.mean).cdf).pvalue > LEAST_P_VALUE
     assert (workload.task_id == NO_TASK).all()
@@ -105,7 +104,6 @@ def test_more_phases_begin_with_the_same_ones_and_traffic_that_does_not_change_h
 
 
 def bursts_of(workload: Workload) -> list[np.ndarray]:
-    """Lists the rows of each burst."""
     assert workload.task_id is not None
     return [np.flatnonzero(workload.task_id == task) for task in range(workload.task_id.max() + 1)]
 
@@ -128,7 +126,6 @@ def test_the_flows_of_a_burst_come_from_distinct_hosts_to_one_at_one_instant() -
 def test_bursts_leave_the_other_flows_as_they_are() -> None:
     bursting, plain = BURSTING.draw(7), STATIC.draw(7)
     single = np.flatnonzero(bursting.task_id == NO_TASK)
-
     assert np.all(np.diff(bursting.arrival_time) >= 0)
     for name in ("source", "destination", "size", "arrival_time"):
         assert getattr(bursting, name)[single].tolist() == getattr(plain, name)[: len(single)].tolist()

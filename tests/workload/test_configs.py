@@ -25,7 +25,6 @@ def test_every_named_workload_has_its_yaml_and_no_other_exists() -> None:
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
 def test_a_workloads_yaml_has_its_name_and_arguments_of_an_environment_that_are_not_set(path: Path) -> None:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-
     assert content.pop("name") == path.stem
     assert any(set(content) <= arguments for arguments in ARGUMENTS)
     assert all(value is None for value in content.values())

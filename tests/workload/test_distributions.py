@@ -71,7 +71,6 @@ PROBABILITIES = np.array([0.0, 0.001, 0.1, 0.25, 0.5, 0.77, 0.95, 0.9999])
 @each_kind
 def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distribution: Distribution) -> None:
     values = distribution.quantile(PROBABILITIES)
-
     assert values.shape == PROBABILITIES.shape
     assert (distribution.cdf(values * (1 + 1e-12)) >= PROBABILITIES - 1e-9).all()
     assert (distribution.cdf(values * (1 - 1e-12)) <= PROBABILITIES + 1e-9).all()
@@ -80,7 +79,6 @@ def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distri
 @each_kind
 def test_the_ends_of_a_distribution(distribution: Distribution) -> None:
     bounded = distribution.sample(rng(), 1000).max() <= distribution.quantile(1.0) < math.inf
-
     assert bounded or distribution.quantile(1.0) == math.inf
     assert distribution.cdf(0.0) == 0.0
     assert distribution.cdf(math.inf) == 1.0
@@ -106,7 +104,6 @@ def test_a_quantile_of_no_probability_is_refused(distribution: Distribution) -> 
 )
 def test_cdf_quantile_and_samples_are_the_textbooks(distribution: Distribution, theory: stats.rv_continuous) -> None:
     values = np.array([-1.0, 0.0, 0.5, 2.0, 4.0, 50.0])
-
     np.testing.assert_allclose(distribution.cdf(values), theory.cdf(values), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(distribution.quantile(PROBABILITIES), theory.ppf(PROBABILITIES), rtol=1e-9)
     assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
@@ -115,7 +112,6 @@ def test_cdf_quantile_and_samples_are_the_textbooks(distribution: Distribution, 
 def test_samples_of_a_truncated_pareto_follow_the_textbooks() -> None:
     distribution = Pareto(shape=1.2, mean=3.0, maximum=30.0)
     theory = stats.truncpareto(1.2, 30.0 / distribution.scale, scale=distribution.scale)
-
     assert stats.kstest(distribution.sample(rng(), 20_000), theory.cdf).pvalue > LEAST_P_VALUE
 
 
@@ -146,7 +142,6 @@ def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
 
 def test_web_search_has_no_flow_below_one_packet() -> None:
     sample = load_cdf("web_search").sample(rng(), 10_000)
-
     assert sample.min() == 1460.0
     assert load_cdf("web_search").cdf(1459.9) == 0.0
     assert load_cdf("web_search").cdf(1460.0) == pytest.approx(0.15 * 0.146)
@@ -167,7 +162,6 @@ def test_an_atom_between_two_equal_values_is_drawn_with_its_probability() -> Non
 def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
-
     assert read_cdf(path) == Empirical(points=((1000.0, 0.0), (3000.0, 1.0)))
 
 
@@ -183,10 +177,8 @@ def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
 def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, message: str) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(text)
-
     with pytest.raises(ConfigError, match=r"mine\.csv") as error:
         read_cdf(path)
-
     assert message in str(error.value)
 
 

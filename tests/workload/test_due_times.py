@@ -47,14 +47,12 @@ def test_a_file_takes_due_times_in_place_of_spans(tmp_path: Path) -> None:
     columns = FLOWS | {"due_s": [10.5, None, 36.0, 40.5]}
     write(tmp_path / "flows.csv", columns)
     parquet.write_table(pa.table(columns), tmp_path / "flows.parquet")
-
     for name in ("flows.csv", "flows.parquet"):
         assert read_flows(tmp_path / name).deadline_span.tolist() == [0.5, np.inf, 1.0, 0.5]
 
 
 def test_spans_and_due_times_together_are_refused(tmp_path: Path) -> None:
     both = FLOWS | {"deadline_s": SPANS, "due_s": DUE}
-
     with pytest.raises(WorkloadError, match=r"mapping: columns deadline_s \(time allowed after arrival\) and due_s"):
         workload_from_columns(both)
     with pytest.raises(FlowFileError, match=r"flows\.csv, line 1: columns deadline_s"):
@@ -65,7 +63,6 @@ def test_spans_and_due_times_together_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("due", [20.0, 19.5])
 def test_a_flow_that_is_due_before_it_arrives_is_refused(tmp_path: Path, due: float) -> None:
     columns, message = FLOWS | {"due_s": [10.5, due, 36.0, 40.5]}, f"column due_s: {due}: it must be a finite time in s"
-
     with pytest.raises(WorkloadError, match=f"row 1, {message}, later than"):
         workload_from_columns(columns)
     with pytest.raises(FlowFileError, match=f"line 3, {message}"):

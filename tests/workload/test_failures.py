@@ -29,7 +29,6 @@ def rows(changes: LinkChanges) -> list[tuple[float, int, bool]]:
 
 def test_so_many_cables_fail_whole_and_stay_down() -> None:
     changes = draw(replace(AT_ONCE, at=1.5))
-
     failed = [cable for cable in CABLES if set(cable) <= set(changes.link)]
     assert len(failed) == 3
     assert rows(changes) == [(1.5, link, False) for cable in failed for link in cable]
@@ -38,14 +37,12 @@ def test_so_many_cables_fail_whole_and_stay_down() -> None:
 def test_every_cable_is_as_likely_to_fail() -> None:
     failed = [link - 64 for seed in range(2000) for link in draw(AT_ONCE, seed).link[::2]]
     counts = np.bincount(failed, minlength=16)
-
     assert counts.sum() == 6000
     assert stats.chisquare(counts).pvalue > LEAST_P_VALUE
 
 
 def test_failed_cables_come_up_together_when_they_are_repaired() -> None:
     changes = draw(replace(AT_ONCE, at=1.0, repair_after=0.25))
-
     assert changes.link[6:].tolist() == changes.link[:6].tolist()
     assert changes.time.tolist() == [1.0] * 6 + [1.25] * 6
     assert changes.up.tolist() == [False] * 6 + [True] * 6
@@ -53,7 +50,6 @@ def test_failed_cables_come_up_together_when_they_are_repaired() -> None:
 
 def test_a_larger_count_fails_the_same_cables_and_more() -> None:
     failed = [set(draw(replace(AT_ONCE, count=count)).link) for count in range(17)]
-
     assert [len(links) for links in failed] == [2 * count for count in range(17)]
     assert all(fewer < more for fewer, more in pairwise(failed))
 
@@ -76,7 +72,6 @@ def test_each_cable_is_up_and_down_for_exponential_times_by_turns() -> None:
 
 def test_failures_end_with_their_time_and_all_are_repaired() -> None:
     changes = draw(replace(AGAIN, mean_time_down=50.0))
-
     assert changes.time[~changes.up].max() < 400.0
     assert changes.time[changes.up].max() > 400.0
     assert (~changes.up).sum() == changes.up.sum()
@@ -84,7 +79,6 @@ def test_failures_end_with_their_time_and_all_are_repaired() -> None:
 
 def test_a_later_end_leaves_what_was_before_as_it_is() -> None:
     before = [row for row in rows(draw(replace(AGAIN, until=900.0))) if row[0] < 400.0]
-
     assert before == [row for row in rows(draw(AGAIN)) if row[0] < 400.0]
 
 

@@ -13,7 +13,6 @@ FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
 
 def test_a_name_a_source_and_flows_are_found() -> None:
     source = make_workload("poisson-tree")
-
     assert find_source("poisson-tree") == source
     assert find_source(source) is source
     assert find_source(FLOWS).draw(3) is FLOWS
@@ -23,7 +22,6 @@ def test_a_name_a_source_and_flows_are_found() -> None:
 def test_a_file_is_found_as_text_and_as_a_path(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     write_flows(FLOWS, path)
-
     for form in (path, str(path)):
         found = find_source(form)
         assert isinstance(found, FixedWorkload)

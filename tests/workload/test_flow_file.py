@@ -62,9 +62,7 @@ def test_a_flow_file_is_read_with_empty_cells_as_no_task_and_no_deadline(path: P
 @pytest.mark.usefixtures("either_parser")
 def test_optional_columns_may_be_missing_and_columns_come_in_any_order(path: Path) -> None:
     header = "arrival_s,destination,source,size_bytes,flow_id"
-
     workload = read_flows(write(path, "0.5,0,1,100,3", "0.25,1,0,200,4", header=header))
-
     assert rows_of(workload) == [[3, 4], [-1, -1], [1, 0], [0, 1], [100.0, 200.0], [0.5, 0.25], [np.inf, np.inf]]
 
 
@@ -83,7 +81,6 @@ def test_optional_columns_may_be_missing_and_columns_come_in_any_order(path: Pat
 )
 def test_common_ways_of_writing_csv_are_read_alike(path: Path, text: str) -> None:
     path.write_bytes(text.encode())
-
     assert rows_of(read_flows(path)) == rows_of(read_flows(write(path.with_name("plain.csv"), *ROWS)))
 
 
@@ -139,7 +136,6 @@ def test_a_file_in_many_pieces_is_read_as_one(path: Path, monkeypatch: pytest.Mo
 def test_a_plain_file_never_needs_the_slow_parser(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_flows(draw_flows(make_workload("poisson-web-search"), num_flows=1000, seed=4), path)
     monkeypatch.setattr(flow_csv, "_parse_lines", None)
-
     assert read_flows(path).num_flows == 1000
 
 
@@ -148,7 +144,6 @@ def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytes
     rows[170:172] = "170,,1,0,-3,170.25,", "171,,1,0,100,-1,"
     write(path, *rows)
     monkeypatch.setattr(flow_csv, "CHUNK_BYTES", 64)
-
     with pytest.raises(FlowFileError, match=r"flows\.csv, line 172, column size_bytes: '-3': it must be a finite"):
         read_flows(path)
 
@@ -178,10 +173,8 @@ def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytes
 )
 def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path: Path, row: str, message: str) -> None:
     write(path, "0,,1,0,100,0,", row, "9,,1,0,100,0,")
-
     with pytest.raises(FlowFileError, match=r"flows\.csv, line 3") as error:
         read_flows(path)
-
     assert message in str(error.value)
 
 
@@ -199,7 +192,6 @@ def test_a_bad_row_is_refused_by_file_line_column_value_and_what_is_allowed(path
 )
 def test_a_bad_header_is_refused_by_its_names(path: Path, header: str, message: str) -> None:
     write(path, *ROWS, header=header)
-
     with pytest.raises(FlowFileError, match=re.escape(message)):
         read_flows(path)
 
@@ -216,10 +208,8 @@ def test_a_bad_header_is_refused_by_its_names(path: Path, header: str, message: 
 )
 def test_what_is_no_flow_file_is_refused(path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
-
     with pytest.raises(FlowFileError) as error:
         read_flows(path)
-
     assert str(path) in str(error.value)
     assert message in str(error.value)
     assert len(str(error.value)) < 400
@@ -257,7 +247,6 @@ def test_a_missing_file_a_folder_and_a_csv_file_named_parquet_are_refused(tmp_pa
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser reads everything")
 def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
     write(path, *ROWS).chmod(0)
-
     with pytest.raises(FlowFileError, match="cannot be read: Permission denied"):
         read_flows(path)
 
@@ -272,7 +261,6 @@ def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
 def test_a_parquet_file_with_a_bad_value_or_column_is_refused(tmp_path: Path, columns: dict, message: str) -> None:
     hosts = {"flow_id": [0, 1], "source": [1, 1], "destination": [0, 0], "arrival_s": [0.0, 1.0]}
     parquet.write_table(pa.table(hosts | columns), tmp_path / "flows.parquet")
-
     with pytest.raises(FlowFileError, match=re.escape(message)):
         read_flows(tmp_path / "flows.parquet")
 
@@ -280,7 +268,6 @@ def test_a_parquet_file_with_a_bad_value_or_column_is_refused(tmp_path: Path, co
 def test_without_pyarrow_parquet_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "flows.parquet", *ROWS)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-
     with pytest.raises(MissingDependencyError, match=r"pip install 'flowsched-gym\[parquet\]'"):
         read_flows(path)
     with pytest.raises(MissingDependencyError, match=r"pip install 'flowsched-gym\[parquet\]'"):
@@ -305,10 +292,8 @@ def test_the_file_has_the_header_and_the_cells_of_the_contract(path: Path) -> No
 
 def test_a_workload_without_flows_is_not_written(path: Path) -> None:
     empty = make_workload("gather-a1", duration=1e-9).draw(0)
-
     with pytest.raises(WorkloadError, match="is not written: the workload has no flows"):
         write_flows(empty, path)
-
     assert not path.exists()
 
 
@@ -329,7 +314,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeyp
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     workload = make_workload("gather-a1").draw(0)
-
     with pytest.raises(FileNotFoundError, match="does not exist"):
         write_flows(workload, tmp_path / "none" / "flows.csv")
     with pytest.raises(IsADirectoryError, match="is a folder"):

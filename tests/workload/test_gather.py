@@ -65,10 +65,8 @@ def test_every_burst_has_the_exact_flows_of_the_thesis(config: GatherWorkload, h
 
 def test_gaps_between_bursts_are_exponential_with_the_burst_rate() -> None:
     workload = replace(A1, num_bursts=5000).draw(3)
-
     starts = workload.arrival_time[::10]
     gaps = np.diff(starts, prepend=0.0)
-
     # Five standard errors of the mean of 5000 exponential gaps.
     assert gaps.mean() == pytest.approx(0.1, rel=5 / math.sqrt(5000))
     assert stats.kstest(gaps, stats.expon(scale=0.1).cdf).pvalue > LEAST_P_VALUE
@@ -76,10 +74,8 @@ def test_gaps_between_bursts_are_exponential_with_the_burst_rate() -> None:
 
 def test_the_order_inside_bursts_is_random_and_fair_unless_they_are_not_shuffled() -> None:
     workload = replace(A1, num_bursts=4000).draw(5)
-
     heavy = (workload.size == 350_000.0).reshape(4000, 10)
     unshuffled = replace(A1, shuffle=False).draw(5).size.reshape(100, 10)
-
     # Each place of a burst is heavy in half of the bursts; 5 standard errors are 0.04.
     assert heavy.mean(axis=0) == pytest.approx(0.5, abs=0.04)
     assert (unshuffled == [350_000.0] * 5 + [250_000.0] * 5).all()
@@ -88,9 +84,7 @@ def test_the_order_inside_bursts_is_random_and_fair_unless_they_are_not_shuffled
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
 def test_the_load_is_the_offered_bytes_per_second_over_the_capacity(load: float) -> None:
     config = replace(A1, burst_rate=None, load=load, num_bursts=5000)
-
     workload = config.draw(11)
-
     assert config.offered_load == pytest.approx(load)
     assert config.rate == pytest.approx(load * 125e6 / 3e6)
     offered = workload.size.sum() / workload.arrival_time[-1] / config.capacity
@@ -115,9 +109,7 @@ def test_each_of_several_destinations_has_a_poisson_stream_of_its_own() -> None:
 
 def test_sources_of_a_burst_are_distinct_and_spread_over_all_senders() -> None:
     workload = replace(MULTI, num_bursts=3000).draw(2)
-
     sources = workload.source.reshape(3000, 10)
-
     assert all(len(set(row)) == 10 for row in sources.tolist())
     hosts, counts = np.unique(sources, return_counts=True)
     assert hosts.tolist() == list(range(4, 19))
@@ -127,7 +119,6 @@ def test_sources_of_a_burst_are_distinct_and_spread_over_all_senders() -> None:
 def test_scatter_is_gather_with_the_ends_swapped() -> None:
     gather = replace(SCATTER, pattern="gather").draw(4)
     scatter = SCATTER.draw(4)
-
     assert scatter.source.tolist() == gather.destination.tolist()
     assert scatter.destination.tolist() == gather.source.tolist()
     assert set(scatter.source) == {0, 1}
@@ -149,7 +140,6 @@ def test_request_jitter_spreads_a_burst_in_the_order_of_its_flows() -> None:
 
 def test_continuous_sizes_and_deadlines_are_drawn_for_each_flow() -> None:
     workload = replace(CONTINUOUS, num_bursts=3000).draw(1)
-
     assert workload.num_flows == 21_000
     assert stats.kstest(workload.size, stats.expon(scale=3e5).cdf).pvalue > LEAST_P_VALUE
     assert stats.kstest(workload.deadline_span, stats.uniform(0.02, 0.04).cdf).pvalue > LEAST_P_VALUE
@@ -157,7 +147,6 @@ def test_continuous_sizes_and_deadlines_are_drawn_for_each_flow() -> None:
 
 def test_a_weighted_mix_draws_each_flow_on_its_own() -> None:
     workload = WEIGHTED.draw(1)
-
     assert (workload.size == 1e5).mean() == pytest.approx(0.75, abs=0.04)
     assert np.isinf(workload.deadline_span[workload.size == 2e5]).all()
     assert WEIGHTED.mean_burst_bytes == pytest.approx(8 * 1.25e5)
@@ -181,7 +170,6 @@ def test_another_process_draws_the_same_flows() -> None:
 def test_more_bursts_leave_the_first_ones_as_they_are(config: GatherWorkload) -> None:
     shorter = config.draw(8)
     longer = replace(config, num_bursts=config.num_bursts + 33).draw(8)
-
     assert longer.num_flows > shorter.num_flows
     assert rows_of(longer, shorter.num_flows) == rows_of(shorter)
 
@@ -190,9 +178,7 @@ def test_more_bursts_leave_the_first_ones_as_they_are(config: GatherWorkload) ->
 def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorkload) -> None:
     by_count = replace(config, num_bursts=300, request_jitter=0.0).draw(8)
     duration = float(by_count.arrival_time[-1]) / 2
-
     by_time = replace(config, num_bursts=None, duration=duration, request_jitter=0.0).draw(8)
-
     expected = int((by_count.arrival_time < duration).sum())
     assert rows_of(by_time) == rows_of(by_count, expected)
 
@@ -200,7 +186,6 @@ def test_a_duration_gives_all_bursts_before_it_and_no_other(config: GatherWorklo
 def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "SPARE_DEVIATIONS", -0.9)
     config = replace(A1, num_bursts=None, duration=0.5)
-
     for seed in range(50):
         by_count = replace(config, num_bursts=60, duration=None).draw(seed)
         assert rows_of(config.draw(seed)) == rows_of(by_count, int((by_count.arrival_time < 0.5).sum()))
@@ -208,7 +193,6 @@ def test_a_duration_is_filled_even_when_the_first_block_of_gaps_falls_short(monk
 
 def test_one_purpose_more_does_not_shift_the_others() -> None:
     plain = A1.draw(6)
-
     assert replace(A1, num_senders=30).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
     assert replace(A1, num_senders=30).draw(6).size.tolist() == plain.size.tolist()
     assert replace(A1, mix=ARTEMIS_A2).draw(6).arrival_time.tolist() == plain.arrival_time.tolist()
@@ -226,7 +210,6 @@ def test_an_unstable_load_warns_the_caller_however_it_is_given(changes: dict) ->
     fields = {"mix": ARTEMIS_A1, "num_bursts": 1} | changes
     with pytest.warns(UnstableLoadWarning, match="unstable") as caught:
         GatherWorkload(**fields)
-
     assert caught[0].filename == __file__
     replace(A1, load=0.999, burst_rate=None)
 

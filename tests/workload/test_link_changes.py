@@ -63,7 +63,6 @@ def test_columns_of_different_lengths_and_what_are_no_link_changes_are_refused()
 def test_a_workload_has_the_arrays_of_its_flows_and_of_its_link_changes() -> None:
     changes = LinkChanges.of(CHANGES)
     arrays = workload_with(changes).arrays
-
     assert len(workload_with(None).arrays) == 7
     assert list(map(id, arrays[7:])) == [id(changes.time), id(changes.link), id(changes.up)]
     assert first_flows(workload_with(changes), 1).link_changes is changes
@@ -74,5 +73,4 @@ def test_episodes_that_differ_in_link_changes_alone_are_told_apart() -> None:
         fingerprint(workload_with(changes), 3)
         for changes in (None, LinkChanges.of(CHANGES), LinkChanges.of(CHANGES[:2]), LinkChanges.of(CHANGES))
     }
-
     assert len(digests) == 3

@@ -146,7 +146,6 @@ def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:
 )
 def test_the_sizes_change_field_by_field_and_the_load_stays(overrides: dict[str, object], sizes: Distribution) -> None:
     config = make_workload("poisson-tree", load=0.4, num_flows=70, **overrides)
-
     assert (config.size, config.load) == (sizes, 0.4)
     assert config.offered_load == pytest.approx(0.4)
     assert config.draw(0).num_flows == 70
@@ -180,14 +179,12 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
 )
 def test_distributions_may_be_plain_values(plain, distribution) -> None:
     config = make_workload("poisson-exponential", size=plain)
-
     assert config.size == distribution
 
 
 def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
-
     assert make_workload("poisson-exponential", size=str(path)).size.mean == 2000.0
 
 
@@ -213,14 +210,12 @@ def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
 def test_bad_names_and_fields_are_refused_with_what_is_allowed(name, overrides, messages: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         make_workload(name, **overrides)
-
     for message in messages:
         assert message in str(error.value)
 
 
 def test_more_flows_than_there_are_cannot_be_cut_off() -> None:
     workload = make_workload("gather-a1").draw(0)
-
     assert first_flows(workload, 0).num_flows == 0
     with pytest.raises(WorkloadError, match="1001 flows are wanted of a workload that has 1000"):
         first_flows(workload, 1001)
@@ -229,7 +224,6 @@ def test_more_flows_than_there_are_cannot_be_cut_off() -> None:
 def test_a_fixed_workload_gives_the_same_flows_for_every_seed() -> None:
     workload = make_workload("gather-a1").draw(0)
     fixed = FixedWorkload(workload=workload)
-
     assert isinstance(fixed, WorkloadSource)
     assert fixed.draw(1) is fixed.draw(2) is workload
     assert fixed.num_hosts == 11

@@ -40,7 +40,6 @@ def test_arrivals_are_poisson_at_the_rate_of_the_load() -> None:
 
 def test_a_pair_sends_from_host_one_to_host_zero() -> None:
     workload = PAIR.draw(1)
-
     assert set(workload.source) == {1}
     assert set(workload.destination) == {0}
     assert PAIR.num_hosts == workload.num_hosts == 2
@@ -63,7 +62,6 @@ def test_all_to_all_uses_every_ordered_pair_equally_and_loads_each_host_alike() 
 
 def test_the_load_is_that_of_the_link_which_the_given_share_of_all_bytes_crosses() -> None:
     quarter = replace(ALL_TO_ALL, busiest_share=0.25)
-
     assert quarter.flow_rate == pytest.approx(4 * 0.8 * quarter.capacity / 1e5)
     assert replace(quarter, load=None, rate=quarter.flow_rate).offered_load == pytest.approx(0.8)
     assert replace(ALL_TO_ALL, busiest_share=0.2).draw(3).size.tolist() == ALL_TO_ALL.draw(3).size.tolist()

@@ -135,7 +135,6 @@ def test_a_mapping_is_the_workload_that_its_class_makes_and_is_read_again(
     mapping: dict[str, Any], config: WorkloadSource
 ) -> None:
     plain = plain_variant(mapping)
-
     assert parse_variant(mapping) == config
     assert parse_variant(json.loads(json.dumps(plain, allow_nan=False))) == config
     assert plain_variant(plain) == plain
@@ -160,9 +159,7 @@ def test_a_workload_of_the_package_is_itself_and_none_takes_a_field_away_or_is_r
 def test_a_cdf_file_lies_beside_the_mapping_and_is_written_down_as_points(size: object, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
     mapping = {"kind": "poisson", "size": size, "load": 0.5, "flows": 20}
-
     plain = plain_variant(mapping, tmp_path)
-
     assert parse_variant(mapping, tmp_path).size.mean == 2000.0
     assert plain["size"] == {"kind": "empirical", "points": [[1000.0, 0.0], [3000.0, 1.0]], "minimum": 0.0}
     assert parse_variant(plain) == parse_variant(mapping, tmp_path)
@@ -246,9 +243,7 @@ def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none()
 
 def test_failures_without_cables_are_those_between_aggregation_and_core_whatever_the_arity() -> None:
     workload = {"base": "poisson-fat-tree", "failures": {"count": 2}, "flows": 20}
-
     env = gym.make("flowsched/MERPRoute-v0", workload=plain_variant(workload), arity=6).unwrapped
-
     assert env._source.num_hosts == 54
     assert env._source.failures.cables[0] == (4 * 54, 5 * 54)
     assert leaves_open(workload, "failures")

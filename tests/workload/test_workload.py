@@ -19,7 +19,6 @@ def test_a_workload_keeps_copies_that_cannot_be_written_to() -> None:
     size = np.array([1e5, 2e5])
     workload = Workload(**{**ARRAYS, "size": size})
     size[0] = 7.0
-
     assert workload.size.tolist() == [1e5, 2e5]
     with pytest.raises(ValueError, match="read-only"):
         workload.size[0] = 7.0
@@ -27,7 +26,6 @@ def test_a_workload_keeps_copies_that_cannot_be_written_to() -> None:
 
 def test_whole_numbers_may_come_as_any_type_of_number_and_keep_their_value() -> None:
     large = 2**53 + 1
-
     assert Workload(**{**ARRAYS, "flow_id": [3.0, 4.0]}).flow_id.tolist() == [3, 4]
     assert Workload(**{**ARRAYS, "flow_id": np.array([0, large], dtype=np.uint64)}).flow_id.tolist() == [0, large]
 

@@ -17,7 +17,6 @@ def test_a_load_counts_the_link_of_this_environment() -> None:
     env.reset(seed=1)
     workload = env.unwrapped.workload  # type: ignore[attr-defined]
     offered = workload.size.sum() / workload.arrival_time.max()
-
     # Two thousand exponential gaps: a standard deviation of 2.2 %.
     assert offered / 10e9 * 8 == pytest.approx(0.5, rel=0.1)
 
@@ -25,7 +24,6 @@ def test_a_load_counts_the_link_of_this_environment() -> None:
 def test_arrivals_end_after_the_seconds_asked_for() -> None:
     env = gym.make(ID, workload="gather-heavy", seconds=0.5)
     env.reset(seed=1)
-
     assert 0 < env.unwrapped.workload.arrival_time.max() < 0.5  # type: ignore[attr-defined]
 
 

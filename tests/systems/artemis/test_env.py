@@ -46,7 +46,6 @@ def simulation_of(env: gym.Env) -> Simulation:
 
 
 def four_flows() -> Workload:
-    """Returns four flows at one instant, of which the second misses its deadline when two share the link."""
     return make_flows([0.0] * 4, [MILLISECOND] * 4, span=[2.5e-3, 1.5e-3, 1e-2, 1e-2], source=[1, 2, 3, 4])
 
 
@@ -78,7 +77,6 @@ def test_the_reward_queue_pays_oldest_first_and_zero_when_empty() -> None:
     for queue in (lagged, at_once):
         assert queue.pay() == 0.0
         queue.owed.extend([1.0, 0.0, 1.0])
-
     assert [lagged.pay() for _ in range(5)] == [1.0, 0.0, 1.0, 0.0, 0.0]
     assert [at_once.pay() for _ in range(2)] == [2.0, 0.0]
 
@@ -110,7 +108,6 @@ def test_the_action_decides_which_request_is_served() -> None:
     env = by_hand(four_flows(), k=1, f=4)
     for slot in (3, 1, 1, 0):
         env.step(slot)
-
     # Slot 3 is flow 3; of 0, 1, 2 slot 1 is flow 1; of 0, 2 slot 1 is flow 2.
     assert np.argsort(env.records().completion_time).tolist() == [3, 1, 2, 0]
 
@@ -119,7 +116,6 @@ def test_an_empty_slot_serves_the_oldest_request_and_is_counted() -> None:
     env = by_hand(make_flows([0.0, 0.0], [MILLISECOND] * 2, source=[1, 2]), k=1, f=5)
     assert env.action_masks().tolist() == [True, True, False, False, False]
     info = env.step(4)[4]
-
     assert info["finished"] == (0,)
     assert info["empty_slot_choices"] == 1
     assert env.step(0)[4]["empty_slot_choices"] == 1
@@ -147,7 +143,6 @@ def test_a_request_goes_to_the_back_once() -> None:
 
 def test_a_request_that_waits_alone_cannot_go_to_the_back() -> None:
     env = by_hand(make_flows([0.0], [MILLISECOND]), k=1, f=1, defer="to-back")
-
     assert env.action_masks().tolist() == [True, False]
     assert env.step(1)[4]["empty_slot_choices"] == 1
 
@@ -169,7 +164,6 @@ def test_waiting_lets_time_run_to_the_next_token() -> None:
     env = by_hand(make_flows([0.0, 0.0], [MILLISECOND] * 2, source=[1, 2]), k=2, f=2, defer="wait")
     env.step(0)
     info = env.step(2)[4]
-
     assert info["time"] == pytest.approx(1e-3)
     assert info["finished"] == (0,)
     assert info["empty_slot_choices"] == 0

@@ -75,7 +75,6 @@ def test_at_the_end_the_hit_ratio_is_the_metric_of_the_episode() -> None:
 
 
 def two_flows(gap: float) -> Workload:
-    """Returns two flows of 250 KB from two hosts to host 0, one after the other."""
     return make_flows([0.0, gap], [250e3, 250e3], span=[0.02, 0.02], source=[1, 2], destination=[0, 0])
 
 
@@ -107,7 +106,6 @@ def test_a_tcp_flow_connects_and_then_waits_for_acknowledgements() -> None:
     env = make(**HEAVY, transport="tcp")
     for _ in moments(env, 100, every=1):
         stages |= {row[1].lower.text for row in panel(env.panels(), "Tokens").rows}
-
     assert stages >= {"token on its way", "connects", "waits for ACKs", "last byte sent"}
 
 
@@ -117,7 +115,6 @@ def test_a_flow_that_is_called_lost_never_meets_its_deadline(transport: str) -> 
     lost: set[int] = set()
     for _ in moments(env, 1000, every=1):
         lost |= {row for row, outlook in outlooks(env).items() if outlook is Outlook.LOST}
-
     assert lost
     assert not env.records().deadline_met[list(lost)].any()
 

@@ -23,24 +23,20 @@ NEAR = 1e-5
 
 
 def deadline(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    """Returns absolute deadlines."""
     assert simulation.workload.deadline_span is not None
     return simulation.workload.arrival_time[rows] + simulation.workload.deadline_span[rows]
 
 
 def time_left(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    """Returns the times to the deadlines."""
     return deadline(simulation, rows) - simulation.now
 
 
 def ratio(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    """Returns sizes over the times allowed."""
     assert simulation.workload.deadline_span is not None
     return simulation.workload.size[rows] / simulation.workload.deadline_span[rows]
 
 
 def slack(simulation: Simulation, rows: npt.NDArray[np.int64]) -> FloatArray:
-    """Returns what is left of the deadlines after sending at line rate."""
     return time_left(simulation, rows) - simulation.workload.size[rows] / 125e6
 
 

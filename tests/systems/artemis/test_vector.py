@@ -35,7 +35,6 @@ def test_episodes_of_any_length_make_room_for_themselves(name: str, seconds: flo
     before = pair.native.simulation.num_rows
     pair.reset(seed=5)
     num_ended = pair.play(260, seed=62)
-
     assert num_ended >= 3
     assert pair.native.simulation.num_rows > before
 

@@ -23,7 +23,6 @@ WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
 
 def test_poisson_flows_are_the_same_in_all_clusters() -> None:
     source = make_workload("auto-web-search", load=0.7)
-
     assert offered_traffic(source, 2) == (Traffic(size=WEB_SEARCH, load=0.7),) * 2
     # Whatever the load is told by.
     rate = PoissonWorkload(size=WEB_SEARCH, rate=source.flow_rate, num_flows=1, pattern="all-to-all", num_hosts=32)
@@ -33,7 +32,6 @@ def test_poisson_flows_are_the_same_in_all_clusters() -> None:
 
 def test_clusters_that_are_those_of_the_workload_have_its_traffic() -> None:
     source = make_workload("auto-clusters")
-
     assert offered_traffic(source, 4) == source.traffic
     assert offered_traffic(source, 8) == tuple(each for each in source.traffic for _ in range(2))
 
@@ -58,7 +56,6 @@ def test_mixed_traffic_is_the_mixture_of_its_flows() -> None:
 def test_changing_traffic_is_the_mixture_of_all_that_may_come() -> None:
     source = make_workload("auto-changing")
     clusters = offered_traffic(source, 4)
-
     assert len(set(clusters)) == 1
     assert clusters[0].load == pytest.approx(0.7)
     assert clusters[0].size.cdf(2e3) > WEB_SEARCH.cdf(2e3)
@@ -71,7 +68,6 @@ def test_nothing_is_known_of_a_flow_file() -> None:
 def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
     parts = (Traffic(size=WEB_SEARCH, load=0.5), Traffic(size=Uniform(low=1.0, high=2.0), load=0.5))
     source = ClusterWorkload(traffic=parts, num_hosts=4, num_clusters=2, num_flows=10)
-
     assert offered_traffic(source, 2) == parts
     with pytest.raises(ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"):
         offered_traffic(source, 1)
@@ -80,5 +76,4 @@ def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
 def test_the_mixture_has_best_thresholds() -> None:
     (whole,) = offered_traffic(make_workload("auto-clusters"), 1)
     thresholds = qlas_thresholds(whole.size, whole.load, 4)
-
     assert list(thresholds) == sorted(thresholds)

@@ -33,6 +33,5 @@ def begin(workload: Workload, **arguments: Any) -> AuTOLongFlowsEnv:
 
 
 def choices(*slots: tuple[int, int, int]) -> npt.NDArray[np.int64]:
-    """Makes an action of (queue, rate step, path) for the first of three slots."""
     rows = [*slots, *[(0, 0, 0)] * (3 - len(slots))]
     return np.array(rows).ravel()

@@ -12,7 +12,6 @@ from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, make_worklo
 
 def test_flows_are_long_by_default_where_the_best_queues_for_web_search_at_load_080_say() -> None:
     best = optimal_thresholds("qlas", "web_search", 0.8, 4)
-
     assert AuTOLongFlowsConfig().thresholds == pytest.approx(tuple(best.tolist()))
     assert AuTOLongFlowsConfig().long_from == best[-1]
 
@@ -33,6 +32,5 @@ def test_named_workloads_fill_the_network_whatever_its_hosts_and_links() -> None
     env = AuTOLongFlowsEnv("auto-changing", hosts=8, paths=2, flows=50, link_gbps=10.0)
     source = env._source
     assert isinstance(source, ClusterWorkload)
-
     assert (source.num_hosts, source.capacity, source.num_flows) == (8, 2 * 10 * 125e6, 50)
     assert source.traffic == make_workload("auto-changing").traffic  # type: ignore[union-attr]

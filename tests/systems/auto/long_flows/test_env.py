@@ -14,7 +14,6 @@ from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices
 
 
 def two_of_one_host() -> Workload:
-    """Returns two flows of 30 B from host 0 to the hosts 1 and 2."""
     return make_flows([0.0, 0.0], [30.0, 30.0], source=[0, 0], destination=[1, 2])
 
 
@@ -27,7 +26,6 @@ def sent_in_a_step(env: AuTOLongFlowsEnv, *slots: tuple[int, int, int]) -> list[
 
 def test_nothing_is_asked_before_a_flow_is_long() -> None:
     env = begin(make_flows([0.0, 0.5], [5.0, 2.0], source=[0, 2], destination=[1, 3]))
-
     # Alone on its links it has sent 2 B after 2 s; the other one never is long, as it ends with its second byte.
     assert env.simulation.now == 2.0
     assert seen_flows(env.view(), env.config).tolist() == [0]
@@ -35,7 +33,6 @@ def test_nothing_is_asked_before_a_flow_is_long() -> None:
 
 def test_flows_share_a_path_and_have_one_each_when_they_are_moved_apart() -> None:
     env = begin(two_of_one_host())
-
     assert sent_in_a_step(env, AS_IT_WAS, AS_IT_WAS) == [0.5, 0.5]
     assert sent_in_a_step(env, AS_IT_WAS, (2, 2, 1)) == [1.0, 1.0]
     assert path_of(env.view(), env.config, np.arange(2)).tolist() == [0, 1]
@@ -44,7 +41,6 @@ def test_flows_share_a_path_and_have_one_each_when_they_are_moved_apart() -> Non
 
 def test_a_flow_in_a_higher_queue_goes_before_others_on_its_path() -> None:
     env = begin(two_of_one_host())
-
     assert sent_in_a_step(env, AS_IT_WAS, (0, 2, 0)) == [0.0, 1.0]
     assert env.view().queues_of(np.arange(2)).tolist() == [2, 0]
     assert sent_in_a_step(env, (1, 2, 0), AS_IT_WAS) == [1.0, 0.0]
@@ -52,7 +48,6 @@ def test_a_flow_in_a_higher_queue_goes_before_others_on_its_path() -> None:
 
 def test_a_limited_flow_leaves_the_rest_of_the_link_to_others() -> None:
     env = begin(two_of_one_host())
-
     assert sent_in_a_step(env, (2, 0, 0), AS_IT_WAS) == pytest.approx([1 / 3, 2 / 3])
     assert sent_in_a_step(env, (2, 1, 0), (2, 1, 1)) == pytest.approx([2 / 3, 2 / 3])
     assert sent_in_a_step(env, (0, 1, 0), AS_IT_WAS) == pytest.approx([2 / 3, 1 / 3])
@@ -119,7 +114,6 @@ def test_an_action_outside_the_space_is_refused_and_changes_nothing() -> None:
 
 def test_an_episode_without_long_flows_ends_with_its_first_step() -> None:
     env = begin(make_flows([0.0, 0.0], [2.0, 1.0], source=[0, 1], destination=[2, 3]))
-
     assert env.simulation.finished
     assert not env._observe().any()
     step = env.step(choices())

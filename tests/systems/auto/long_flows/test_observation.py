@@ -15,7 +15,6 @@ PORT = 32_768
 
 
 def three_flows() -> Workload:
-    """Returns flows of 30 B from host 0 to 1, 0 to 2 and 3 to 2, and a short one from 1 to 2; ids from 0."""
     return make_flows([0.0, 0.0, 1.0, 6.0], [30.0, 30.0, 30.0, 1.5], source=[0, 0, 3, 1], destination=[1, 2, 2, 2])
 
 
@@ -103,7 +102,6 @@ def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(
 
 
 def done_to(flows: Workload, rows: list[int]) -> np.ndarray:
-    """Returns where flows go."""
     return flows.destination[rows]
 
 
@@ -111,7 +109,6 @@ def test_an_unknown_size_cannot_be_read_from_what_is_shown() -> None:
     one, other = (
         begin(make_flows([0.0, 0.0], [size, 50.0], source=[0, 2], destination=[1, 3])) for size in (20.0, 40.0)
     )
-
     assert one._observe().tolist() == other._observe().tolist()
 
 
@@ -145,7 +142,6 @@ def test_recorded_rows_tell_times_in_microseconds() -> None:
 def test_full_features_follow_those_of_recorded_rows_slot_by_slot() -> None:
     env, grouped = (at_six_seconds(layout=layout) for layout in ("recorded", "grouped"))
     observation, expected = env._observe(), grouped._observe()
-
     for name in ("attained", "path", "long_up_1", "all_down_0"):
         assert env.layout.row_column(observation, name).tolist() == grouped.layout.slot_column(expected, name).tolist()
 

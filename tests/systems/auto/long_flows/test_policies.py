@@ -46,14 +46,12 @@ def chosen(policy: Any, observation: npt.NDArray[np.float32]) -> list[list[int]]
 
 def test_ecmp_leaves_flows_on_their_paths_in_the_lowest_queue() -> None:
     observation = seen({"path": 1 / 3}, {"path": 1.0}, {"path": 2 / 3})
-
     assert chosen(KeepPath(LAYOUT, CONFIG), observation) == [[3, 2, 0], [3, 2, 2], [3, 2, 1], [0, 0, 0]]
 
 
 def test_the_path_whose_busier_link_has_the_fewest_long_flows_is_taken() -> None:
     one = seen({"long_up_0": 2, "long_down_1": 3, "long_up_2": 1, "long_down_2": 1})
     stays = seen({"long_up_0": 1, "long_up_1": 1, "long_down_2": 2})
-
     assert chosen(LeastLoadedPath(LAYOUT, CONFIG), one)[0] == [3, 2, 2]
     assert chosen(LeastLoadedPath(LAYOUT, CONFIG), stays)[0] == [3, 2, 0]
 
@@ -62,7 +60,6 @@ def test_flows_that_are_asked_about_together_do_not_all_take_the_same_free_path(
     crowd = {"long_up_0": 2, "long_down_0": 2}
     together = seen(crowd, crowd, crowd)
     apart = seen({}, {"source": 3 / 4, "destination": 1.0}, {"source": 1.0, "destination": 3 / 4})
-
     assert sorted(path for _, _, path in chosen(LeastLoadedPath(LAYOUT, CONFIG), together)[:3]) == [0, 1, 2]
     assert [path for _, _, path in chosen(LeastLoadedPath(LAYOUT, CONFIG), apart)[:3]] == [0, 0, 0]
 
@@ -70,7 +67,6 @@ def test_flows_that_are_asked_about_together_do_not_all_take_the_same_free_path(
 def test_flows_that_have_sent_less_go_first() -> None:
     sent = [1.0e7, 1.9e7, 2.1e7, 8e8]
     observation = seen(*({"attained": size / (size + 1e7)} for size in sent))
-
     assert [queue for queue, _, _ in chosen(LeastAttained(LAYOUT, CONFIG), observation)] == [1, 1, 2, 3]
 
 

@@ -31,7 +31,6 @@ def test_every_term_of_an_episode_by_hand() -> None:
 def test_the_term_that_is_asked_for_is_paid(term: str) -> None:
     env = begin(make_flows([0.0, 0.0], [4.0, 6.0], source=[0, 0], destination=[1, 3]), reward=term)
     steps = [env.step(choices(AS_IT_WAS, AS_IT_WAS)) for _ in range(5)]
-
     assert [step[1] for step in steps] == [step[4]["reward_terms"][term] for step in steps]
     assert len({step[1] for step in steps}) > 1
 
@@ -43,7 +42,6 @@ def test_the_mean_slowdown_of_flows_that_finish_together_is_paid() -> None:
         *_, terminated, _, info = env.step(choices(AS_IT_WAS, AS_IT_WAS))
         if terminated:
             break
-
     assert info["reward_terms"]["slowdown"] == pytest.approx(-env.records().slowdown.mean())
 
 
@@ -63,7 +61,6 @@ def paid_in_all(reward: str, scope: str) -> tuple[float, Records]:
 def test_growth_and_progress_add_up_to_the_slowdowns_and_sizes_of_all_long_flows(scope: str) -> None:
     growth, records = paid_in_all("slowdown_growth", scope)
     progress, again = paid_in_all("progress", scope)
-
     assert (records.size > 1e6).sum() > 10
     assert growth == pytest.approx(-records.slowdown[records.size > 1e6].sum(), rel=1e-9)
     assert progress == pytest.approx(np.log(np.maximum(again.size / 1e6, 1)).sum(), rel=1e-9)

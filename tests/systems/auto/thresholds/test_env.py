@@ -30,7 +30,6 @@ def started(workload: Any, **arguments: Any) -> AuTOThresholdsEnv:
 
 
 def two_flows(second: float = 3000.0, *, at: float = 0.5) -> Workload:
-    """Returns flows of 1 KB and of another size that arrive together on one link."""
     return make_flows([at, at], [1000.0, second], source=[0, 1], destination=[2, 3])
 
 
@@ -69,7 +68,6 @@ def test_a_threshold_lets_a_short_flow_pass_a_long_one(action: np.ndarray, finis
     env = started(flows)
     while not env.step(action)[2]:
         pass
-
     assert env.records().completion_time.tolist() == finished_at
 
 
@@ -111,7 +109,6 @@ def test_rewards_by_hand() -> None:
 def test_mean_slowdown_and_mean_fct_weigh_flows_differently() -> None:
     env = started(two_flows(), topology="one-link", period_flows=2)
     terms = env.step(SMALLEST)[4]["reward_terms"]
-
     # FCT 2 s and 4 s; alone 1 s and 3 s.
     assert terms["log_slowdown"] == pytest.approx(-math.log((2 / 1 + 4 / 3) / 2))
     assert terms["log_fct"] == pytest.approx(-math.log(6 / 4))
@@ -120,7 +117,6 @@ def test_mean_slowdown_and_mean_fct_weigh_flows_differently() -> None:
 def test_a_step_in_which_nothing_finishes_is_paid_as_the_one_before() -> None:
     env = started(two_flows(6000.0, at=0.0), topology="one-link", period_flows=None, period_ms=1500.0)
     terms = [env.step(SMALLEST)[4]["reward_terms"] for _ in range(5)]
-
     # At 2 s the first flow finishes, at 7 s the other.
     assert [round(each["log_fct"], 6) for each in terms] == [0.0, *[round(-math.log(2.0), 6)] * 3, -0.154151]
     assert [each["fct_ratio"] for each in terms] == pytest.approx([1.0, 1.0, 1.0, 1.0, 2 / 7])

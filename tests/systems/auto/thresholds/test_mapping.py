@@ -23,7 +23,6 @@ actions = st.integers(1, 7).flatmap(lambda n: st.lists(st.floats(-1.0, 1.0), min
 @given(actions)
 def test_any_action_stands_for_thresholds_that_increase_between_1_kb_and_1_gb(action: list[float]) -> None:
     (thresholds,) = thresholds_of_action(np.array([action]))
-
     assert thresholds[0] >= LOWEST
     assert thresholds[-1] <= HIGHEST
     assert (thresholds[1:] >= LEAST_RATIO * (thresholds[:-1] - ROUNDING) - ROUNDING).all()
@@ -34,14 +33,12 @@ def test_any_action_stands_for_thresholds_that_increase_between_1_kb_and_1_gb(ac
 def test_an_action_is_found_again_from_its_thresholds(action: list[float]) -> None:
     thresholds = thresholds_of_action(np.array([action]))
     again = thresholds_of_action(action_of_thresholds(thresholds))
-
     assert again == pytest.approx(thresholds, abs=1)
 
 
 def test_each_number_chooses_its_part_of_the_logarithmic_scale_that_is_left() -> None:
     # Half of the six powers of ten above 1 KB, then half of what is left up to 1 GB, less the room of a neighbour.
     (first, second), (lowest, highest) = thresholds_of_action(np.array([[0.0, 0.0], [-1.0, 1.0]]))
-
     assert first == pytest.approx(1e6 / LEAST_RATIO**0.5, abs=1)
     assert second == pytest.approx((first * LEAST_RATIO * HIGHEST) ** 0.5, rel=1e-6)
     assert (lowest, highest) == (LOWEST, HIGHEST)
@@ -52,7 +49,6 @@ def test_a_larger_number_never_lowers_a_threshold(place: int) -> None:
     grid = np.zeros((21, 3))
     grid[:, place] = np.linspace(-1.0, 1.0, 21)
     thresholds = thresholds_of_action(grid)
-
     assert (np.diff(thresholds[:, place]) > 0).all()
     assert (np.diff(thresholds, axis=0) >= 0).all()
     assert (thresholds[:, :place] == thresholds[0, :place]).all()
@@ -60,7 +56,6 @@ def test_a_larger_number_never_lowers_a_threshold(place: int) -> None:
 
 def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
     action = action_of_thresholds(np.array([[1.0, 2e6, 4e9]]))
-
     assert thresholds_of_action(action)[0].tolist() == pytest.approx([1e3, 2e6, 1e9], abs=1)
     crowded = thresholds_of_action(action_of_thresholds(np.array([[2e9, 3e9, 4e9]])))
     assert crowded[0] == pytest.approx([1e9 / LEAST_RATIO**2, 1e9 / LEAST_RATIO, 1e9], abs=1)
@@ -68,7 +63,6 @@ def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
 
 def test_clusters_do_not_touch_each_other() -> None:
     both = np.array([[0.3, -0.2], [-0.9, 0.7]])
-
     assert thresholds_of_action(both).tolist() == [thresholds_of_action(row[None])[0].tolist() for row in both]
 
 

@@ -42,7 +42,6 @@ def test_theory_is_asked_for_the_workloads_own_sizes_and_load(load: float, queue
 
 def test_each_cluster_gets_its_own() -> None:
     found = thresholds("qlas", workload="auto-clusters", clusters=4)
-
     for row, (size, load) in zip(
         found, (("web_search", 0.6), ("web_search", 0.8), ("data_mining", 0.6), ("data_mining", 0.8)), strict=True
     ):

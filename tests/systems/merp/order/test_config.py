@@ -13,7 +13,6 @@ from tests.flows import make_flows
 
 
 def source_of(**arguments: Any) -> Any:
-    """Returns what an environment draws its flows from."""
     return MERPOrderEnv(**arguments)._source
 
 
@@ -33,7 +32,6 @@ def test_a_load_is_one_of_the_links_that_there_are() -> None:
 def test_as_many_flows_are_drawn_as_are_asked_for() -> None:
     env = MERPOrderEnv(flows=17, topology="tree9")
     env.reset(seed=1)
-
     assert env.workload.num_flows == 17
 
 

@@ -29,7 +29,6 @@ def by_hand(workload: Workload, **arguments: Any) -> MERPOrderEnv:
 
 
 def three_flows() -> Workload:
-    """Returns MERP's motivating example: A arrives at 0 with 3 B, B at 3 with 3 B, C at 0 with 4 B."""
     return make_flows([0.0, 3.0, 0.0], [3.0, 3.0, 4.0])
 
 
@@ -64,7 +63,6 @@ def test_a_decision_is_asked_when_a_flow_arrives_and_when_one_has_finished_and_t
     times = [env.simulation.now]
     for _ in range(3):
         times.append(env.step(0)[4]["time"])
-
     # The second flow arrives at 1, the third at 2, the first finishes at 4; then the last two send one after the other.
     assert times == [1.0, 2.0, 4.0, 12.0]
 
@@ -135,7 +133,6 @@ def test_an_empty_slot_serves_the_oldest_and_is_counted() -> None:
     env, oldest = (by_hand(make_flows([0.0, 0.0, 1.0], [4.0, 2.0, 1.0]), f=8) for _ in range(2))
     for place, action in enumerate((7, 5, 3)):
         found, expected = env.step(action), oldest.step(0)
-
         assert found[0].tolist() == expected[0].tolist()
         assert found[4]["empty_slot_choices"] == place + 1
         assert expected[4]["empty_slot_choices"] == 0
@@ -193,7 +190,6 @@ def test_on_the_tree_flows_compete_that_share_a_link() -> None:
 def test_on_the_tree_the_flow_that_goes_first_takes_its_whole_path_and_others_what_is_left() -> None:
     env = by_hand(tree_flows((0, 3), (1, 3), (0, 1)), topology="tree9")
     env.step(2)
-
     # From 0 to 1 goes first and takes the uplink of host 0: from 0 to 3 has to wait, from 1 to 3 has not.
     assert env.records().completion_time.tolist() == pytest.approx([2.0, 1.0, 1.0])
 

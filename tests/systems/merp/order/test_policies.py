@@ -48,7 +48,6 @@ def test_on_one_link_a_heuristic_is_its_discipline(policy: str, arguments: dict[
     for seed in range(2):
         workload, records = played(policy, seed, f=400, **arguments)
         expected = flowsched_gym.replay(workload, discipline=DISCIPLINES[policy], capacity=capacity)
-
         assert records.fct.tolist() == pytest.approx(expected.fct.tolist(), rel=1e-9)
 
 
@@ -73,7 +72,6 @@ def test_vdg_puts_first_whom_the_exact_solution_puts_first(case: dict[str, Any])
 def test_on_one_link_vdg_has_a_smaller_largest_slowdown_than_srpt_and_a_larger_mean_fct() -> None:
     records = {policy: [played(policy, seed, flows=500)[1] for seed in range(8)] for policy in ("vdg", "srpt")}
     largest = {policy: np.mean([each.slowdown.max() for each in found]) for policy, found in records.items()}
-
     assert largest["vdg"] < largest["srpt"]
     for vdg, srpt in zip(records["vdg"], records["srpt"], strict=True):
         assert srpt.fct.mean() < vdg.fct.mean() < 1.1 * srpt.fct.mean()
@@ -81,5 +79,4 @@ def test_on_one_link_vdg_has_a_smaller_largest_slowdown_than_srpt_and_a_larger_m
 
 def test_every_heuristic_but_random_promises_to_be_pure() -> None:
     env = make_environment(ID, {})
-
     assert {name for name in policy_specs(ID) if is_pure(make_policy(name, env))} == set(policy_specs(ID)) - {"random"}

@@ -23,7 +23,6 @@ def source_of(**arguments: Any) -> PoissonWorkload:
 
 def test_arguments_change_the_named_workload() -> None:
     source = source_of(load=0.4, flows=70, link_gbps=10.0, failures=2)
-
     assert (source.num_flows, source.capacity) == (70, 1.25e9)
     assert source.offered_load == pytest.approx(0.4)
     assert source.failures is not None
@@ -59,7 +58,6 @@ def test_flows_that_lose_all_their_paths_for_good_are_refused() -> None:
 
 def test_numbers_become_pythons_own_and_names_members() -> None:
     config = MERPRouteConfig(arity=np.int64(6), load=np.float32(0.5), discipline="ps")  # type: ignore[arg-type]
-
     assert (type(config.arity), type(config.load)) == (int, float)
     assert repr(config.discipline) == "<RouteDiscipline.PS: 'ps'>"
     assert (config.num_hosts, config.num_paths) == (54, 9)

@@ -33,7 +33,6 @@ def by_hand(workload: Workload, **arguments: Any) -> MERPRouteEnv:
 
 
 def two_flows() -> Workload:
-    """Returns two flows at one instant, from the hosts of one edge switch to those of another one in another pod."""
     return make_flows([0.0] * 2, [MILLISECOND] * 2, source=[0, 1], destination=[4, 5])
 
 
@@ -250,13 +249,11 @@ def test_disciplines_share_the_links_in_their_own_ways() -> None:
         env = MERPRouteEnv(discipline=discipline, flows=100)
         play(env, lambda *_: 0, seed=4)
         means.add(float(env.records().fct.mean()))
-
     assert len(means) == len(RouteDiscipline)
 
 
 def test_delays_are_part_of_completion_times() -> None:
     env = by_hand(make_flows([0.0], [MILLISECOND], source=[0], destination=[4]), link_delay_us=10.0)
     info = env.step(1)[4]
-
     assert info["time"] == pytest.approx(1e-3 + 6 * 10e-6)
     assert info["reward_terms"]["slowdown"] == pytest.approx(-1.0)

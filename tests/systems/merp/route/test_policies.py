@@ -40,7 +40,6 @@ def routed(env: MERPRouteEnv, routing: str) -> Simulation:
 
 
 def choices(policy: SlotPolicy) -> Callable[[gym.Env, np.ndarray, Any], int]:
-    """Returns what plays an episode by a policy."""
     return lambda _, observation, __: int(policy.predict(observation)[0])
 
 
@@ -49,7 +48,6 @@ def test_least_loaded_takes_the_paths_of_the_routing_of_that_name(discipline: st
     for seed in (1, 2):
         env = MERPRouteEnv(flows=200, failures=failures, discipline=discipline, rerouting="least-loaded")
         play(env, choices(LeastLoadedPath.for_env(env)), seed=seed)
-
         assert env.simulation.controls.path.tolist() == routed(env, "least-loaded").controls.path.tolist()
 
 
@@ -132,7 +130,6 @@ def test_conga_takes_a_least_utilised_path_and_spreads_flows_over_equals() -> No
 def test_no_policy_ever_takes_a_path_that_is_down_or_not_there(policy: type[PathPolicy]) -> None:
     env = MERPRouteEnv(flows=150, failures=3)
     steps = play(env, choices(policy.for_env(env, seed=1)), seed=4)
-
     assert steps[-1].terminated
     assert steps[-1].info["empty_slot_choices"] == 0
 
@@ -161,7 +158,6 @@ def test_the_hash_depends_on_the_seed_alone() -> None:
     layout = route_layout(4)
     batch = np.random.default_rng(6).random((300, layout.size)).astype(np.float32)
     first, again, other = (HashedPath(layout, seed=seed).predict(batch)[0] for seed in (1, 1, 2))
-
     assert first.tolist() == again.tolist()
     assert 0.1 < (first == other).mean() < 0.4
     assert first.tolist() == [int(HashedPath(layout, seed=1).predict(row)[0]) for row in batch]
