@@ -56,12 +56,6 @@ def test_a_failed_job_comes_last_with_its_reason(tmp_path) -> None:
     assert rows[-1][1] == "failed: gamma is 2"
 
 
-def test_ten_jobs_stay_in_the_order_of_their_numbers(tmp_path) -> None:
-    for number in range(11):
-        leave(tmp_path, number, [f"seed={number}"])
-    assert [job.folder for job in read_jobs(tmp_path)] == [str(number) for number in range(11)]
-
-
 def test_the_table_is_printed_and_written_as_markdown_and_csv(tmp_path, capsys) -> None:
     leave(tmp_path, 0, ["seed=1"])
 

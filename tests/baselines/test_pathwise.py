@@ -156,26 +156,6 @@ def test_what_is_masked_is_not_chosen(env, seen) -> None:
     assert (drawn.reshape(len(seen), SLOTS, 3)[~active] == 0).all()
 
 
-def test_a_new_network_mostly_leaves_queue_and_rate_and_takes_any_path(env, seen) -> None:
-    policy = policy_for(env)
-
-    drawn, _ = policy.predict(seen.numpy())
-
-    active = policy.network.read(seen).active.numpy()
-    queue, step, path = (part[active] for part in np.moveaxis(drawn.reshape(len(seen), SLOTS, 3), 2, 0))
-    assert (queue == QUEUES - 1).mean() > 0.9
-    assert (step == RATES - 1).mean() > 0.9
-    assert np.bincount(path, minlength=PATHS) / len(path) == pytest.approx(np.full(PATHS, 1 / PATHS), abs=0.1)
-
-
-def test_more_slots_and_more_paths_need_no_more_weights() -> None:
-    def count(**arguments: int) -> int:
-        policy = policy_for(gym.make(ENV_ID, **{**ARGUMENTS, **arguments}))
-        return sum(weight.numel() for weight in policy.parameters())
-
-    assert count(n_l=4) == count(n_l=40) == count(paths=5)
-
-
 @pytest.mark.parametrize("algorithm", [MaskablePPO, Reinforce], ids=["maskable-ppo", "reinforce"])
 def test_what_was_trained_acts_the_same_after_loading(algorithm, tmp_path) -> None:
     envs = DummyVecEnv([lambda: gym.make(ENV_ID, **ARGUMENTS)])

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside, ThresholdsLearner, main
+from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside, main
 from flowsched_gym.policies.policy import attribute_of
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
@@ -53,18 +53,6 @@ def test_the_agent_beside_is_asked_once_per_period_and_paid_for_the_flows_since(
         assert ended or np.array_equal(after, asked[number + 1])
     # Minus the logarithm of a mean completion time over what the flows would take alone.
     assert all(-10 < reward < 0 for _, _, reward, _, _ in told)
-
-
-def test_a_transition_changes_the_actor_and_the_critic() -> None:
-    learner = ThresholdsLearner(CONFIG, seed=0)
-    observation = np.full(learner.model.observation_space.shape, 0.5, dtype=np.float32)
-    before = learner.act(observation)
-
-    for _ in range(5):
-        action = learner.explore(observation)
-        learner.learn(observation, action, float(action.sum()), observation, ended=False)
-
-    assert (learner.act(observation) > before).any()
 
 
 def test_both_agents_are_trained_kept_and_compared(tmp_path, capsys) -> None:

@@ -5,7 +5,6 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +13,9 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model import TRANSPORTS, Records
-from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import big_switch, one_link
-from flowsched_gym.workload import Workload, WorkloadSource, make_workload
+from flowsched_gym.workload import Workload, make_workload
 from tests.flows import make_flows
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
@@ -121,48 +118,6 @@ def test_it_does_so_on_any_flows(transport: str, num_tokens: int, delay: float, 
     Twins(workload, transport, num_tokens, NUM_HOSTS, delay=delay, capacity=1.0).finish(seed)
 
 
-def test_networks_of_a_batch_do_not_touch_each_other() -> None:
-    source: WorkloadSource = make_workload("gather-multi")
-    topology = big_switch(num_hosts=source.num_hosts)
-    batch = BatchSimulation(3, 10, topology, Ps(), num_tokens=2, log_length=LOG_LENGTH)
-    workloads = [source.draw(seed) for seed in range(3)]
-    for number in (2, 0, 1):
-        batch.load(number, workloads[number])
-    generator = np.random.default_rng(2)
-    while not all(batch.finished(number) for number in range(3)):
-        number = int(generator.integers(3))
-        batch.run(number)
-        if batch.asking(number) is not None:
-            batch.grant(number, 0)
-
-    for number, workload in enumerate(workloads):
-        alone = Simulation(workload, topology, Ps(), num_tokens=2, keep_log=True)
-        alone.run()
-        while not alone.finished:
-            alone.grant(0)
-            alone.run()
-        assert batch.log(number) == alone.log
-
-
-def test_a_network_can_be_loaded_again() -> None:
-    topology = one_link()
-    batch = BatchSimulation(1, 1, topology, Ps(), num_tokens=1, log_length=LOG_LENGTH)
-    for sizes in ([1e5, 2e5, 3e5], [4e5], [1e5, 1e5]):
-        workload = make_flows([0.0] * len(sizes), sizes)
-        alone = Simulation(workload, topology, Ps(), num_tokens=1, keep_log=True)
-        batch.load(0, workload)
-        for _ in sizes:
-            batch.run(0)
-            alone.run()
-            batch.grant(0, 0)
-            alone.grant(0)
-        batch.run(0)
-        alone.run()
-
-        assert batch.finished(0)
-        assert batch.log(0) == alone.log
-
-
 def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
     twins = twins_of("many destinations, windows")
     generator = np.random.default_rng(3)
@@ -212,23 +167,7 @@ def test_decisions_that_nobody_asks_for_are_refused() -> None:
 
 
 def test_a_discipline_that_is_not_of_the_package_is_refused() -> None:
-    class Mine:
-        data_share = 1.0
-
-        def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
-            pass
-
-        def begin_flow(self, row: int) -> None:
-            pass
-
-        def moved(self, row: int) -> None:
-            pass
-
-        def control(self, now: float, live: npt.NDArray[np.int64], count: int) -> None:
-            pass
-
-        def review_time(self, now: float, live: npt.NDArray[np.int64], count: int) -> float:
-            return np.inf
+    class Mine(Ps): ...
 
     with pytest.raises(ConfigError, match="engine 'compiled' does not know Mine: use engine 'simpy'"):
         BatchSimulation(1, 1, one_link(), Mine())

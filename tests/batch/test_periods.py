@@ -155,30 +155,6 @@ def test_moves_that_cannot_be_made_are_refused() -> None:
                 move(0, 3)
 
 
-def test_thresholds_and_queues_travel_with_a_snapshot() -> None:
-    period = Period(flows=10)
-    batches = [
-        BatchSimulation(2, 150, SWITCH, Mlfq([1e5, 1e6]), asks=Asks.PERIOD, period=period, log_length=5_000)
-        for _ in range(2)
-    ]
-    batches[0].load(0, flows_of(3, simultaneous=False))
-    batches[0].run(0)
-    discipline = batches[0]._discipline
-    assert isinstance(discipline, Mlfq)
-    discipline.set_thresholds([2e4, 4e4])
-    for _ in range(4):
-        batches[0].go_on(0)
-        batches[0].run(0)
-    batches[1].put(np.array([1]), batches[0].take(np.array([0])))
-    for batch, number in ((batches[0], 0), (batches[1], 1)):
-        while batch.question(number) is not None:
-            batch.go_on(number)
-            batch.run(number)
-        assert batch.finished(number)
-
-    assert batches[0].log(0) == batches[1].log(1)
-
-
 def test_periods_are_asked_for_as_simulations_ask_for_them() -> None:
     with pytest.raises(ConfigError, match="PERIOD needs one, and nothing else has one"):
         BatchSimulation(1, 1, SWITCH, Mlfq([1.0]), asks=Asks.PERIOD)

@@ -110,15 +110,6 @@ def test_parameters_reach_the_discipline(flowsched, flows: Path, tmp_path: Path,
     assert [float(row["fct_s"]) for row in rows_of(out)] == expected.fct.tolist()
 
 
-def test_the_compiled_engine_writes_the_same_records(flowsched, flows: Path, tmp_path: Path) -> None:
-    texts = []
-    for engine in ("simpy", "compiled"):
-        out = tmp_path / f"{engine}.csv"
-        assert flowsched("replay", flows, "--discipline", "las", "--engine", engine, "--out", out).status == 0
-        texts.append(out.read_text())
-    assert texts[0] == texts[1]
-
-
 def test_a_plot_and_parquet_are_written(flowsched, flows: Path, tmp_path: Path) -> None:
     words = "--plot", tmp_path / "picture.png", "--out", tmp_path / "records.parquet"
     assert flowsched("replay", flows, "--discipline", "srpt", "--capacity", 100, *words).status == 0

@@ -6,8 +6,8 @@ import pytest
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.canvas import Box, Canvas
-from flowsched_gym.envs.drawing.formats import duration_text, rate_text, ratio_text, shortened, size_share, size_text
-from flowsched_gym.envs.drawing.panels import Column, Panel, Rows, Stack, Table, Tile, Tiles
+from flowsched_gym.envs.drawing.formats import duration_text, rate_text, ratio_text, shortened, size_text
+from flowsched_gym.envs.drawing.panels import Column, Panel, Rows, Stack, Table
 from flowsched_gym.envs.drawing.text import aligned, text_bar
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import big_switch, one_link
@@ -35,13 +35,6 @@ def test_numbers_have_three_digits_and_a_fitting_unit() -> None:
         assert {number: write(number) for number in texts} == texts
 
 
-def test_bars_of_sizes_that_differ_much_show_their_logarithm() -> None:
-    assert size_share(250e3, (250e3, 500e3)) == 0.5
-    assert size_share(1e9, (1e3, 1e9)) == 1.0
-    assert 0.5 < size_share(1e6, (1e3, 1e9)) < 0.6
-    assert size_share(1e3, (1e3, 1e9)) > 0.05
-
-
 # Bars and tables
 
 
@@ -60,21 +53,6 @@ def test_tables_of_text_are_aligned_and_have_no_empty_columns() -> None:
     assert shortened("flows.csv", 12) == "flows.csv"
 
 
-def test_rows_are_made_when_they_are_asked_for() -> None:
-    made: list[int] = []
-
-    def describe(number: int, row: int) -> tuple[str, ...]:
-        made.append(row)
-        return (f"{number}: {row}",)
-
-    rows = Rows(np.array([7, 5, 3]), describe)
-
-    assert (len(rows), made) == (3, [])
-    assert rows[1:] == [("1: 5",), ("2: 3",)]
-    assert rows[0] == ("0: 7",)
-    assert made == [5, 3, 7]
-
-
 def test_a_table_tells_how_much_of_it_is_not_shown() -> None:
     columns = Column("flow", 10, "left"), Column("only in the text"), Column("only drawn", 10, in_text=False)
     rows = Rows(np.arange(50), lambda number, row: (f"flow {row}", "words", "drawn"))
@@ -88,13 +66,6 @@ def test_a_table_tells_how_much_of_it_is_not_shown() -> None:
     assert "20 more, hidden from the agent" in text
     assert "drawn" not in text
     assert draw_frame(view).shape == (600, 1000, 3)
-
-
-def test_the_tile_that_is_shown_is_among_few() -> None:
-    tiles = Tiles(tiles=tuple(Tile(f"host {host}", "", "", 0.0, host == 70) for host in range(90)))
-    assert len(tiles.some(90)) == 90
-    assert [tile.name for tile in tiles.some(4)] == ["host 0", "host 1", "host 70"]
-    assert [tile.name for tile in Tiles(tiles=tiles.tiles[70:]).some(3)] == ["host 70", "host 71"]
 
 
 # What systems share

@@ -140,14 +140,6 @@ def test_values_can_be_taken_out() -> None:
     assert makers.made == ["later"]
 
 
-def test_joining_makes_a_plain_dict_and_leaves_both_as_they_were() -> None:
-    infos, more = Makers().infos(), {"late": 1, "more": 2}
-    assert infos | more == {**PLAIN, **more}
-    assert more | infos == {"more": 2, **PLAIN}
-    assert infos == PLAIN
-    assert more == {"late": 1, "more": 2}
-
-
 def test_infos_are_merged_as_gymnasium_merges_them() -> None:
     merged = merge_infos({2: {"mean": 1.5, "count": 3}, 0: {"mean": 2.5, "count": 4}}, 3)
     assert list(merged) == ["mean", "_mean", "count", "_count"]

@@ -1,36 +1,21 @@
-"""Lets a small system act once per period: what it sees and sets, and whether both engines give it the same."""
+"""Lets a small system act once per period: what it sees and sets, worked by hand."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.envs import NetworkView, PeriodControl, PeriodEnv, PeriodVectorEnv
-from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
+from flowsched_gym.envs import NetworkView, PeriodControl, PeriodEnv
+from flowsched_gym.errors import InvalidAction
 from flowsched_gym.model.questions import Period
-from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import FixedWorkload, LinkChanges, PoissonWorkload, Uniform, Workload
-from tests.envs.vectors import Pair, exactly
+from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
 from tests.flows import make_flows
 
 HOSTS = 4
-SPEC = EnvironmentSpec(
-    id="tests/Period-v0",
-    description="sets a threshold, holds the oldest flow and caps its rate",
-    entry_point="tests.envs.test_period:SmallEnv",
-    vector_entry_point="tests.envs.test_period:SmallVectorEnv",
-    config="",
-    workloads=(),
-    policies=(),
-)
 FLOWS = PoissonWorkload(
     size=Uniform(low=1.0, high=9.0), load=0.8, capacity=1.0, num_flows=40, pattern="all-to-all", num_hosts=HOSTS
 )
@@ -92,7 +77,7 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
 
 
 class PassingControl(SmallControl):
-    """Has nothing to decide unless two flows are live, and in every third period."""
+    """Has nothing to decide unless two flows are active, and in every third period."""
 
     may_pass = True
 
@@ -123,49 +108,11 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
         self.config = Period(flows=flows, seconds=seconds)
 
 
-class SmallVectorEnv(PeriodVectorEnv):
-    """Runs many of them."""
-
-    _SINGLE = SmallEnv
-
-
-@pytest.fixture(autouse=True, scope="module")
-def registered() -> Iterator[None]:
-    gym.register(SPEC.id, entry_point=SPEC.entry_point, vector_entry_point=SPEC.vector_entry_point)
-    yield
-    del gym.registry[SPEC.id]
-
-
 def small_env(**arguments: Any) -> SmallEnv:
     """Makes the environment without wrappers, where an episode runs."""
     env = SmallEnv(**arguments)
     env.reset(seed=1)
     return env
-
-
-@pytest.mark.parametrize(
-    ("mode", "period", "limits"),
-    [
-        (AutoresetMode.NEXT_STEP, {"flows": 4}, {"max_decisions": 3}),
-        (AutoresetMode.NEXT_STEP, {"flows": None, "seconds": 7.5}, {}),
-        (AutoresetMode.SAME_STEP, {"flows": 4}, {"max_episode_steps": 4}),
-        (AutoresetMode.DISABLED, {"flows": None, "seconds": 7.5}, {"max_decisions": 3}),
-    ],
-    ids=str,
-)
-def test_a_native_vector_gives_what_single_environments_give(
-    mode: AutoresetMode, period: dict[str, Any], limits: dict[str, Any]
-) -> None:
-    pair = Pair(SPEC, mode=mode, **period, **limits)
-    pair.reset(seed=3)
-    assert pair.play(60, seed=4) >= 6
-
-
-@pytest.mark.parametrize("period", [{"flows": 2}, {"flows": None, "seconds": 1.5}], ids=["flows", "time"])
-def test_periods_in_which_nothing_is_decided_are_passed_over_alike(period: dict[str, Any]) -> None:
-    pair = Pair(SPEC, passing=True, **period)
-    pair.reset(seed=12)
-    assert pair.play(150, seed=13) >= 6
 
 
 def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for_all_before_it() -> None:
@@ -185,33 +132,6 @@ def test_a_step_lasts_until_something_is_to_be_decided_and_the_first_is_paid_for
 
     assert step[2]
     assert step[4]["finished"] == (2, 3, 4)
-
-
-@pytest.mark.parametrize(
-    "make", [SmallEnv, lambda **arguments: SmallVectorEnv(1, **arguments)], ids=["single", "native"]
-)
-def test_an_episode_with_nothing_to_decide_ends_with_its_first_step(make: Any) -> None:
-    flows = make_flows([0.0, 50.0], [1.0, 1.0], source=[0, 1], destination=[2, 2])
-    env = make(workload=FixedWorkload(workload=flows), passing=True)
-    env.reset(seed=1)
-    action = np.full(env.action_space.shape, 0.5)
-    _, reward, terminated, *_ = env.step(action)
-    assert (float(np.sum(reward)), bool(np.all(terminated))) == (-2.0, True)
-
-
-def test_environments_of_different_lengths_make_room_and_go_on_from_states() -> None:
-    envs = SmallVectorEnv(2)
-    envs.reset(seed=5)
-    actions = [np.full((2, 2), place % 5 / 4) for place in range(30)]
-    for action in actions[:4]:
-        envs.step(action)
-    state = envs.get_state()
-    expected = [exactly(dict(enumerate(envs.step(action)))) for action in actions]
-    envs.simulation.grow(100)
-    other = SmallVectorEnv(2)
-    other.set_state(state)
-
-    assert [exactly(dict(enumerate(other.step(action)))) for action in actions] == expected
 
 
 def test_a_view_shows_the_flows_as_they_are() -> None:
@@ -244,14 +164,10 @@ def test_a_view_shows_the_flows_as_they_are() -> None:
 
 def test_a_view_tells_who_has_arrived_in_whatever_order_flows_come() -> None:
     flows = make_flows([2.0, 0.0, 0.5, 9.0], [4.0, 4.0, 1.0, 1.0], source=[0, 1, 0, 1], destination=[2, 2, 3, 3])
-    arguments: dict[str, Any] = {"workload": FixedWorkload(workload=flows), "flows": None, "seconds": 2.5}
-    env, envs = small_env(**arguments), SmallVectorEnv(num_envs=1, **arguments)
-    envs.reset(seed=0)
+    env = small_env(workload=FixedWorkload(workload=flows), flows=None, seconds=2.5)
     arrived = []
     for _ in range(4):
         env.step(np.zeros(2))
-        envs.step(np.zeros((1, 2)))
-        assert envs.view(0).arrived.tolist() == env.view().arrived.tolist()
         arrived.append(env.view().arrived.tolist())
 
     assert arrived == [[0, 2], [], [], [3]]
@@ -266,47 +182,3 @@ def test_the_last_step_is_paid_for_what_it_delivered() -> None:
     assert last[1] == -1.0
     assert last[2]
     assert "action_mask" not in last[4]
-
-
-def test_an_episode_begins_with_the_first_thresholds_whatever_the_one_before_has_set() -> None:
-    envs = SmallVectorEnv(1)
-    envs.reset(seed=8)
-    envs.step(np.ones((1, 2)))
-    assert envs.view(0).thresholds().tolist() == [[5.0]]
-    for _ in range(4):
-        envs.reset()
-
-        assert envs.view(0).thresholds().tolist() == [[3.0]]
-
-
-@pytest.mark.parametrize("wrong", [0, [0.5], [[0.5, 0.5]], [[0.5, 0.5], [0.5, 1.5]], [[0.5, 0.5], [np.nan, 0.5]]])
-def test_an_action_that_is_none_is_refused_before_anything_moves(wrong: Any) -> None:
-    envs, untouched = SmallVectorEnv(2), SmallVectorEnv(2)
-    envs.reset(seed=9)
-    untouched.reset(seed=9)
-    with pytest.raises(InvalidAction, match="action"):
-        envs.step(wrong)
-
-    actions = np.full((2, 2), 0.5)
-    assert exactly(dict(enumerate(envs.step(actions)))) == exactly(dict(enumerate(untouched.step(actions))))
-
-
-def test_there_are_no_masks_and_nothing_to_view_before_the_first_episode() -> None:
-    env, envs = SmallEnv(), SmallVectorEnv(2)
-
-    assert not hasattr(env, "action_masks")
-    assert not hasattr(envs, "action_masks")
-    with pytest.raises(AttributeError, match="'action_masks' is not known of each environment"):
-        envs.call("action_masks")
-    for view in (env.view, lambda: envs.view(0)):
-        with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
-            view()
-
-
-def test_flows_whose_links_fail_are_refused() -> None:
-    drawn = FLOWS.draw(1)
-    changes = LinkChanges(time=np.array([1.0]), link=np.array([0]), up=np.array([True]))
-    names = ("flow_id", "source", "destination", "size", "arrival_time")
-    flows = Workload(**{name: getattr(drawn, name) for name in names}, link_changes=changes)
-    with pytest.raises(ConfigError, match="the links of this environment stay up"):
-        SmallEnv(workload=FixedWorkload(workload=flows)).reset(seed=1)

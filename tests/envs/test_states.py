@@ -104,18 +104,6 @@ def test_an_environment_goes_on_from_any_state_as_it_went_on_before(
 
 
 @each_environment
-def test_a_state_before_the_end_and_one_after_it_say_whether_a_step_may_follow(spec: EnvironmentSpec) -> None:
-    env = started(spec, SEED)
-    moments, _ = moments_of_an_episode(spec)
-
-    env.set_state(moments[-1].state)
-    with pytest.raises(SimulationError, match=r"there is no running episode: call reset\(\) before step\(\)"):
-        env.step(0)
-    env.set_state(moments[0].state)
-    env.step(action_at(env.action_space, 0))
-
-
-@each_environment
 def test_branches_from_one_state_do_not_touch_each_other(spec: EnvironmentSpec) -> None:
     env, other = started(spec, SEED), started(spec, SEED)
     for place in range(20):
@@ -199,25 +187,21 @@ def test_what_is_no_state_is_refused(spec: EnvironmentSpec) -> None:
 
 
 @each_environment
-def test_a_state_of_other_arguments_is_refused_and_names_them(spec: EnvironmentSpec) -> None:
+def test_a_state_of_other_arguments_or_of_another_class_or_version_is_refused_and_named(spec: EnvironmentSpec) -> None:
     state, env = started(spec, SEED).get_state(), started(spec, SEED, max_decisions=DECISIONS)
     untouched = started(spec, SEED, max_decisions=DECISIONS)
-
-    with pytest.raises(
-        ConfigError, match="state is one of an environment with max_decisions=None: this one has max_decisions=45"
+    own, here = env.get_state(), flowsched_gym.__version__
+    for wrong, message in (
+        (state, "state is one of an environment with max_decisions=None: this one has max_decisions=45"),
+        (
+            dataclasses.replace(own, environment="flowsched_gym.elsewhere:Env"),
+            "one of flowsched_gym.elsewhere:Env: this",
+        ),
+        (dataclasses.replace(own, package_version="0.0.1"), rf"state is one of flowsched-gym 0\.0\.1: this is {here}"),
     ):
-        env.set_state(state)
+        with pytest.raises(ConfigError, match=message):
+            env.set_state(wrong)
     assert remainder(env, 0) == remainder(untouched, 0)
-
-
-@each_environment
-def test_a_state_of_another_class_or_version_is_refused(spec: EnvironmentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = started(spec, SEED)
-    state, here = env.get_state(), flowsched_gym.__version__
-    with pytest.raises(ConfigError, match=r"state is one of flowsched_gym\.elsewhere:Env: this environment is "):
-        env.set_state(dataclasses.replace(state, environment="flowsched_gym.elsewhere:Env"))
-    with pytest.raises(ConfigError, match=rf"state is one of flowsched-gym 0\.0\.1: this is {here}"):
-        env.set_state(dataclasses.replace(state, package_version="0.0.1"))
 
 
 @each_environment

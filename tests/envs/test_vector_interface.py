@@ -69,17 +69,6 @@ def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpe
 
 
 @each_native
-def test_generators_are_those_of_the_seeds(spec: EnvironmentSpec) -> None:
-    pair = Pair(spec, **SHORT[spec.id])
-    pair.reset(seed=9)
-    assert pair.native.np_random_seed == pair.single.np_random_seed == (9, 10, 11)
-    states = [generator.bit_generator.state for generator in pair.native.np_random]
-    assert states == [generator.bit_generator.state for generator in pair.single.np_random]
-    pair.reset([None, 4, None])
-    assert pair.native.np_random_seed == pair.single.np_random_seed == (9, 4, 11)
-
-
-@each_native
 def test_what_is_returned_stays_as_it_is_when_the_environments_go_on(spec: EnvironmentSpec) -> None:
     envs = make_native(spec, autoreset_mode="SameStep", max_decisions=7)
     told: list[Any] = [envs.reset(seed=1), masks_of(envs)]

@@ -103,20 +103,6 @@ def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(sp
 
 
 @each_native
-def test_a_larger_state_makes_room_around_the_environments_that_go_on(spec: EnvironmentSpec) -> None:
-    envs, watched, grown = (started_on_ties(spec, SimultaneousFlows()) for _ in range(3))
-    play(grown, 0, 200)
-    for each in (envs, watched):
-        play(each, 0, 5)
-    envs.set_state(grown.get_state().pick([1]), [1])
-
-    for place in range(5, 60):
-        found, expected = act(envs, place), act(watched, place)
-        for number in (0, 2):
-            assert row(found, number) == row(expected, number), place
-
-
-@each_native
 def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Path) -> None:
     envs = started(spec)
     play(envs, 0, 30)

@@ -58,14 +58,6 @@ def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its
     assert bar.get_x() + bar.get_width() == pytest.approx(records.completion_time[row])
 
 
-def test_the_number_of_flows_rises_and_falls_to_nothing() -> None:
-    records = records_of("gather-heavy", 500)
-    present = np.asarray(draw_records(records).axes[2].lines[0].get_ydata())
-    assert present.max() >= 10
-    assert present.min() >= 0
-    assert present[-1] == 0
-
-
 @pytest.mark.parametrize(
     "records",
     [

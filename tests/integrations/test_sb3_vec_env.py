@@ -184,21 +184,6 @@ def test_other_ways_to_reset_are_refused(mode: AutoresetMode) -> None:
         SB3VecEnv(envs)
 
 
-def test_what_a_step_returns_is_not_changed_by_the_next() -> None:
-    vector = ours(max_decisions=2)
-    vector.reset()
-    steps, copies = [], []
-    for _ in range(6):
-        steps.append(vector.step(np.zeros(3, dtype=np.int64)))
-        copies.append([np.copy(array) for array in steps[-1][:3]])
-    infos = [dict(info) for step in steps for info in step[3]]
-
-    assert [[array.tolist() for array in step[:3]] for step in steps] == [
-        [array.tolist() for array in copy] for copy in copies
-    ]
-    assert [("terminal_observation" in info) for info in infos] == ([False] * 3 + [True] * 3) * 3
-
-
 @pytest.mark.parametrize("spec", MASKED, ids=lambda spec: spec.id)
 def test_masks_are_supported_and_stand_in_one_array_as_well(spec: EnvironmentSpec) -> None:
     vector = ours(spec.id)
@@ -227,15 +212,6 @@ def test_attributes_are_those_of_each_environment(spec: EnvironmentSpec) -> None
     assert vector.has_attr("layout")
 
 
-@each_environment
-def test_unknown_names_are_no_attributes_whatever_steps_the_environments(spec: EnvironmentSpec) -> None:
-    for vector in (ours(spec.id), ours(spec.id, vectorization_mode="sync")):
-        assert not vector.has_attr("no_such_thing")
-        for ask in (vector.get_attr, vector.env_method, lambda name: vector.env_method(name, indices=1)):  # noqa: B023
-            with pytest.raises(AttributeError, match="no_such_thing"):
-                ask("no_such_thing")
-
-
 def test_attributes_can_be_set_where_environments_are_objects_of_their_own() -> None:
     with pytest.raises(AttributeError, match="the environments of ArtemisVectorEnv have no attributes that can be set"):
         ours().set_attr("note", 1)
@@ -243,17 +219,6 @@ def test_attributes_can_be_set_where_environments_are_objects_of_their_own() -> 
     vector.set_attr("note", [1, 2])
     vector.set_attr("note", 5, indices=[0, 2])
     assert vector.get_attr("note") == [5, [1, 2], 5]
-
-
-def test_methods_can_be_called_of_all_and_of_some() -> None:
-    vector, separate = ours(vectorization_mode="sync"), dummy(ARTEMIS)
-    for envs in (vector, separate):
-        envs.seed(2)
-        envs.reset()
-    expected = [records.arrival_time.tolist() for records in separate.env_method("records")]
-
-    assert [records.arrival_time.tolist() for records in vector.env_method("records")] == expected
-    assert [records.arrival_time.tolist() for records in vector.env_method("records", indices=1)] == expected[1:2]
 
 
 def test_wrappers_of_single_environments_are_found() -> None:
@@ -289,14 +254,6 @@ def test_frames_are_drawn_side_by_side() -> None:
     assert vector.render_mode == "rgb_array"
     assert_same_arrays(vector.render(), separate.render())
     assert_same_arrays(vector.get_images()[1], separate.get_images()[1])
-
-
-def test_without_a_render_mode_there_are_no_frames() -> None:
-    vector = ours()
-    vector.reset()
-    assert vector.env_method("render") == [None] * 3
-    with pytest.warns(UserWarning, match="render_mode is None"):
-        assert vector.get_images() == [None] * 3
 
 
 def test_monitored_and_normalised_vectors_are_those_of_separate_environments() -> None:

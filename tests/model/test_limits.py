@@ -1,11 +1,10 @@
 """Holds what is read of thresholds to plain lists."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.ordering.limits import are_limits, are_within, spread_limits
+from flowsched_gym.model.rules.ordering.limits import are_limits, are_within
 
 NUMBERS = st.sampled_from([-np.inf, -1.0, 0.0, 1e-300, 1.0, 2.0, np.nextafter(2.0, 3.0), 1e300, np.inf, np.nan])
 
@@ -21,11 +20,3 @@ def test_limits_are_positive_finite_and_increasing(row: list[float]) -> None:
 @given(values=st.lists(st.sampled_from([-np.inf, -1.5, -1.0, 0.0, 1.0, np.nextafter(1.0, 2.0), np.nan]), max_size=3))
 def test_values_are_within_a_bound_if_each_is(values: list[float]) -> None:
     assert are_within(np.array(values), 1.0) == all(-1.0 <= value <= 1.0 for value in values)
-
-
-def test_an_action_spreads_limits_between_the_one_before_and_what_leaves_room() -> None:
-    bottom, top, step = 1.0, 9.0, 0.5
-    action = np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
-    found = np.empty_like(action)
-    spread_limits(action, bottom, top, step, found)
-    assert found.tolist() == [[1.0, 1.5, 2.0], [8.0, 8.5, 9.0], [4.5, pytest.approx(6.75), 9.0]]

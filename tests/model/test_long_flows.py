@@ -9,10 +9,7 @@ from flowsched_gym.model.rules.long_flows import (
     count_on_links,
     find_long,
     latest_long,
-    mark_usable,
     progress_of_long,
-    show_long,
-    show_paths,
 )
 
 HOSTS, PATHS, NUM_FLOWS = 5, 3, 200
@@ -108,75 +105,3 @@ def test_flows_are_counted_on_the_links_up_and_down_of_their_planes() -> None:
     count = np.full((PATHS, 2, HOSTS), -1)
     count_on_links(*columns(flows, "live", "source", "destination", "path"), count)
     assert count.tolist() == counted(flows, flows["live"]).tolist()
-
-
-@pytest.mark.parametrize(("first_queue", "num_queues"), [(0, 1.0), (1, 4.0)])
-def test_live_flows_are_shown_where_their_slots_begin(first_queue: int, num_queues: float) -> None:
-    flows = drawn(4)
-    rows, slot_at = flows["live"][:3], np.array([0, 13, 7, 20])
-    shown = np.full(21, -1.0, dtype=np.float32)
-    names = "flow_id", "source", "destination", "queue"
-    show_long(rows, *columns(flows, *names), 5.0, 65_535.0, 255.0, first_queue, num_queues, slot_at, shown)
-
-    for row, at in zip(rows.tolist(), slot_at.tolist(), strict=False):
-        flow_id, source, destination, queue = (flows[name][row] for name in names)
-        ports = 12_000 / 65_535.0, (32_768 + flow_id % 28_232) / 65_535.0
-        expected = [(source + 1) / 5.0, ports[0], (destination + 1) / 5.0, ports[1], 6 / 255.0]
-        whole = [*expected, (queue + first_queue) / num_queues]
-        assert shown[at : at + 6].tolist() == np.array(whole, dtype=np.float32).tolist()
-    assert shown[[6, 19, 20]].tolist() == [-1.0] * 3
-
-
-def test_others_on_the_links_of_each_path_are_shown_without_the_flow_itself() -> None:
-    flows = drawn(5)
-    active, long, now = flows["live"], flows["live"][::2], 25.0
-    rows, width = long[:6], 5 + 4 * PATHS
-    shown = np.zeros(6 * width, dtype=np.float32)
-    show_paths(
-        rows,
-        now,
-        *columns(flows, "attained", "arrival_time", "rate", "rate_cap", "source", "destination", "path"),
-        counted(flows, long),
-        counted(flows, active),
-        1.5,
-        1e5,
-        3.0,
-        4.0,
-        width * np.arange(6),
-        shown,
-    )
-
-    for place, row in enumerate(rows.tolist()):
-        attained, waiting, taken = flows["attained"][row], now - flows["arrival_time"][row], int(flows["path"][row]) % 3
-        expected = [
-            attained / (attained + 1e5),
-            waiting / (waiting + 3.0),
-            min(flows["rate"][row] / 1.5, 1.0),
-            min(flows["rate_cap"][row] / 1.5, 1.0),
-            (taken + 1) / PATHS,
-        ]
-        for plane in range(PATHS):
-            for group in (long, active):
-                others = counted(flows, group[group != row])[plane]
-                numbers = others[0, flows["source"][row]], others[1, flows["destination"][row]]
-                expected += [number / (number + 4.0) for number in numbers]
-        assert shown[place * width : (place + 1) * width].tolist() == np.array(expected, dtype=np.float32).tolist()
-
-
-def test_paths_are_usable_whose_links_are_up_and_those_that_are_taken() -> None:
-    flows = drawn(6)
-    rows = flows["live"]
-    capacity = np.random.default_rng(0).choice([0.0, 1.0], (PATHS, 2, HOSTS))
-    usable = np.zeros((len(rows), PATHS), dtype=np.bool_)
-    mark_usable(rows, *columns(flows, "source", "destination", "path"), capacity, usable)
-
-    expected = [
-        [
-            (capacity[plane, 0, flows["source"][row]] > 0 and capacity[plane, 1, flows["destination"][row]] > 0)
-            or flows["path"][row] % PATHS == plane
-            for plane in range(PATHS)
-        ]
-        for row in rows.tolist()
-    ]
-    assert usable.tolist() == expected
-    assert not usable.all()

@@ -18,15 +18,6 @@ THREE: Final = ((0, 1, 4, 7), (0, 2, 5, 7), (0, 3, 6, 7))
 
 
 @pytest.mark.parametrize("kind", RoutingKind)
-@pytest.mark.parametrize("hash_of_flow", [0, 1])
-def test_a_path_with_a_failed_link_is_never_chosen(kind: RoutingKind, hash_of_flow: int) -> None:
-    busy = [Flow(path=1, size=9.0, left=9.0, rate=0.9), Flow(path=2, size=9.0, rate=0.1)]
-    for failed, alive in ((4, {1, 2}), (2, {0, 2}), (6, {0, 1})):
-        assert crossroads(THREE, [*busy, Flow(hash=hash_of_flow)], failed=[failed]).choose(kind) in alive
-    assert crossroads(THREE, [*busy, Flow(hash=hash_of_flow)], failed=[1, 6]).choose(kind) == 1
-
-
-@pytest.mark.parametrize("kind", RoutingKind)
 @pytest.mark.parametrize("failed", [[0], [1, 5, 3]])
 def test_a_flow_without_a_live_path_keeps_its_own(kind: RoutingKind, failed: list[int]) -> None:
     assert crossroads(THREE, [Flow(path=1, hash=5)], failed=failed).choose(kind) == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.model.rules.compile import compiled_for
-from flowsched_gym.model.rules.summary import show_places, summarise_active, summarise_arrived, summarise_finished
+from flowsched_gym.model.rules.summary import summarise_active, summarise_finished
 
 HOSTS, CLUSTERS, NUM_FLOWS = 8, 4, 900
 CLUSTER_OF = np.arange(HOSTS) // 2
@@ -61,19 +61,6 @@ def test_finished_flows_are_described_by_cluster_and_class(count: int, compiled:
     assert shown[::-1].tolist() == shares.astype(np.float32).ravel().tolist()
 
 
-@pytest.mark.parametrize("could_send", [1e7, 0.0])
-def test_loads_are_bytes_that_arrived_over_what_could_be_sent(could_send: float) -> None:
-    flows = drawn(1)
-    rows, shown = np.arange(5, 700, 3), np.full(3 * CLUSTERS, -1.0, dtype=np.float32)
-    scratch = np.full(CLUSTERS, np.nan)
-    summarise_arrived(rows, flows["size"], flows["source"], CLUSTER_OF, could_send, scratch, 1, 3, shown)
-
-    offered = np.bincount(CLUSTER_OF[flows["source"][rows]], flows["size"][rows], CLUSTERS)
-    load = offered / could_send if could_send else np.zeros(CLUSTERS)
-    assert shown.reshape(CLUSTERS, 3)[:, 1].tolist() == (load / (load + 1.0)).astype(np.float32).tolist()
-    assert (shown.reshape(CLUSTERS, 3)[:, [0, 2]] == -1.0).all()
-
-
 def test_live_flows_are_counted_by_queue_and_their_bytes_added_up() -> None:
     flows = drawn(2)
     rows, shown = np.arange(2, 800, 5), np.full(5 * CLUSTERS, -1.0, dtype=np.float32)
@@ -88,10 +75,3 @@ def test_live_flows_are_counted_by_queue_and_their_bytes_added_up() -> None:
     assert table[:, 1:4].tolist() == (occupancy / (occupancy + 10.0)).astype(np.float32).tolist()
     assert table[:, 4].tolist() == (left / (left + 1e6)).astype(np.float32).tolist()
     assert (table[:, 0] == -1.0).all()
-
-
-def test_places_on_a_scale_are_cut_to_it() -> None:
-    values = np.exp([[-1.0, 0.5, 9.0], [2.0, 1.0, 3.0]])
-    shown = np.zeros(8, dtype=np.float32)
-    show_places(values, np.array([0.0, 0.0, 1.0]), np.array([1.0, 2.0, 4.0]), np.array([3, 1, 2]), 4, shown)
-    assert shown.tolist() == pytest.approx([0.0, 0.25, 1.0, 0.0, 0.0, 0.5, 0.5, 1.0], rel=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import TRANSPORTS, Transport, TransportName
+from flowsched_gym.model import Transport
 from flowsched_gym.model.rules.transport.windows import isolated_times, next_window, wire_volume
 
 
@@ -21,13 +21,6 @@ from flowsched_gym.model.rules.transport.windows import isolated_times, next_win
 def test_a_figure_out_of_its_range_is_refused_by_name(figures: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Transport(**figures)
-
-
-def test_every_transport_has_figures() -> None:
-    assert set(TRANSPORTS) == set(TransportName)
-    assert not TRANSPORTS[TransportName.IDEAL].has_window
-    assert TRANSPORTS[TransportName.TCP].has_window
-    assert TRANSPORTS[TransportName.TCP].packet == 1448 + 54
 
 
 def test_each_begun_segment_costs_one_header() -> None:

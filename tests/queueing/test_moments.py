@@ -74,16 +74,6 @@ def test_partial_moments_are_capped_moments_without_the_larger_flows(distributio
 
 
 @each_kind
-def test_partial_moments_are_those_of_samples(distribution: SizeDistribution) -> None:
-    sample = distribution.sample(np.random.default_rng(3), 200_000)
-    for limit in limits_of(distribution):
-        moments = size_moments(distribution, limit)
-        for order, expected in ((0, moments.probability), (1, moments.partial_mean), (2, moments.partial_square)):
-            values = np.where(sample <= limit, sample**order, 0.0)
-            assert values.mean() == pytest.approx(expected, abs=5 * values.std() / math.sqrt(len(values)) + 1e-12)
-
-
-@each_kind
 def test_without_a_limit_the_mean_is_the_mean_of_the_distribution(distribution: SizeDistribution) -> None:
     moments = size_moments(distribution, math.inf)
 

@@ -16,7 +16,6 @@ from flowsched_gym.workload import (
     Exponential,
     Incast,
     Traffic,
-    UnstableLoadWarning,
     Workload,
 )
 
@@ -154,11 +153,6 @@ def test_more_flows_or_time_leave_the_first_flows_as_they_are(config: ClusterWor
     for name in ARRAYS:
         assert getattr(shorter, name).tolist() == getattr(longer, name)[:777].tolist()
         assert getattr(timed, name).tolist() == getattr(longer, name)[: timed.num_flows].tolist()
-
-
-def test_an_unstable_load_of_a_single_cluster_warns() -> None:
-    with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2: from 1 on it is unstable"):
-        replace(STATIC, traffic=(SMALL, LARGE, Traffic(size=SMALL.size, load=1.2)))
 
 
 @pytest.mark.parametrize(

@@ -55,26 +55,6 @@ def test_common_kinds_of_sequences_are_read_alike(changes: dict) -> None:
     assert rows_of(COLUMNS | changes) == EXPECTED
 
 
-def test_optional_columns_may_be_missing() -> None:
-    columns = {name: values for name, values in COLUMNS.items() if name not in ("task_id", "deadline_s")}
-    workload = workload_from_columns(columns)
-    assert workload.task_id.tolist() == [-1, -1, -1]
-    assert workload.deadline_span.tolist() == [np.inf] * 3
-
-
-def test_large_whole_numbers_keep_every_digit() -> None:
-    largest = 2**63 - 1
-    workload = workload_from_columns(COLUMNS | {"task_id": [largest, None, largest - 1]})
-    assert workload.task_id.tolist() == [largest, -1, largest - 1]
-
-
-def test_the_workload_does_not_share_memory_with_the_mapping() -> None:
-    sizes = np.array([1.0, 2.0, 3.0])
-    workload = workload_from_columns(COLUMNS | {"size_bytes": sizes})
-    sizes[0] = -1.0
-    assert workload.size[0] == 1.0
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

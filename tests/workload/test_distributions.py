@@ -140,25 +140,6 @@ def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
     assert means["data_mining_ns2"] == pytest.approx(7.470e6, rel=1e-3)
 
 
-def test_web_search_has_no_flow_below_one_packet() -> None:
-    sample = load_cdf("web_search").sample(rng(), 10_000)
-    assert sample.min() == 1460.0
-    assert load_cdf("web_search").cdf(1459.9) == 0.0
-    assert load_cdf("web_search").cdf(1460.0) == pytest.approx(0.15 * 0.146)
-
-
-def test_an_atom_between_two_equal_values_is_drawn_with_its_probability() -> None:
-    empirical = Empirical(points=((1.0, 0.2), (4.0, 0.5), (4.0, 0.9), (10.0, 1.0)))
-
-    sample = empirical.sample(rng(), NUM_SAMPLES)
-
-    assert (sample == 4.0).mean() == pytest.approx(0.4, abs=0.005)
-    assert (sample == 1.0).mean() == pytest.approx(0.2, abs=0.005)
-    assert empirical.cdf(4.0) == pytest.approx(0.9)
-    assert empirical.cdf(0.5) == 0.0
-    assert empirical.cdf(10.0) == 1.0
-
-
 def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym.errors import ConfigError, FlowFileError
-from flowsched_gym.workload import FixedWorkload, find_source, is_workload_name, make_workload, write_flows
+from flowsched_gym.workload import FixedWorkload, find_source, make_workload, write_flows
 from tests.flows import make_flows
 
 FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
@@ -41,10 +41,3 @@ def test_a_name_that_does_not_exist_and_a_file_that_does_not_are_told_apart() ->
         find_source("poisson-tre")
     with pytest.raises(FlowFileError, match=r"none\.parquet"):
         find_source("none.parquet")
-
-
-@pytest.mark.parametrize(
-    ("workload", "named"), [("gather-a1", True), ("a.csv", False), ("a.PQ", False), (Path("gather-a1"), False)]
-)
-def test_names_are_told_from_files(workload: object, named: bool) -> None:
-    assert is_workload_name(workload) is named

@@ -244,13 +244,6 @@ def test_a_missing_file_a_folder_and_a_csv_file_named_parquet_are_refused(tmp_pa
             read_flows(tmp_path / name)
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser reads everything")
-def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
-    write(path, *ROWS).chmod(0)
-    with pytest.raises(FlowFileError, match="cannot be read: Permission denied"):
-        read_flows(path)
-
-
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

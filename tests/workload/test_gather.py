@@ -63,15 +63,6 @@ def test_every_burst_has_the_exact_flows_of_the_thesis(config: GatherWorkload, h
         assert 0 not in workload.source[members]
 
 
-def test_gaps_between_bursts_are_exponential_with_the_burst_rate() -> None:
-    workload = replace(A1, num_bursts=5000).draw(3)
-    starts = workload.arrival_time[::10]
-    gaps = np.diff(starts, prepend=0.0)
-    # Five standard errors of the mean of 5000 exponential gaps.
-    assert gaps.mean() == pytest.approx(0.1, rel=5 / math.sqrt(5000))
-    assert stats.kstest(gaps, stats.expon(scale=0.1).cdf).pvalue > LEAST_P_VALUE
-
-
 def test_the_order_inside_bursts_is_random_and_fair_unless_they_are_not_shuffled() -> None:
     workload = replace(A1, num_bursts=4000).draw(5)
     heavy = (workload.size == 350_000.0).reshape(4000, 10)
@@ -251,9 +242,3 @@ def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -
 def test_a_bad_mix_is_refused_by_name_and_value(fields: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         Mix(**fields)
-
-
-def test_a_bad_seed_is_refused() -> None:
-    for seed in (-1, 1.5, "1", True, None):
-        with pytest.raises(ConfigError, match="seed is"):
-            A1.draw(seed)

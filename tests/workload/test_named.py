@@ -1,7 +1,6 @@
 """Goes through the registry of named workloads, and through what may be overridden."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -62,19 +61,6 @@ def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> N
     assert (config.load, config.rate, config.num_flows, config.duration) == (None, 7.0, None, 2.0)
 
 
-def test_the_workloads_of_merp_are_there() -> None:
-    sizes = Pareto(shape=1.5, mean=1.5e6)
-    single = PoissonWorkload(size=sizes, load=0.8, num_flows=1000)
-    tree = replace(single, pattern="all-to-all", num_hosts=9, busiest_share=0.25)
-    meshed = replace(single, pattern="all-to-all", num_hosts=16, load=0.6)
-
-    assert sizes.scale == pytest.approx(1.5e6 / 3)
-    assert make_workload("poisson-pareto") == single
-    assert make_workload("poisson-tree") == tree
-    assert make_workload("poisson-tree-small") == replace(tree, size=Pareto(shape=1.5, mean=1.5e5))
-    assert make_workload("poisson-fat-tree") == meshed
-
-
 def test_the_load_of_each_workload_of_merp_is_that_of_the_busiest_link_of_its_network() -> None:
     for name, topology in (("poisson-pareto", one_link()), ("poisson-tree", tree9()), ("poisson-fat-tree", fat_tree())):
         config = make_workload(name)
@@ -98,23 +84,6 @@ def test_three_cables_between_aggregation_and_core_are_down_from_the_start_and_a
 
 
 WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
-
-
-def test_the_workloads_of_auto_are_there() -> None:
-    single = PoissonWorkload(size=WEB_SEARCH, load=0.8, pattern="all-to-all", num_hosts=32, num_flows=10_000)
-    pairs = [(size, load) for size in (WEB_SEARCH, DATA_MINING) for load in (0.6, 0.7, 0.8)]
-    every = tuple(Traffic(size=size, load=load) for size, load in pairs)
-    bursts = Incast(burst_rate=50.0, senders=16, size=Constant(value=2e4))
-
-    assert make_workload("auto-web-search") == single
-    assert make_workload("auto-data-mining") == replace(single, size=DATA_MINING)
-    assert make_workload("auto-clusters") == ClusterWorkload(
-        traffic=(every[0], *every[2:4], every[5]), num_flows=10_000
-    )
-    assert make_workload("auto-changing") == ClusterWorkload(traffic=every, change_every=2.0, num_flows=10_000)
-    assert make_workload("auto-incast") == ClusterWorkload(
-        traffic=every[:1], num_clusters=1, incast=bursts, num_flows=10_000
-    )
 
 
 def test_traffic_its_changes_and_bursts_may_be_plain_values() -> None:

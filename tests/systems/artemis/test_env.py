@@ -248,20 +248,3 @@ def test_the_observation_of_the_paper_is_size_and_deadline_of_each_slot() -> Non
         env.workload.deadline_span[visible],  # type: ignore[index]
         rel=1e-5,
     )
-
-
-def test_more_tokens_let_more_flows_send_at_once() -> None:
-    for k in (1, 3):
-        env = make(k=k)
-        most = 0
-
-        def choose(_: gym.Env, __: Any, ___: Any, env: ArtemisEnv = env) -> int:
-            nonlocal most
-            asking = env.simulation.asking
-            assert asking is not None
-            most = max(most, asking.num_active)
-            return 0
-
-        play(env, choose, seed=6)
-        # It is asked only while a token is free.
-        assert most == k - 1

@@ -119,20 +119,6 @@ def test_a_flow_that_is_called_lost_never_meets_its_deadline(transport: str) -> 
     assert not env.records().deadline_met[list(lost)].any()
 
 
-def test_a_request_that_is_called_safe_meets_its_deadline_when_it_is_granted_at_once() -> None:
-    env = make(**HEAVY)
-    env.reset(seed=3)
-    safe: list[int] = []
-    over = False
-    while not over:
-        row, outlook = next(iter(outlooks(env).items()))
-        safe += [row] if outlook is Outlook.SAFE else []
-        over = env.step(0)[2]
-
-    assert len(safe) > 50
-    assert env.records().deadline_met[safe].all()
-
-
 def test_flows_without_a_deadline_are_neither_safe_nor_lost() -> None:
     env = make(workload="poisson-web-search")
     for _ in moments(env):

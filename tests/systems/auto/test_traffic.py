@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.systems.auto.traffic import offered_traffic, qlas_thresholds
+from flowsched_gym.systems.auto.traffic import offered_traffic
 from flowsched_gym.workload import (
     ClusterWorkload,
     FixedWorkload,
@@ -53,14 +53,6 @@ def test_mixed_traffic_is_the_mixture_of_its_flows() -> None:
     assert whole.size.mean * rates == pytest.approx(0.7 * 32 * 125e6, rel=1e-6)
 
 
-def test_changing_traffic_is_the_mixture_of_all_that_may_come() -> None:
-    source = make_workload("auto-changing")
-    clusters = offered_traffic(source, 4)
-    assert len(set(clusters)) == 1
-    assert clusters[0].load == pytest.approx(0.7)
-    assert clusters[0].size.cdf(2e3) > WEB_SEARCH.cdf(2e3)
-
-
 def test_nothing_is_known_of_a_flow_file() -> None:
     assert offered_traffic(FixedWorkload(workload=make_flows([0.0], [1.0])), 1) is None
 
@@ -71,9 +63,3 @@ def test_sizes_that_are_not_measured_ones_cannot_be_mixed() -> None:
     assert offered_traffic(source, 2) == parts
     with pytest.raises(ConfigError, match=r"mixes sizes of Empirical, Uniform: .* of mixed Empirical ones alone"):
         offered_traffic(source, 1)
-
-
-def test_the_mixture_has_best_thresholds() -> None:
-    (whole,) = offered_traffic(make_workload("auto-clusters"), 1)
-    thresholds = qlas_thresholds(whole.size, whole.load, 4)
-    assert list(thresholds) == sorted(thresholds)

@@ -61,10 +61,5 @@ def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
     assert crowded[0] == pytest.approx([1e9 / LEAST_RATIO**2, 1e9 / LEAST_RATIO, 1e9], abs=1)
 
 
-def test_clusters_do_not_touch_each_other() -> None:
-    both = np.array([[0.3, -0.2], [-0.9, 0.7]])
-    assert thresholds_of_action(both).tolist() == [thresholds_of_action(row[None])[0].tolist() for row in both]
-
-
 def test_places_of_sizes_are_shares_of_the_scale() -> None:
     assert place_of_size(np.array([1.0, 1e3, 1e6, 1e9, 1e12])).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.policies import Policy, is_pure
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
@@ -83,8 +83,3 @@ def test_theory_knows_nothing_of_a_flow_file() -> None:
         with pytest.raises(ConfigError, match="thresholds by theory need its sizes and its load"):
             make_policy(name, env)
     make_policy("equal", env)
-
-
-def test_what_is_no_observation_is_refused() -> None:
-    with pytest.raises(SpaceMismatchError, match=r"observation has shape \(1, 2, 3\)"):
-        make_policy("equal", gym.make(ID, flows=10)).predict(np.zeros((1, 2, 3)))

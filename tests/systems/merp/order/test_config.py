@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.workload import (
     make_workload,
 )
-from tests.flows import make_flows
 
 
 def source_of(**arguments: Any) -> Any:
@@ -27,14 +25,3 @@ def test_a_load_is_one_of_the_links_that_there_are() -> None:
         assert source.offered_load == pytest.approx(0.5)
     assert source_of(link_gbps=10.0).capacity == 1.25e9
     assert source_of(workload=make_workload("poisson-pareto"), link_gbps=10.0) == make_workload("poisson-pareto")
-
-
-def test_as_many_flows_are_drawn_as_are_asked_for() -> None:
-    env = MERPOrderEnv(flows=17, topology="tree9")
-    env.reset(seed=1)
-    assert env.workload.num_flows == 17
-
-
-def test_hosts_that_the_tree_does_not_have_are_refused() -> None:
-    with pytest.raises((ConfigError, WorkloadError), match="tree9"):
-        MERPOrderEnv(make_flows([0.0, 0.0], [1e6, 1e6], source=[9, 10]), topology="tree9").reset(seed=0)

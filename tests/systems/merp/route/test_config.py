@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from flowsched_gym.errors import WorkloadError
@@ -54,10 +53,3 @@ def test_flows_that_lose_all_their_paths_for_good_are_refused() -> None:
     )
     with pytest.raises(WorkloadError, match="leave the flow in row 0 none of its 4 paths"):
         MERPRouteEnv(lost).reset(seed=1)
-
-
-def test_numbers_become_pythons_own_and_names_members() -> None:
-    config = MERPRouteConfig(arity=np.int64(6), load=np.float32(0.5), discipline="ps")  # type: ignore[arg-type]
-    assert (type(config.arity), type(config.load)) == (int, float)
-    assert repr(config.discipline) == "<RouteDiscipline.PS: 'ps'>"
-    assert (config.num_hosts, config.num_paths) == (54, 9)

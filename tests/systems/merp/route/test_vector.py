@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.errors import WorkloadError
 from flowsched_gym.systems.merp.route import ROUTE
 from flowsched_gym.systems.merp.route.config import core_cables
 from flowsched_gym.topology import ROUTINGS
@@ -79,17 +77,3 @@ def test_links_that_fail_again_and_again_make_room_for_their_changes() -> None:
     source = make_workload("poisson-fat-tree", num_flows=60, failures=failures)
     assert isinstance(source, PoissonWorkload)
     compare(150, workload=source)
-
-
-def test_flows_that_lose_all_their_paths_are_refused_as_single_environments_refuse_them() -> None:
-    lost = Workload(
-        flow_id=[0],  # type: ignore[arg-type]
-        source=[0],  # type: ignore[arg-type]
-        destination=[4],  # type: ignore[arg-type]
-        size=[1e6],  # type: ignore[arg-type]
-        arrival_time=[0.0],  # type: ignore[arg-type]
-        link_changes=LinkChanges.of([(0.0, 0, False)]),
-    )
-    for make in (gym.make, gym.make_vec):
-        with pytest.raises(WorkloadError, match="leave the flow in row 0 none of its 4 paths"):
-            make(ROUTE.id, workload=lost)
