@@ -3,6 +3,7 @@
 ``python -m tests.compile 2`` does so in two processes; where everything is on disk, it takes seconds.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +14,7 @@ from typing import Final
 import gymnasium as gym
 
 import flowsched_gym
+from flowsched_gym.model.compiling import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.envs.episodes import SHORT
 from tests.flows import VARIANTS, Variant, parameters_for
@@ -41,6 +43,9 @@ WORK: Final[tuple[Callable[[], None], ...]] = (
 
 def main() -> None:
     """Compiles in as many processes as the command line says."""
+    sys.stdout.write("Compiling what many tests need, which takes minutes the first time\n")
+    sys.stdout.flush()
+    os.environ.setdefault(QUIET_VARIABLE, "1")
     with ProcessPoolExecutor(int(sys.argv[1]), get_context("spawn")) as pool:
         for done in [pool.submit(work) for work in WORK]:
             done.result()
