@@ -58,6 +58,6 @@ def test_tests_look_at_no_clock_and_start_processes_in_one_way() -> None:
                 }
             elif isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.timeout":
                 names = {"pytest.mark.timeout"}
-            found += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in sorted(names)]
+            found += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in sorted(names)]  # type: ignore[attr-defined]
 
     assert found == []

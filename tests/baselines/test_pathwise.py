@@ -46,7 +46,7 @@ def seen(env) -> torch.Tensor:
 
 
 def policy_for(env: gym.Env, *, width: int = 8) -> PathwisePolicy:
-    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=width)
+    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=width)  # type: ignore[attr-defined]
     return PathwisePolicy(env.observation_space, env.action_space, lambda _: 1e-3, shape=asdict(shape))
 
 
@@ -160,7 +160,7 @@ def test_what_is_masked_is_not_chosen(env, seen) -> None:
 def test_what_was_trained_acts_the_same_after_loading(algorithm, tmp_path) -> None:
     envs = DummyVecEnv([lambda: gym.make(ENV_ID, **ARGUMENTS)])
     env = envs.envs[0]
-    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=4)
+    shape = PathwiseShape.of_layout(env.unwrapped.layout, env.action_space, width=4)  # type: ignore[attr-defined]
     model = algorithm(PathwisePolicy, envs, n_steps=16, policy_kwargs={"shape": asdict(shape)}, seed=0, device="cpu")
     before = [weight.clone() for weight in model.policy.network.score_path.parameters()]
 
@@ -179,7 +179,7 @@ def test_what_does_not_tell_of_paths_is_refused(env) -> None:
     layout, paper = env.unwrapped.layout, gym.make(ENV_ID, observation="paper")
 
     with pytest.raises(ConfigError, match=r"pathwise: it needs the slot columns path, attained.*long_up_0"):
-        PathwiseShape.of_layout(paper.unwrapped.layout, paper.action_space, width=4)
+        PathwiseShape.of_layout(paper.unwrapped.layout, paper.action_space, width=4)  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"pathwise: the action space is Discrete\(3\), it must be MultiDiscrete"):
         PathwiseShape.of_layout(layout, spaces.Discrete(3), width=4)
     with pytest.raises(ConfigError, match=r"pathwise: the action space is .* each slot"):

@@ -49,7 +49,7 @@ def test_resets_are_no_experience(flow_file, monkeypatch) -> None:
     steps, resets = 160, 160 // (FLOWS + 1)
     assert counted[-1] == 4 * (steps - resets)
     assert sum(len(batch[0]) for batch in batches) == counted[-1]
-    layout = envs.get_attr("layout")[0]
+    layout = envs.get_attr("layout")[0]  # type: ignore[attr-defined]
     present = layout.num_context + [column.name for column in layout.slot].index("present")
     oldest = torch.cat([batch[0] for batch in batches])[:, present]
     assert (oldest == 1).all(), "somebody waits whenever the agent is asked, and nobody does at the end"
@@ -82,7 +82,7 @@ def test_what_went_better_than_expected_becomes_likelier_and_masked_actions_neve
     observations, infos = envs.reset(seed=0)
     for _ in range(40):
         observations, *_, infos = envs.step(infos["action_mask"].argmax(axis=1))
-    agent = Agent(envs.get_attr("layout")[0], width=8)
+    agent = Agent(envs.get_attr("layout")[0], width=8)  # type: ignore[attr-defined]
     seen, masks = torch.as_tensor(observations), torch.as_tensor(infos["action_mask"])
     masks[:, 1] = False
     chosen = masks.float().argmax(dim=1)

@@ -122,7 +122,7 @@ def test_actions_are_scored_slot_by_slot_and_the_rest_from_the_summary(num_actio
 )
 def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_path) -> None:
     env = gym.make(ENV_ID, bursts=2, **kwargs)
-    shape = SetwiseShape.of_layout(env.unwrapped.layout, width=4, num_blocks=1)
+    shape = SetwiseShape.of_layout(env.unwrapped.layout, width=4, num_blocks=1)  # type: ignore[attr-defined]
     model = algorithm(policy, env, n_steps=64, policy_kwargs={"shape": asdict(shape)}, device="cpu")
 
     model.learn(64)

@@ -46,8 +46,8 @@ def test_it_has_the_spaces_and_attributes_of_its_environments(spec: EnvironmentS
     assert envs.single_observation_space == single.observation_space
     assert envs.single_action_space == single.action_space
     assert envs.observation_space.shape == (2, *single.observation_space.shape)  # type: ignore[misc]
-    assert envs.layout == single.layout
-    assert envs.config == single.config
+    assert envs.layout == single.layout  # type: ignore[attr-defined]
+    assert envs.config == single.config  # type: ignore[attr-defined]
     assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
     assert envs.num_envs == 2
 

@@ -65,7 +65,7 @@ def test_all_policies_see_the_same_flows():
     flows = EnvironmentFlows(ARTEMIS, SHORT)
     env = make_environment(ARTEMIS, SHORT)
     rollout(env, OldestRequest(), seed=1)
-    assert env.unwrapped.workload.arrival_time.tolist() == flows.draw(1).arrival_time.tolist()
+    assert env.unwrapped.workload.arrival_time.tolist() == flows.draw(1).arrival_time.tolist()  # type: ignore[attr-defined]
 
 
 def test_a_policy_gets_its_memory_and_the_start_of_the_episode():
@@ -90,7 +90,7 @@ def test_an_episode_cut_by_a_time_limit_counts_only_the_flows_that_were_due():
     base = env.unwrapped
     assert episode.num_decisions == 20
     assert episode.metrics["num_finished"] < 80
-    expected = summary(base.records(), capacity=125e6, now=base.simulation.now).as_dict()
+    expected = summary(base.records(), capacity=125e6, now=base.simulation.now).as_dict()  # type: ignore[attr-defined]
     np.testing.assert_equal(episode.metrics, expected)
     assert episode.metrics["deadlines_met"] + episode.metrics["deadlines_missed"] < 80
 

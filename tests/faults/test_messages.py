@@ -101,18 +101,18 @@ def test_a_seed_is_an_integer(spec: EnvironmentSpec) -> None:
 def test_a_closed_environment_is_not_gone_on_with(spec: EnvironmentSpec) -> None:
     env = make(spec)
     env.reset(seed=0)
-    state = env.unwrapped.get_state()
+    state = env.unwrapped.get_state()  # type: ignore[attr-defined]
     env.close()
 
     for go_on in (
         lambda: env.step(env.action_space.sample()),
         lambda: env.reset(seed=0),
-        lambda: env.unwrapped.set_state(state),
+        lambda: env.unwrapped.set_state(state),  # type: ignore[attr-defined]
     ):
         with pytest.raises(SimulationError, match="the environment is closed: make a new one"):
             go_on()
     env.close()
-    assert env.unwrapped.records().num_flows > 0
+    assert env.unwrapped.records().num_flows > 0  # type: ignore[attr-defined]
 
 
 @each_environment

@@ -59,7 +59,8 @@ def numbers() -> dict[str, dict[str, Any]]:
             "power": _digest(numerics.power(probability, exponent / 100.0)),
         },
         "distributions": {
-            name: _digest(sizes.sample(SeedStreams(SEED)["sizes"], NUM_DRAWS)) for name, sizes in DISTRIBUTIONS.items()
+            name: _digest(sizes.sample(SeedStreams(SEED)["sizes"], NUM_DRAWS))
+            for name, sizes in DISTRIBUTIONS.items()  # type: ignore[attr-defined]
         },
         "workloads": {
             name: _digest(*make_workload(name).with_num_flows(NUM_FLOWS).draw(SEED).arrays) for name in WORKLOADS

@@ -266,7 +266,7 @@ def test_monitored_and_normalised_vectors_are_those_of_separate_environments() -
     assert_same_arrays(found.reset(), expected.reset())
     rng, returns = np.random.default_rng(1), []
     for _ in range(60):
-        actions = rng.integers(0, found.action_space.n, 3)
+        actions = rng.integers(0, found.action_space.n, 3)  # type: ignore[attr-defined]
         one, other = found.step(actions), expected.step(actions)
         for index in range(3):
             assert_same_arrays(one[index], other[index])

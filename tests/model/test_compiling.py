@@ -77,7 +77,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     monkeypatch.delenv(compiling.QUIET_VARIABLE)
     made = Compiler()
     monkeypatch.setattr(compiling, "_writers", [made.lines.append])
-    monkeypatch.setattr(compiling.time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(compiling.time, "monotonic", lambda: made.now)  # type: ignore[attr-defined]
     return made
 
 

@@ -72,7 +72,7 @@ def test_a_flow_that_is_due_before_it_arrives_is_refused(tmp_path: Path, due: fl
 @pytest.mark.parametrize("shift", [0.0, 1.79e9], ids=["from 10 s on", "Unix time"])
 def test_spans_that_look_like_times_are_warned_of(tmp_path: Path, shift: float) -> None:
     columns = FLOWS | {
-        "arrival_s": [time + shift for time in FLOWS["arrival_s"]],
+        "arrival_s": [time + shift for time in FLOWS["arrival_s"]],  # type: ignore[attr-defined]
         "deadline_s": [time + shift for time in DUE],
     }
 

@@ -214,7 +214,7 @@ def test_every_key_is_honoured_or_refused(mapping: dict[Any, Any], message: str)
 @each_environment
 def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_names(spec: EnvironmentSpec) -> None:
     arguments = {**SHORT[spec.id], "max_decisions": 12}
-    name = arguments.pop("workload", None) or gym.make(spec.id).unwrapped.config.workload or "poisson-pareto"
+    name = arguments.pop("workload", None) or gym.make(spec.id).unwrapped.config.workload or "poisson-pareto"  # type: ignore[attr-defined]
     own = {key: arguments.pop(key) for key in ("bursts", "flows") if key in arguments}
 
     by_name = play(gym.make(spec.id, workload=name, **own, **arguments), seed=3)
@@ -224,7 +224,7 @@ def test_every_environment_plays_a_variant_as_it_plays_the_workload_that_it_name
     for one, other in zip(by_name, by_mapping, strict=True):
         np.testing.assert_equal(one.observation, other.observation)
         assert one.reward == other.reward
-    assert gym.make(spec.id, workload={"name": "mine", "base": name}, **arguments).unwrapped.config.workload == "mine"
+    assert gym.make(spec.id, workload={"name": "mine", "base": name}, **arguments).unwrapped.config.workload == "mine"  # type: ignore[attr-defined]
 
 
 def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none() -> None:
@@ -235,8 +235,8 @@ def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none()
     own = {"kind": "poisson", **flows, "hosts": 4, "capacity_gbps": 1}
     given = gym.make("flowsched/AuTOThresholds-v0", workload=own, **arguments).unwrapped
 
-    assert (taken._source.num_hosts, taken._source.capacity) == (8, 2.5e8)
-    assert (given._source.num_hosts, given._source.capacity) == (4, 1.25e8)
+    assert (taken._source.num_hosts, taken._source.capacity) == (8, 2.5e8)  # type: ignore[attr-defined]
+    assert (given._source.num_hosts, given._source.capacity) == (4, 1.25e8)  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="workload 'unnamed poisson' has 9 hosts: the network has 8"):
         gym.make("flowsched/AuTOThresholds-v0", workload={**own, "hosts": 9}, **arguments)
 
@@ -244,8 +244,8 @@ def test_a_variant_takes_hosts_and_capacity_of_the_network_where_it_gives_none()
 def test_failures_without_cables_are_those_between_aggregation_and_core_whatever_the_arity() -> None:
     workload = {"base": "poisson-fat-tree", "failures": {"count": 2}, "flows": 20}
     env = gym.make("flowsched/MERPRoute-v0", workload=plain_variant(workload), arity=6).unwrapped
-    assert env._source.num_hosts == 54
-    assert env._source.failures.cables[0] == (4 * 54, 5 * 54)
+    assert env._source.num_hosts == 54  # type: ignore[attr-defined]
+    assert env._source.failures.cables[0] == (4 * 54, 5 * 54)  # type: ignore[attr-defined]
     assert leaves_open(workload, "failures")
     assert not leaves_open({**workload, "failures": {"count": 1, "cables": [[64, 80]]}}, "failures")
 

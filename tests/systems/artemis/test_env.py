@@ -11,8 +11,9 @@ import pytest
 
 from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.simulation import Simulation
+from flowsched_gym.systems.artemis.config import Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
-from flowsched_gym.systems.artemis.reward import Reward, RewardQueue
+from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, pairwise, play
 from tests.flows import make_flows
@@ -123,7 +124,7 @@ def test_an_empty_slot_serves_the_oldest_request_and_is_counted() -> None:
 
 def test_a_request_goes_to_the_back_once() -> None:
     env = by_hand(four_flows(), k=1, f=3, defer="to-back")
-    assert env.action_space.n == 6
+    assert env.action_space.n == 6  # type: ignore[attr-defined]
     assert env.action_masks().tolist() == [True] * 6
     info = env.step(3)[4]
 

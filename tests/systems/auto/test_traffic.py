@@ -47,7 +47,7 @@ def test_mixed_traffic_is_the_mixture_of_its_flows() -> None:
     assert whole.load == pytest.approx(0.7)
     for size in (1.0, 100.0, 2e3, 1e5, 1e6, 2e7):
         # A share of 200,000 flows.
-        assert whole.size.cdf(size) == pytest.approx(np.mean(flows.size <= size), abs=0.005)
+        assert whole.size.cdf(size) == pytest.approx(np.mean(flows.size <= size), abs=0.005)  # type: ignore[attr-defined]
     # Bytes per second of all hosts over their capacity, by sizes and by rates.
     rates = math.fsum(8 * each.load * 125e6 / each.size.mean for each in source.traffic)
     assert whole.size.mean * rates == pytest.approx(0.7 * 32 * 125e6, rel=1e-6)
