@@ -25,11 +25,7 @@ def _flows(draw: st.DrawFn, times: st.SearchStrategy[float], sizes: st.SearchStr
     )
     column = {
         name: draw(st.lists(strategy, min_size=count, max_size=count))
-        for name, strategy in (
-            ("arrival", times),
-            ("size", sizes),
-            ("span", st.one_of(sizes, st.just(np.inf))),
-        )
+        for name, strategy in (("arrival", times), ("size", sizes), ("span", st.one_of(sizes, st.just(np.inf))))
     }
     return make_flows(**column, source=[pair[0] for pair in hosts], destination=[pair[1] for pair in hosts])
 

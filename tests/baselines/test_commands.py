@@ -104,10 +104,7 @@ def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, c
     assert list(here.iterdir()) == [], "a wrong value leaves no folder"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("algorithm.gamma=7,8",), ("env.k=0,-1", "launcher=joblib")],
-)
+@pytest.mark.parametrize("words", [("algorithm.gamma=7,8",), ("env.k=0,-1", "launcher=joblib")])
 def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
     assert call("flowsched-train", train_main, "-m", *words) == 2
     assert list(here.iterdir()) == []

@@ -46,12 +46,7 @@ def test_the_json_is_the_result_file_of_the_evaluation(flowsched) -> None:
         "flowsched evaluate flowsched/Artemis-v0 --policy edf --episodes 2 --seed 5 --kwarg bursts=5 --kwarg k=3"
     )
     expected = evaluate(
-        "flowsched/Artemis-v0",
-        "edf",
-        episodes=2,
-        seed=5,
-        kwargs={"bursts": 5, "k": 3},
-        command=content["command"],
+        "flowsched/Artemis-v0", "edf", episodes=2, seed=5, kwargs={"bursts": 5, "k": 3}, command=content["command"]
     )
     assert content == expected.as_dict()
 

@@ -15,15 +15,7 @@ from flowsched_gym.envs import MaskedVectorEnv, VectorState
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import pairwise
-from tests.envs.vectors import (
-    NATIVE,
-    TIES,
-    SimultaneousFlows,
-    actions_at,
-    each_native,
-    exactly,
-    make_native,
-)
+from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, actions_at, each_native, exactly, make_native
 from tests.processes import run_python
 
 SEED = 31

@@ -179,12 +179,7 @@ def test_an_idle_network_meets_its_bound():
 @pytest.mark.parametrize(("spare", "met"), [(1e-7, 1), (-1e-7, 0)])
 def test_the_bound_knows_the_time_that_a_lone_flow_needs_at_least(transport, needed, spare, met):
     flow = Workload(
-        flow_id=[0],
-        source=[1],
-        destination=[0],
-        size=[144_800.0],
-        arrival_time=[0.0],
-        deadline_span=[needed + spare],
+        flow_id=[0], source=[1], destination=[0], size=[144_800.0], arrival_time=[0.0], deadline_span=[needed + spare]
     )
     flows = EnvironmentFlows(ARTEMIS, {"workload": flow, "transport": transport})
     assert bound_of_simulation(flows.simulation(0)).upper == met

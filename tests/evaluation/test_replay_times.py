@@ -37,8 +37,7 @@ def replay(start: float, engine: str, discipline: str = "srpt", **parameters: ob
 
 
 @pytest.mark.parametrize(
-    ("discipline", "engine"),
-    [("srpt", "simpy"), ("las", "simpy"), ("merp", "simpy"), ("srpt", "compiled")],
+    ("discipline", "engine"), [("srpt", "simpy"), ("las", "simpy"), ("merp", "simpy"), ("srpt", "compiled")]
 )
 def test_unix_times_give_the_completion_times_that_times_from_0_give(discipline: str, engine: str) -> None:
     near, far = replay(0.0, engine, discipline), replay(UNIX_TIME, engine, discipline)

@@ -160,10 +160,7 @@ def test_those_that_have_ended_are_told_while_their_environments_are_as_they_end
 
 def test_a_vector_of_another_package_is_refused() -> None:
     envs = gymnasium.make_vec(
-        "CartPole-v1",
-        num_envs=2,
-        vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED},
+        "CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED}
     )
     with pytest.raises(ConfigError, match="gives no episode_metrics"):
         rollout_vector(envs, Oldest(), seeds=[0])

@@ -9,14 +9,7 @@ from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EpisodeResult,
-    EvaluationResult,
-    Interval,
-    evaluate,
-    evaluate_bound,
-)
+from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, evaluate, evaluate_bound
 from flowsched_gym.leaderboard import (
     FIRST_SEED,
     NUM_EPISODES,
@@ -46,10 +39,7 @@ def make_result(policy, ratios, *, kwargs=None, fct=0.01, first=0):
     names = ("deadline_hit_ratio", "mean_fct", "p99_fct") if policy != BOUND_POLICY else ("deadline_hit_ratio",)
     episodes = tuple(
         EpisodeResult(
-            seed=first + row,
-            num_decisions=1,
-            reward=0.0,
-            metrics=dict(zip(names, (ratio, fct, 2 * fct), strict=False)),
+            seed=first + row, num_decisions=1, reward=0.0, metrics=dict(zip(names, (ratio, fct, 2 * fct), strict=False))
         )
         for row, ratio in enumerate(ratios)
     )

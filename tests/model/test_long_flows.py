@@ -5,12 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.model.rules.long_flows import (
-    count_on_links,
-    find_long,
-    latest_long,
-    progress_of_long,
-)
+from flowsched_gym.model.rules.long_flows import count_on_links, find_long, latest_long, progress_of_long
 
 HOSTS, PATHS, NUM_FLOWS = 5, 3, 200
 LONG = 1e4

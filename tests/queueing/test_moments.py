@@ -10,16 +10,7 @@ from scipy import integrate
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.queueing import size_moments
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
-from flowsched_gym.workload import (
-    Constant,
-    Discrete,
-    Empirical,
-    Exponential,
-    LogNormal,
-    Pareto,
-    Uniform,
-    load_cdf,
-)
+from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform, load_cdf
 
 EVERY_KIND: list[SizeDistribution] = [
     Constant(value=5.0),

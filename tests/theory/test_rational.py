@@ -49,10 +49,7 @@ def solve(workload: Workload, variant: Variant, topology: Topology) -> list[floa
 def assert_solved(workload: Workload, variant: Variant, topology: Topology) -> None:
     """Compares a replay with the rational solution."""
     records = flowsched_gym.replay(
-        workload,
-        discipline=variant.discipline,
-        topology=topology,
-        parameters=parameters_for(variant, workload),
+        workload, discipline=variant.discipline, topology=topology, parameters=parameters_for(variant, workload)
     )
 
     assert records.completion_time.tolist() == pytest.approx(solve(workload, variant, topology), rel=1e-9, abs=0.0)

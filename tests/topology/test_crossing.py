@@ -5,15 +5,7 @@ from fractions import Fraction
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.topology import (
-    Topology,
-    big_switch,
-    crossing_shares,
-    fat_tree,
-    leaf_spine,
-    multi_plane,
-    tree9,
-)
+from flowsched_gym.topology import Topology, big_switch, crossing_shares, fat_tree, leaf_spine, multi_plane, tree9
 
 EVERY_NETWORK = [
     big_switch(num_hosts=5),

@@ -50,9 +50,7 @@ def rng() -> np.random.Generator:
 
 
 @each_kind
-def test_samples_have_the_stated_mean_and_the_stated_share_of_values_at_most_as_large(
-    distribution: Any,
-) -> None:
+def test_samples_have_the_stated_mean_and_the_stated_share_of_values_at_most_as_large(distribution: Any) -> None:
     sample = distribution.sample(rng(), NUM_SAMPLES)
 
     # Five standard errors: one sample set in two million would fall outside by chance, and this one is fixed.

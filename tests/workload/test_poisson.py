@@ -9,13 +9,7 @@ import pytest
 from scipy import stats
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.workload import (
-    Constant,
-    Exponential,
-    PoissonWorkload,
-    RandomFailures,
-    UnstableLoadWarning,
-)
+from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, RandomFailures, UnstableLoadWarning
 
 LEAST_P_VALUE = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""

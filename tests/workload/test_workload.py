@@ -6,13 +6,7 @@ import pytest
 from flowsched_gym import Workload
 from flowsched_gym.errors import WorkloadError
 
-ARRAYS = {
-    "flow_id": [0, 1],
-    "source": [0, 0],
-    "destination": [1, 2],
-    "size": [1e5, 2e5],
-    "arrival_time": [0.0, 0.1],
-}
+ARRAYS = {"flow_id": [0, 1], "source": [0, 0], "destination": [1, 2], "size": [1e5, 2e5], "arrival_time": [0.0, 0.1]}
 
 
 def test_a_workload_keeps_copies_that_cannot_be_written_to() -> None:

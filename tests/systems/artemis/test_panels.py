@@ -31,8 +31,7 @@ def outlooks(env: ArtemisEnv) -> dict[int, Outlook]:
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [HEAVY, HEAVY | {"transport": "tcp"}, {"workload": "gather-multi"}, {"workload": "poisson-web-search"}],
+    "setting", [HEAVY, HEAVY | {"transport": "tcp"}, {"workload": "gather-multi"}, {"workload": "poisson-web-search"}]
 )
 def test_counts_are_those_of_the_records(setting: dict[str, Any]) -> None:
     env = make(**setting)

@@ -8,9 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.model.rules.transport.progress import DEADLINE_TOLERANCE, latest_completion
 from flowsched_gym.systems.artemis import SYSTEM
-from flowsched_gym.workload import (
-    Workload,
-)
+from flowsched_gym.workload import Workload
 from tests.envs.vectors import Pair
 from tests.flows import make_flows
 

@@ -32,11 +32,7 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
         )
         long, short, every = results
 
-        assert [int(row[1]) for row in results] == [
-            len(active_long),
-            len(view.live) - len(active_long),
-            len(view.live),
-        ]
+        assert [int(row[1]) for row in results] == [len(active_long), len(view.live) - len(active_long), len(view.live)]
         assert [int(row[2]) for row in results] == [(done & is_long).sum(), (done & ~is_long).sum(), done.sum()]
         assert every[-1] == (ratio_text(records.slowdown[done].mean()) if done.any() else "-")
         assert short[0] == "short so far"

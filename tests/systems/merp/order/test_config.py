@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
-from flowsched_gym.workload import (
-    make_workload,
-)
+from flowsched_gym.workload import make_workload
 
 
 def source_of(**arguments: Any) -> Any:

@@ -149,13 +149,7 @@ def test_columns_say_what_the_flows_are() -> None:
 
     assert columns == [
         pytest.approx(column, rel=FOUR_DIGITS)
-        for column in (
-            [3.0, 4.0, 3.0],
-            [3.0, 1.0, 3.0],
-            [3.0, 3.0, 0.0],
-            [1.0, 0.75, 0.0],
-            [10 / 3, 10 / 4, 7 / 3],
-        )
+        for column in ([3.0, 4.0, 3.0], [3.0, 1.0, 3.0], [3.0, 3.0, 0.0], [1.0, 0.75, 0.0], [10 / 3, 10 / 4, 7 / 3])
     ]
     observation, layout = env._observe(), env.layout
     context = {column.name: float(layout.context_column(observation, column.name)) for column in layout.context}
