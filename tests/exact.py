@@ -5,8 +5,6 @@ from typing import Any, Final
 
 from tests.repository import ROOT
 
-__all__ = ["FOLDER", "TOLERANCE", "cases_of"]
-
 FOLDER: Final = ROOT / "tests" / "data" / "exact"
 TOLERANCE: Final = 1e-9
 """Relative. The solutions are exact; float64 keeps them to a few units in the sixteenth digit."""

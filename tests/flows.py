@@ -12,8 +12,6 @@ from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, one_link
 from flowsched_gym.workload import Workload
 
-__all__ = ["VARIANTS", "Variant", "make_flows", "make_simulation", "parameters_for", "simulate"]
-
 Numbers = Sequence[float] | npt.NDArray[np.float64]
 Hosts = Sequence[int] | npt.NDArray[np.int64]
 

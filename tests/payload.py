@@ -7,8 +7,6 @@ import warnings
 import zipfile
 from pathlib import Path
 
-__all__ = ["add_payload"]
-
 
 class _Payload:
     """Leaves a file behind when it is unpickled."""

@@ -11,8 +11,6 @@ import pytest
 
 from tests.repository import ROOT
 
-__all__ = ["PATIENCE", "Outcome", "check_refusal", "run", "run_python"]
-
 PATIENCE: Final = 3000.0
 """Longest that a process may take, in s: it is there to end one that hangs."""
 

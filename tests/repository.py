@@ -4,8 +4,6 @@ import ast
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["ROOT", "SOURCES", "Source"]
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from flowsched_gym.workload import Workload
 from tests.flows import make_flows
 
-__all__ = ["LARGEST", "NUM_HOSTS", "random_flows", "simultaneous_flows"]
-
 NUM_HOSTS: Final = 3
 LARGEST: Final = 8
 """Flows of a set at most; more only make a counter-example harder to read."""

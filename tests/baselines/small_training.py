@@ -13,8 +13,6 @@ from flowsched_gym.baselines.training.checkpoints import FORMAT, latest_checkpoi
 from flowsched_gym.integrations.archive import read_archive
 from flowsched_gym.integrations.models import read_model
 
-__all__ = ["NUMBERS", "SMALL", "compose_training", "compose_training_by_numbers", "weights_of"]
-
 COMMON: Final = (
     "run_name=small",
     "algorithm.num_envs=4",

@@ -15,21 +15,6 @@ import pytest
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 
-__all__ = [
-    "ENVIRONMENTS",
-    "SHORT",
-    "Step",
-    "action_at",
-    "any_action",
-    "combinations",
-    "each_combination",
-    "each_environment",
-    "fingerprint",
-    "make",
-    "pairwise",
-    "play",
-]
-
 ENVIRONMENTS: Final = tuple(environment for system in SYSTEMS for environment in system.environments)
 
 SHORT: Final[dict[str, dict[str, Any]]] = {

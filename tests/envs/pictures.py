@@ -13,8 +13,6 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.canvas import Box, Canvas, text_width
 from flowsched_gym.envs.drawing.panels import Panel, Row, Table, Text
 
-__all__ = ["Recorder", "cells", "moments", "panel", "table"]
-
 HEIGHT_OF_SMALL_LETTERS: Final = 0.5
 """Share of a line of text that its small letters fill, in the middle; only there can lines run into each other."""
 

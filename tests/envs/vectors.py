@@ -21,21 +21,6 @@ from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
 
-__all__ = [
-    "NATIVE",
-    "TIES",
-    "Pair",
-    "SimultaneousFlows",
-    "actions_at",
-    "any_actions",
-    "compare_on_ties",
-    "each_native",
-    "each_native_choice",
-    "exactly",
-    "keep_event_logs",
-    "make_native",
-]
-
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
 """Environments with a vector environment of their own."""
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["damaged_bytes", "damaged_json", "share"]
-
 VALUES: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 1, 2**63, 10**400, 1e308, -1e308, 1e-320, 0.5, float("nan"), float("inf")),
     *("", "x", "\x00", "\x1b[31m", "\u202e", "a\nb", "<b>", "[a](http://b)", "../..", "x" * 10_000, "\ud800"),

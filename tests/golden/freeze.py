@@ -17,8 +17,6 @@ import gymnasium as gym
 
 import flowsched_gym
 
-__all__ = ["CASES", "FOLDER", "command", "file_of", "play"]
-
 FOLDER: Final = Path(__file__).resolve().parent
 
 CASES: Final[dict[str, list[dict[str, Any]]]] = {

@@ -16,8 +16,6 @@ from flowsched_gym.seeding import SeedStreams, uniforms
 from flowsched_gym.workload import Discrete, Exponential, LogNormal, Pareto, Uniform, load_cdf, make_workload
 from flowsched_gym.workload.named import WORKLOADS
 
-__all__ = ["FILE", "numbers"]
-
 FILE: Final = Path(__file__).with_name("numbers.json")
 NUM_FLOWS: Final = 2_000
 NUM_DRAWS: Final = 10_000

@@ -12,8 +12,6 @@ from flowsched_gym.model.routes import Routes, RoutingKind, new_chooser, new_rou
 from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 
-__all__ = ["Crossroads", "Flow", "crossroads", "random_crossroads"]
-
 GAP = 1.0
 """Pause in s after which flows choose anew, unless said."""
 

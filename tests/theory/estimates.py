@@ -15,8 +15,6 @@ import numpy.typing as npt
 from flowsched_gym.workload import Workload
 from tests.flows import make_flows
 
-__all__ = ["Estimate", "Known", "Queue", "estimate", "wait_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

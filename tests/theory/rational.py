@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-__all__ = ["Flow", "finish_times"]
-
 Group = list[tuple["Flow", Fraction]]
 
 

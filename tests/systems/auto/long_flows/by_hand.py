@@ -8,8 +8,6 @@ import numpy.typing as npt
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.workload import Workload
 
-__all__ = ["AS_IT_WAS", "begin", "choices"]
-
 AS_IT_WAS: Final = (2, 2, 0)
 """The last of three queues, no limit of rates, the first path."""
 
