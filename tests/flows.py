@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from flowsched_gym.disciplines import DISCIPLINES, make_discipline
 from flowsched_gym.model import Records
@@ -31,6 +32,12 @@ VARIANTS: Final = tuple(
     Variant(name, within) for name in DISCIPLINES for within in (("ps", "fifo") if name in QUEUED else (None,))
 )
 """Every discipline of the registry; those with queues in both ways of serving one."""
+
+EACH_COMPILED: Final = [
+    pytest.param(variant, marks=pytest.mark.exhaustive if variant.within == "ps" else (), id=str(variant))
+    for variant in VARIANTS
+]
+"""The same for tests that compile each of them, one way of serving a queue being enough."""
 
 
 def make_flows(

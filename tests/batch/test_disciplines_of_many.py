@@ -54,7 +54,13 @@ CASES: Final = {
     "merp, gaps": Case("merp", {"gap": 0.5, "gap_preempt": 0.25}, one_link(capacity=1.0)),
 }
 
-each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+each_case = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=pytest.mark.exhaustive if name.endswith("-ps") else ())
+        for name, case in CASES.items()
+    ],
+)
 
 
 class Networks:

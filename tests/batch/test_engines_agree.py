@@ -13,7 +13,7 @@ from flowsched_gym.model import Records
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
-from tests.flows import VARIANTS, Variant, make_flows, parameters_for
+from tests.flows import EACH_COMPILED, Variant, make_flows, parameters_for
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 NEAR = [
@@ -26,7 +26,7 @@ NEAR = [
 LOG_LENGTH = 200
 """Events that few flows can have."""
 
-each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+each_variant = pytest.mark.parametrize("variant", EACH_COMPILED)
 each_topology = pytest.mark.parametrize("topology", NEAR, ids=["link", "slow link", "switch", "slow switch"])
 
 

@@ -43,7 +43,7 @@ def decide(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generat
         rate_cap[first_row + row] = [np.inf, 2e7][generator.integers(2)]
 
 
-@pytest.mark.parametrize("within", ["ps", "fifo"])
+@pytest.mark.parametrize("within", ["ps", pytest.param("fifo", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("period", [Period(seconds=0.02), Period(flows=11)], ids=["time", "flows"])
 def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, period: Period) -> None:
     limits = [[1e5, 1e6, 3e6]] * 2

@@ -119,11 +119,18 @@ def pairwise(spec: EnvironmentSpec) -> list[dict[str, Any]]:
     return chosen
 
 
-def each_combination(specs: Iterable[EnvironmentSpec] = ENVIRONMENTS) -> pytest.MarkDecorator:
-    """Parametrises a test with the pairwise combinations of arguments; all the others are exhaustive."""
+def each_combination(
+    specs: Iterable[EnvironmentSpec] = ENVIRONMENTS, *, discipline: str | None = None
+) -> pytest.MarkDecorator:
+    """Parametrises a test with the pairwise combinations of arguments; all the others are exhaustive.
+
+    Args:
+        specs: The environments.
+        discipline: The only discipline of combinations that are not, where each has to be compiled.
+    """
     cases = []
     for spec in specs:
-        few = pairwise(spec)
+        few = [each for each in pairwise(spec) if discipline in (None, each.get("discipline", discipline))]
         for arguments in combinations(spec):
             marks = () if arguments in few else pytest.mark.exhaustive
             name = f"{spec.id}-{'-'.join(map(str, arguments.values()))}"

@@ -22,7 +22,7 @@ DECISIONS = 17
 each_mode = pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.value)
 
 
-@each_combination(NATIVE)
+@each_combination(NATIVE, discipline="merp")
 def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
     for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
         whole = Pair(spec, mode=mode, **(SHORT[spec.id] | arguments))

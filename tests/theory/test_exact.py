@@ -64,8 +64,15 @@ def within_tolerance(values: list[float]) -> Any:
     return pytest.approx(values, rel=TOLERANCE, abs=0.0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", ONE_LINK, ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    ("case", "engine"),
+    [
+        pytest.param(case, engine, id=f"{case['id']}-{engine}", marks=pytest.mark.exhaustive if slow else ())
+        for case in ONE_LINK
+        for engine in ENGINES
+        for slow in [engine == "compiled" and case["discipline"].endswith("_ps")]
+    ],
+)
 def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str, Any], engine: str) -> None:
     discipline, _, within = case["discipline"].partition("_")
     parameters = case["params"] | ({"within": within} if within else {})

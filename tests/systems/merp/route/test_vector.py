@@ -51,7 +51,7 @@ class FailingCables(SimultaneousFlows):
 @pytest.mark.parametrize(
     ("rerouting", "discipline"),
     [
-        ("memr", "merp"),
+        ("memr", "ps"),
         *(
             pytest.param(rerouting, discipline, marks=pytest.mark.exhaustive)
             for rerouting in ROUTINGS
