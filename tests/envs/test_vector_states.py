@@ -23,7 +23,7 @@ NUM_ENVS = 3
 EACH_CASE = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, arguments.values()))}")
     for spec in NATIVE
-    for each in pairwise(spec)[:2]
+    for each in [each for each in pairwise(spec) if each.get("discipline", "merp") == "merp"][:2]
     for arguments in (each | {"max_decisions": 25}, each)
 ]
 
