@@ -111,9 +111,7 @@ class Pair:
 )
 @settings(max_examples=40)
 @given(workload=failing_networks(), delay=st.sampled_from(sorted(SPINES)))
-def test_flows_find_their_paths_alike_while_links_fail(
-    routing: str, discipline: type, workload: Workload, delay: float
-) -> None:
+def test_flows_find_their_paths_alike_while_links_fail(routing, discipline, workload, delay) -> None:
     Pair(workload, SPINES[delay], discipline, routing=make_routing(routing)).finish()
 
 

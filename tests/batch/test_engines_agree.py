@@ -99,9 +99,7 @@ def test_the_compiled_engine_refuses_what_the_reference_refuses() -> None:
         (1.7e308, 1.0, "all flows after another until infinity"),
     ],
 )
-def test_flows_that_send_for_no_time_or_forever_are_refused(
-    engine: str, size: float, capacity: float, message: str
-) -> None:
+def test_flows_that_send_for_no_time_or_forever_are_refused(engine, size, capacity, message) -> None:
     workload = make_flows([0.0, 0.0, 0.0], [1.0, size, size])
     with pytest.raises(WorkloadError, match=message):
         replay(workload, Variant("ps"), one_link(capacity=capacity), engine)

@@ -41,9 +41,7 @@ def test_values_are_json_where_they_can_be_and_text_otherwise(text: str, value: 
         (["a=5", "a=6"], "--param gives a twice"),
     ],
 )
-def test_keys_and_values_are_parted_at_the_first_equals_sign_and_other_forms_are_refused(
-    entries: list[str], message: str
-) -> None:
+def test_keys_and_values_are_parted_at_the_first_equals_sign_and_other_forms_are_refused(entries, message) -> None:
     assert key_values("--param", ["a=1", "file=x=y"]) == {"a": 1, "file": "x=y"}
     with pytest.raises(ConfigError, match=re.escape(message)):
         key_values("--param", entries)

@@ -127,9 +127,7 @@ def test_csv_has_a_row_for_each_metric_of_each_policy(flowsched, tmp_path: Path)
     assert (fct["low"], fct["num_episodes"]) == ("", "2")
 
 
-def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(flowsched, tmp_path, monkeypatch) -> None:
     (tmp_path / "colorsys.py").write_text(POLICY)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
@@ -233,9 +231,7 @@ def test_a_model_that_does_not_fit_or_is_damaged_or_that_nobody_can_read_is_one_
         ("--policy edf --kwarg workload=none.csv", "none.csv does not exist"),
     ],
 )
-def test_bad_input_is_one_line_before_anything_is_played(
-    flowsched, monkeypatch: pytest.MonkeyPatch, words: str, message: str
-) -> None:
+def test_bad_input_is_one_line_before_anything_is_played(flowsched, monkeypatch, words, message) -> None:
     monkeypatch.setattr("flowsched_gym.evaluation.player.rollout", None)
     outcome = flowsched("evaluate", "flowsched/Artemis-v0", *words.split(), "--episodes", 1, "--seed", 0, "--json")
     check_refusal(outcome, message)

@@ -33,9 +33,7 @@ def test_the_leaderboard_is_written_and_printed(flowsched, folder: Path) -> None
         (["--folder", ".", "--episodes", "5"], "--episodes and --seed go with --run"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
+def test_bad_input_is_one_line_and_writes_nothing(flowsched, tmp_path, monkeypatch, arguments, message) -> None:
     monkeypatch.chdir(tmp_path)
     check_refusal(flowsched("leaderboard", *arguments), message)
     assert list(tmp_path.iterdir()) == []

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-from pathlib import Path
 
 import pytest
 
@@ -77,8 +76,6 @@ def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monk
     assert len(compiling._writers) == 1, "it is the bar's no more"
 
 
-def test_commands_of_the_tests_print_the_same_on_a_slow_machine(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_the_tests_print_the_same_on_a_slow_machine(flowsched, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(progress_module.time, "monotonic", itertools.count(step=60.0).__next__)  # type: ignore[attr-defined]
     assert flowsched("workload", "gather-a1", "--flows", "9", "--out", tmp_path / "flows.csv").err == ""

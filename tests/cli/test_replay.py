@@ -137,9 +137,7 @@ def test_the_flow_file_may_be_replaced_by_its_records_columns(flowsched, flows: 
         ("--discipline edf --out none/records.csv", "none/records.csv cannot be written: the folder"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
-    flowsched, flows: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
-) -> None:
+def test_bad_input_is_one_line_and_writes_nothing(flowsched, flows, monkeypatch, words, message) -> None:
     monkeypatch.chdir(flows.parent)
     check_refusal(flowsched("replay", flows, "--out", "records.csv", *words.split()), message)
     assert list(flows.parent.iterdir()) == [flows]

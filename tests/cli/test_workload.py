@@ -66,9 +66,7 @@ def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Pat
         ("gather-a1 --out .", "is a folder: a file name is needed"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
-    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
-) -> None:
+def test_bad_input_is_one_line_and_writes_nothing(flowsched, tmp_path, monkeypatch, words, message) -> None:
     monkeypatch.chdir(tmp_path)
     check_refusal(flowsched("workload", "--flows", 9, "--out", "flows.csv", *words.split()), message)
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from flowsched_gym.model import Discipline
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import VARIANTS, Variant, make_flows, parameters_for
+from tests.flows import VARIANTS, make_flows, parameters_for
 
 
 def finish(workload: Workload, discipline: str, **parameters: object) -> list[float]:
@@ -115,9 +115,7 @@ def test_ranked_serves_as_told_and_otherwise_in_the_order_of_arrival() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_other_links_do_not_meet(
-    variant: Variant,
-) -> None:
+def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_other_links_do_not_meet(variant) -> None:
     alone, empty = make_flows([2.0], [3.0]), make_flows([], [])
     apart = make_flows([0.0, 0.0], [3.0, 2.0], source=[0, 1], destination=[1, 0])
     parameters = parameters_for(variant, apart)
@@ -155,8 +153,6 @@ def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_oth
         (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),
     ],
 )
-def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(
-    name: str, parameters: dict[str, object], message: str
-) -> None:
+def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(name, parameters, message) -> None:
     with pytest.raises(ConfigError, match=message):
         make_discipline(name, parameters)

@@ -79,9 +79,7 @@ def test_the_arguments_of_the_environment_are_those_of_its_config(spec: Environm
 
 
 @each_combination()
-def test_observations_rewards_and_ends_are_what_the_package_promises(
-    spec: EnvironmentSpec, arguments: dict[str, Any]
-) -> None:
+def test_observations_rewards_and_ends_are_what_the_package_promises(spec, arguments) -> None:
     env = make(spec, **arguments)
     spaces, bounds = (env.observation_space, env.action_space), exactly(vars(env.observation_space)["low"])
     before: list[Any] = []
@@ -141,9 +139,7 @@ def test_there_are_masks_where_actions_are_not_all_alike_and_nowhere_else(spec: 
 
 
 @each_environment
-def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_seed_another_one(
-    spec: EnvironmentSpec,
-) -> None:
+def test_the_same_seed_gives_the_same_episode_in_another_process_and_another_seed_another_one(spec) -> None:
     program = f"from tests.envs.episodes import fingerprint; print(fingerprint('flowsched_gym:{spec.id}', 8))"
     here = fingerprint(spec.id, 8)
     assert run_python(program, PYTHONHASHSEED="1") == here

@@ -24,9 +24,7 @@ EACH_TABLE = [
 
 
 @pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
-def test_every_policy_plays_everything_that_tables_are_made_for(
-    spec: EnvironmentSpec, arguments: dict[str, Any]
-) -> None:
+def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
     for name in policy_specs(spec.id):
         env = make(spec, **arguments)
         policy = make_policy(name, env, seed=1)

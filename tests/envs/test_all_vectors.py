@@ -66,9 +66,7 @@ def test_a_vector_of_environments_gives_what_each_of_them_gives_alone(spec: Envi
 
 @each_environment
 @each_mode
-def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_info(
-    spec: EnvironmentSpec, mode: str
-) -> None:
+def test_a_vector_that_resets_in_the_same_step_keeps_the_last_observation_and_info(spec, mode) -> None:
     vector = make_vector(spec, mode, 2, same_step=True)
     vector.reset(seed=23)
     action = action_at(vector.single_action_space, 0)

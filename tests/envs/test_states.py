@@ -88,9 +88,7 @@ def moments_of_an_episode(spec: EnvironmentSpec, **arguments: Any) -> tuple[list
 
 
 @pytest.mark.parametrize(("spec", "arguments"), CASES)
-def test_an_environment_goes_on_from_any_state_as_it_went_on_before(
-    spec: EnvironmentSpec, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_goes_on_from_any_state_as_it_went_on_before(spec, arguments, monkeypatch) -> None:
     keep_event_logs(monkeypatch)
     moments, expected = moments_of_an_episode(spec, **arguments)
     env, other = (started(spec, seed, **arguments) for seed in (SEED, SEED + 1))

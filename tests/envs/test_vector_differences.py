@@ -17,7 +17,6 @@ from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, de
 from flowsched_gym.simulation.environment import LAST_ROW
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
-from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 
@@ -190,9 +189,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("spec", "owner", "name", "alter"), CASES)
-def test_an_alteration_in_one_place_is_noticed(
-    spec: EnvironmentSpec, owner: Any, name: str, alter: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_alteration_in_one_place_is_noticed(spec, owner, name, alter, monkeypatch) -> None:
     keep_event_logs(monkeypatch)
     monkeypatch.setattr(owner, name, alter(getattr(owner, name)))
     with pytest.raises(AssertionError, match="of single environments"):

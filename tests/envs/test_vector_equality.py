@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import Workload
 from tests.envs.episodes import SHORT, each_combination
 from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native
 from tests.strategies import simultaneous_flows
@@ -39,9 +38,7 @@ def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSp
     [(AutoresetMode.NEXT_STEP, None), (AutoresetMode.SAME_STEP, DECISIONS), (AutoresetMode.DISABLED, DECISIONS + 1)],
     ids=str,
 )
-def test_it_truncates_with_the_time_limit_of_gymnasium(
-    spec: EnvironmentSpec, mode: AutoresetMode, max_decisions: int | None
-) -> None:
+def test_it_truncates_with_the_time_limit_of_gymnasium(spec, mode, max_decisions) -> None:
     pair = Pair(spec, mode=mode, max_episode_steps=DECISIONS, **(SHORT[spec.id] | {"max_decisions": max_decisions}))
     pair.reset(seed=42)
     assert pair.play(60, seed=43) >= 9
@@ -59,9 +56,7 @@ def test_it_does_so_where_many_events_are_simultaneous(spec: EnvironmentSpec, mo
 )
 @settings(max_examples=10)
 @given(workload=simultaneous_flows(), seed=st.integers(0, 2**32 - 1))
-def test_it_does_so_on_any_simultaneous_flows(
-    spec: EnvironmentSpec, arguments: dict[str, Any], workload: Workload, seed: int
-) -> None:
+def test_it_does_so_on_any_simultaneous_flows(spec, arguments, workload, seed) -> None:
     pair = Pair(spec, num_envs=2, workload=workload, **arguments)
     pair.reset(seed=46)
     pair.play(24, seed=seed)

@@ -192,9 +192,7 @@ class SometimesNothing(SimultaneousFlows):
 
 @each_native
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
-def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is_drawn(
-    spec: EnvironmentSpec, mode: AutoresetMode
-) -> None:
+def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is_drawn(spec, mode) -> None:
     pair = Pair(spec, num_envs=1, mode=mode, workload=SometimesNothing(), **(TIES[spec.id][0] | {"max_decisions": 3}))
     outcomes = []
     for envs in (pair.native, pair.single):

@@ -61,9 +61,7 @@ def row(found: Any, number: int) -> Any:
 
 @pytest.mark.parametrize(("spec", "arguments"), EACH_CASE)
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=str)
-def test_environments_go_on_from_any_state_as_they_went_on_before(
-    spec: EnvironmentSpec, arguments: dict[str, Any], mode: AutoresetMode
-) -> None:
+def test_environments_go_on_from_any_state_as_they_went_on_before(spec, arguments, mode) -> None:
     envs = started(spec, autoreset_mode=mode, **arguments)
     states, expected = {0: envs.get_state()}, []
     for place in range(1, 61):

@@ -82,9 +82,7 @@ def test_flows_choose_paths_as_asked_and_wait_while_links_are_down() -> None:
         ({"link_changes": 3}, "link_changes is 3: it must be rows"),
     ],
 )
-def test_routings_and_changes_of_links_that_do_not_exist_are_refused(
-    parameters: dict[str, object], message: str
-) -> None:
+def test_routings_and_changes_of_links_that_do_not_exist_are_refused(parameters, message) -> None:
     with pytest.raises(FlowSchedError, match=message):
         flowsched_gym.replay(make_flows([0.0], [1.0]), discipline="ps", topology="fat-tree", parameters=parameters)
 

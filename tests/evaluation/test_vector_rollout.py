@@ -175,9 +175,7 @@ def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) ->
 
 
 @pytest.mark.parametrize(("most_envs", "most_flows"), [(2, 1000), (1000, 400), (1000, 1)])
-def test_how_many_are_played_at_once_does_not_show(
-    most_envs: int, most_flows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_many_are_played_at_once_does_not_show(most_envs, most_flows, monkeypatch) -> None:
     expected = one_by_one(ARTEMIS, LastAllowed(), range(7), CASES["both"])
     monkeypatch.setattr(player_module, "MAX_ENVS", most_envs)
     monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
@@ -194,9 +192,7 @@ def test_a_pure_policy_is_asked_for_rounds_of_equal_size(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("episodes", "most_flows"), [(1, 1000), (3, 59)], ids=["alone", "huge"])
-def test_episodes_that_cannot_be_played_beside_others_need_no_vector(
-    episodes: int, most_flows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_episodes_that_cannot_be_played_beside_others_need_no_vector(episodes, most_flows, monkeypatch) -> None:
     monkeypatch.setattr(player_module, "MAX_FLOWS", most_flows)
     policy = PureOldest()
     evaluate(ARTEMIS, policy, episodes=episodes, seed=0, kwargs=BRIEF)

@@ -208,9 +208,7 @@ COLUMNS = {
 }
 
 
-def test_parquet_with_text_that_is_not_utf8_or_a_column_twice_is_refused_and_short_floats_are_numbers(
-    tmp_path: Path,
-) -> None:
+def test_parquet_with_text_that_is_not_utf8_or_a_column_twice_is_refused_and_short_floats_are_numbers(tmp_path) -> None:
     offsets = pa.py_buffer(np.array([0, 2, 4], dtype=np.int32).tobytes())
     text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe\xc3\x28")])
     path = tmp_path / "flows.parquet"

@@ -22,7 +22,7 @@ NUM_DRAWS: Final = 10_000
 SEED: Final = 20
 LOAD: Final = 0.8
 
-DISTRIBUTIONS: Final = {
+DISTRIBUTIONS: Final[dict[str, Any]] = {
     "discrete": Discrete(values=(1e3, 2e3, 5e3), probabilities=(0.2, 0.3, 0.5)),
     "empirical": load_cdf("web_search"),
     "exponential": Exponential(mean=1e5),
@@ -57,8 +57,7 @@ def numbers() -> dict[str, dict[str, Any]]:
             "power": _digest(numerics.power(probability, exponent / 100.0)),
         },
         "distributions": {
-            name: _digest(sizes.sample(SeedStreams(SEED)["sizes"], NUM_DRAWS))
-            for name, sizes in DISTRIBUTIONS.items()  # type: ignore[attr-defined]
+            name: _digest(sizes.sample(SeedStreams(SEED)["sizes"], NUM_DRAWS)) for name, sizes in DISTRIBUTIONS.items()
         },
         "workloads": {
             name: _digest(*make_workload(name).with_num_flows(NUM_FLOWS).draw(SEED).arrays) for name in WORKLOADS

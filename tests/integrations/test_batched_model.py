@@ -71,9 +71,7 @@ def test_a_batch_gets_the_actions_of_each_observation_alone(algorithm: Any) -> N
 
 
 @pytest.mark.parametrize("algorithm", [PPO, MaskablePPO], ids=lambda algorithm: algorithm.__name__)
-def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(
-    algorithm: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(algorithm, monkeypatch) -> None:
     env = artemis()
     model = new(algorithm, env)
     observations, masks = look(env, 8)

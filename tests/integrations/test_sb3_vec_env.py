@@ -84,9 +84,7 @@ def assert_same_arrays(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("mode", [None, pytest.param("sync", marks=pytest.mark.exhaustive)], ids=["native", "sync"])
 @pytest.mark.parametrize(("env_id", "arguments"), CASES)
-def test_a_vector_gives_what_the_environments_give_one_after_the_other(
-    env_id: str, arguments: dict[str, Any], mode: str | None
-) -> None:
+def test_a_vector_gives_what_the_environments_give_one_after_the_other(env_id, arguments, mode) -> None:
     vector, separate = ours(env_id, vectorization_mode=mode, **arguments), dummy(env_id, **arguments)
     assert vector.seed(11) == separate.seed(11)
     assert vector.observation_space == separate.observation_space

@@ -48,9 +48,7 @@ def flip(path: Path) -> None:
     ids=["empty", "half", "one bit"],
 )
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_damaged_machine_code_is_compiled_anew_and_replaced(
-    folder: Path, caplog: pytest.LogCaptureFixture, suffix: str, damage: Damage
-) -> None:
+def test_damaged_machine_code_is_compiled_anew_and_replaced(folder, caplog, suffix, damage) -> None:
     assert called_anew() == (6.0, 0)
     assert called_anew() == (6.0, 1)
     (path,) = folder.rglob(f"*{suffix}")
@@ -76,9 +74,7 @@ def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(
     assert called_anew() == (6.0, 0)
 
 
-def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_the_other(tmp_path, monkeypatch) -> None:
     first, second = (_CacheFiles(str(tmp_path), "rule", "stamp") for _ in range(2))
     first.save("for integers", "machine code for integers")
     index = first._load_index()
@@ -108,9 +104,7 @@ def test_a_folder_that_cannot_be_written_to_is_named_and_the_source_tree_stays_c
     assert list(source_tree.glob("*triple*.nb*")) == []
 
 
-def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that_they_cannot(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that_they_cannot(monkeypatch) -> None:
     monkeypatch.setattr("numba.core.config.DISABLE_JIT", 1)
     flows = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1e5], "arrival_s": [0.0]}
 

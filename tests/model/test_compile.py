@@ -16,7 +16,6 @@ import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.model.rules.compile import inlined_rule, rule, source_files
-from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import each_environment
 from tests.processes import run_python
 
@@ -101,9 +100,7 @@ def test_rules_give_the_same_bits_and_types_compiled_or_not(cache: Path, tmp_pat
 
 
 @each_environment
-def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bits(
-    spec: EnvironmentSpec, tmp_path: Path
-) -> None:
+def test_every_environment_begins_without_a_compiler_and_goes_on_to_the_same_bits(spec, tmp_path) -> None:
     plain, compilations, *_ = play(PLAIN, env_id=spec.id, NUMBA_CACHE_DIR=str(tmp_path))
     compiled, _, signatures, _ = play(AT_ONCE, env_id=spec.id)
     assert compilations == 0
@@ -226,9 +223,7 @@ def test_without_a_folder_to_write_to_everything_works(cache: Path, tmp_path: Pa
     assert list(tmp_path.rglob("*.nb*")) == []
 
 
-def test_a_full_disk_stops_no_rule(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_stops_no_rule(tmp_path, monkeypatch, caplog) -> None:
     def refuse(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 

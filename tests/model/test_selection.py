@@ -13,9 +13,7 @@ COMPILED = compiled_for(select, np.zeros(1), 0, 1, 0)
 
 @pytest.mark.parametrize("find", [select, COMPILED], ids=["rule", "compiled"])
 @given(values=st.lists(st.integers(-5, 5) | st.floats(allow_nan=False), min_size=1, max_size=40), data=st.data())
-def test_the_value_of_a_rank_is_found_and_no_value_is_lost(
-    find: object, values: list[float], data: st.DataObject
-) -> None:
+def test_the_value_of_a_rank_is_found_and_no_value_is_lost(find, values, data) -> None:
     numbers = np.array([0.5, *values, -0.5])
     rank = data.draw(st.integers(0, len(values) - 1))
     found = find(numbers, 1, 1 + len(values), 1 + rank)  # type: ignore[operator]

@@ -29,9 +29,7 @@ QSJF = (962_572.0, 4_525_602.0, 13_705_731.0)
         ("qsjf", QSJF, 0.8, 2.4886),
     ],
 )
-def test_mean_fct_of_web_search_is_what_was_worked_out_apart(
-    kind: str, thresholds: tuple[float, ...], load: float, expected: float
-) -> None:
+def test_mean_fct_of_web_search_is_what_was_worked_out_apart(kind, thresholds, load, expected) -> None:
     assert multilevel_fct(kind, "web_search", load, thresholds).overall == pytest.approx(expected, rel=1e-4)
 
 

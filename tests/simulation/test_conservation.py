@@ -64,9 +64,7 @@ def busy_periods(workload: Workload) -> list[tuple[float, float]]:
 @each_variant
 @settings(max_examples=10)
 @given(workload=random_flows())
-def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(
-    variant: Variant, workload: Workload
-) -> None:
+def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(variant, workload) -> None:
     simulation = make_simulation(workload, variant, SWITCH)
     state = simulation.state
     before = state.attained.copy()

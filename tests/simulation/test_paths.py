@@ -84,9 +84,7 @@ def test_a_flow_that_waits_for_its_handshake_is_given_a_live_path_too() -> None:
         ([(1.0, 0, False)], r"leave the flow in row 0 none of its 2 paths"),
     ],
 )
-def test_changes_that_leave_a_flow_waiting_for_ever_are_refused(
-    changes: list[tuple[float, int, bool]], message: str
-) -> None:
+def test_changes_that_leave_a_flow_waiting_for_ever_are_refused(changes, message) -> None:
     with pytest.raises(WorkloadError, match=message):
         Simulation(flows((0.0, 10.0), changes=changes), SPINES, Ps())
 

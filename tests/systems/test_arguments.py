@@ -1,6 +1,5 @@
 """Holds the arguments of all environments to one clear error each, and the forms in which flows may be given."""
 
-from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
@@ -117,18 +116,14 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         for case in cases
     ],
 )
-def test_a_wrong_argument_is_refused_by_name_with_its_value_and_what_is_allowed(
-    env_id: str, arguments: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_argument_is_refused_by_name_with_its_value_and_what_is_allowed(env_id, arguments, message) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         gym.make(env_id, **arguments)
     assert "\n" not in str(caught.value)
 
 
 @each_environment
-def test_flows_of_ones_own_are_played_alike_in_every_form_and_a_fault_in_a_file_is_told_at_once(
-    spec: EnvironmentSpec, tmp_path: Path
-) -> None:
+def test_flows_of_ones_own_are_played_alike_in_every_form_and_a_fault_in_a_file_is_told_at_once(spec, tmp_path) -> None:
     flows = make_flows([0.0, 0.01, 0.02], [1e5, 2e5, 3e5], source=[0, 1, 2], destination=[3, 3, 3], span=[0.1] * 3)
     for name in ("flows.csv", "FLOWS.CSV"):
         write_flows(flows, tmp_path / name)

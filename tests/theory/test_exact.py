@@ -90,9 +90,7 @@ def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("discipline", ["ps", "srpt", "psjf", "fifo", "edf"])
 @pytest.mark.parametrize("case", BIG_SWITCH, ids=lambda case: case["id"])
-def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(
-    case: dict[str, Any], discipline: str, engine: str
-) -> None:
+def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(case, discipline, engine) -> None:
     topology = big_switch(num_hosts=case["hosts"], capacity=np.array(case["caps"]))
     records = replay_case(case, discipline, {}, topology, engine)
     assert records.completion_time.tolist() == within_tolerance(

@@ -62,9 +62,7 @@ def parameters(discipline: str, sizes: Empirical, thresholds: FloatArray) -> dic
 
 
 @pytest.mark.parametrize(("kind", "discipline", "num_queues", "name", "load"), CASES)
-def test_the_mean_fct_is_within_two_percent_of_theory(
-    kind: str, discipline: str, num_queues: int, name: str, load: float
-) -> None:
+def test_the_mean_fct_is_within_two_percent_of_theory(kind, discipline, num_queues, name, load) -> None:
     sizes = load_cdf(name)
     thresholds = optimal_thresholds(kind, sizes, load, num_queues) if num_queues > 1 else np.empty(0)
     queue = draw_queue(sizes, load)

@@ -59,9 +59,7 @@ def short_run() -> Queue:
 
 
 @each_discipline
-def test_mean_fct_is_within_one_percent_of_theory(
-    discipline: str, long_run: Queue, long_fct: Callable[[str], FloatArray]
-) -> None:
+def test_mean_fct_is_within_one_percent_of_theory(discipline, long_run, long_fct) -> None:
     found = estimate_fct(long_run, long_fct(discipline), num_pieces=200)
     # The bound of 1 % is at least four standard errors wide.
     assert found.error < 0.0025 * MEAN_FCT[discipline], f"{discipline} is too noisy: {found}"
@@ -77,9 +75,7 @@ def test_the_reference_engine_is_within_five_percent_of_theory(discipline: str, 
     assert found.mean == pytest.approx(MEAN_FCT[discipline], rel=0.05), f"{discipline}: {found}"
 
 
-def test_fifo_lets_every_flow_wait_for_the_work_that_it_finds(
-    long_run: Queue, long_fct: Callable[[str], FloatArray]
-) -> None:
+def test_fifo_lets_every_flow_wait_for_the_work_that_it_finds(long_run, long_fct) -> None:
     # The clock stands near 1e6, where float64 resolves 1e-10.
     assert np.abs(long_fct("fifo") - (long_run.wait + long_run.size)).max() < 1e-6
 
@@ -111,9 +107,7 @@ def test_the_figures_follow_from_the_formulas() -> None:
         assert float(integral(mean * density)[-1]) == pytest.approx(MEAN_FCT[discipline], abs=6e-4), discipline
 
 
-def test_flows_of_one_size_find_the_same_slowdown_under_processor_sharing(
-    long_run: Queue, long_fct: Callable[[str], FloatArray]
-) -> None:
+def test_flows_of_one_size_find_the_same_slowdown_under_processor_sharing(long_run, long_fct) -> None:
     """Checks what makes PS fair: the mean FCT given the size is the size over what the load leaves."""
     fct = long_fct("ps")
     for low, high in ((0.0, 0.5), (0.5, 1.5), (1.5, 10.0)):

@@ -64,9 +64,7 @@ CASES = [(tree9(), case) for case in cases_of("net_tree9")] + [
 @pytest.mark.parametrize(
     ("topology", "case"), CASES, ids=lambda value: value["id"] if isinstance(value, dict) else value.name
 )
-def test_every_flow_finishes_when_the_exact_solution_does(
-    topology: Topology, case: dict[str, Any], engine: str
-) -> None:
+def test_every_flow_finishes_when_the_exact_solution_does(topology, case, engine) -> None:
     columns = {
         "flow_id": list(range(len(case["size"]))),
         "source": case["src"],

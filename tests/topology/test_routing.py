@@ -27,9 +27,7 @@ def test_a_flowlet_ends_after_500_us_unless_said() -> None:
         ("conga", {"flowlet_gap": "1"}, "flowlet_gap is '1': it must be a finite number > 0 s"),
     ],
 )
-def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(
-    name: str, parameters: dict[str, object], message: str
-) -> None:
+def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(name, parameters, message) -> None:
     with pytest.raises(ConfigError, match=message):
         make_routing(name, **parameters)
 

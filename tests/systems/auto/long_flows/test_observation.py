@@ -73,9 +73,7 @@ def test_every_column_of_a_slot_by_hand() -> None:
 
 
 @pytest.mark.parametrize("look_back", [1, 1_000])
-def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(
-    look_back: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_flows_are_shown_latest_first_those_of_the_asked_server_alone(look_back, monkeypatch) -> None:
     monkeypatch.setattr(observation_module, "LOOK_BACK", look_back)
     flows = make_flows([0.0] * 4, [3.0, 3.5, 4.0, 40.0], source=[0, 1, 2, 0], destination=[1, 2, 3, 3])
     env = begin(flows, m_l=4)

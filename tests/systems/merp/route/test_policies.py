@@ -72,9 +72,7 @@ def expected(simulation: Simulation, question: PathQuestion) -> list[tuple[float
 
 
 @pytest.mark.parametrize("failures", [0, 3])
-def test_memr_takes_the_paths_of_the_routing_of_that_name_where_ratios_differ_by_more_than_rounding(
-    failures: int,
-) -> None:
+def test_memr_takes_the_paths_of_the_routing_of_that_name_where_ratios_differ_by_more_than_rounding(failures) -> None:
     env = MERPRouteEnv(flows=250, failures=failures, rerouting="memr")
     policy = MemrPath.for_env(env)
     same = ties = 0
