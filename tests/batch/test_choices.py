@@ -1,6 +1,7 @@
 """Holds the compiled engine to the reference engine where flows choose paths, links fail, and an agent is asked."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,7 @@ def failing_networks(draw: st.DrawFn) -> Workload:
     )
     changes = [*sorted(rows, key=lambda row: row[0]), *((13.0, link, True) for link in SPINE_LINKS)]
     plain = make_flows(times, sizes, source=[pair[0] for pair in hosts], destination=[pair[1] for pair in hosts])
-    names = ("flow_id", "source", "destination", "size", "arrival_time")
-    return Workload(**{name: getattr(plain, name) for name in names}, link_changes=LinkChanges.of(changes))
+    return replace(plain, link_changes=LinkChanges.of(changes))
 
 
 class Pair:
@@ -155,12 +155,9 @@ def test_networks_go_on_elsewhere_from_a_snapshot(asks: Asks) -> None:
 
 
 def test_a_network_that_is_loaded_again_has_all_its_links() -> None:
-    topology, names = SPINES[0.0], ("flow_id", "source", "destination", "size", "arrival_time")
     plain = make_flows([0.0, 0.0], [3.0, 3.0], source=[0, 1], destination=[2, 3])
-    changes = LinkChanges.of([(1.0, link, False) for link in (8, 9)])
-    failing = Workload(**{name: getattr(plain, name) for name in names}, link_changes=changes)
-    routing = make_routing("conga")
-    batch = BatchSimulation(1, 2, topology, Fifo(), routing=routing)
+    failing = replace(plain, link_changes=LinkChanges.of([(1.0, link, False) for link in (8, 9)]))
+    batch = BatchSimulation(1, 2, SPINES[0.0], Fifo(), routing=make_routing("conga"))
     completed = []
     for workload in (failing, plain, failing):
         batch.load(0, workload)
@@ -181,15 +178,10 @@ def test_what_does_not_go_together_is_refused() -> None:
         BatchSimulation(1, 5, fat_tree(), Ps(), asks=Asks.ORDER)
     with pytest.raises(ConfigError, match="flows with tokens keep their paths"):
         BatchSimulation(1, 5, fat_tree(), Ps(), num_tokens=1, routing=make_routing("ecmp"))
+    flows = make_flows([0.0], [1.0], source=[0], destination=[8])
+    changing = replace(flows, link_changes=LinkChanges.of([(0.0, 64, False)]))
     with pytest.raises(WorkloadError, match="topology tree9 has the links 0 to 23"):
-        BatchSimulation(1, 5, tree9(), Ps(), routing=make_routing("ecmp")).load(
-            0, Workload(**_tree_flows(), link_changes=LinkChanges.of([(0.0, 64, False)]))
-        )
-
-
-def _tree_flows() -> dict[str, Any]:
-    plain = make_flows([0.0], [1.0], source=[0], destination=[8])
-    return {name: getattr(plain, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
+        BatchSimulation(1, 5, tree9(), Ps(), routing=make_routing("ecmp")).load(0, changing)
 
 
 def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> None:

@@ -1,5 +1,6 @@
 """Holds the compiled engine to the reference engine where an agent sets thresholds, queues and rate caps anew."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,8 @@ def flows_of(seed: int, *, simultaneous: bool) -> Workload:
     ).draw(seed)
     if not simultaneous:
         return drawn
-    names = ("flow_id", "source", "destination")
-    return Workload(
-        **{name: getattr(drawn, name) for name in names},
-        size=np.ceil(drawn.size / 5e5) * 5e5,
-        arrival_time=np.round(drawn.arrival_time / 4e-3) * 4e-3,
-    )
+    arrival_time = np.round(drawn.arrival_time / 4e-3) * 4e-3
+    return replace(drawn, size=np.ceil(drawn.size / 5e5) * 5e5, arrival_time=arrival_time)
 
 
 def decide(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generator: np.random.Generator) -> None:
@@ -76,9 +73,8 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, per
 
 def failing(workload: Workload) -> Workload:
     """Lets host 0 and host 3 lose their links to plane 1 for a while."""
-    columns = {name: getattr(workload, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
     changes = [(0.05, 16, False), (0.05, 27, False), (0.4, 27, True), (0.5, 16, True)]
-    return Workload(**columns, link_changes=LinkChanges.of(changes))
+    return replace(workload, link_changes=LinkChanges.of(changes))
 
 
 @pytest.mark.parametrize("simultaneous", [False, True])

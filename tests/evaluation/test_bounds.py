@@ -11,24 +11,16 @@ from scipy.optimize import linprog
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.bounds import selection as selection_module
-from flowsched_gym.workload import NO_TASK, Workload, make_workload
+from flowsched_gym.workload import make_workload
+from tests import flows
 
 GIGABIT = 125e6
 
 
-def make_flows(rows, *, source=None, destination=None):
+def make_flows(rows, **hosts):
     """Builds a workload from (arrival, size, span) rows; without hosts, all flows go from host 1 to host 0."""
-    arrival, size, span = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    count = len(rows)
-    return Workload(
-        flow_id=np.arange(count),
-        source=np.ones(count, dtype=np.int64) if source is None else np.array(source),
-        destination=np.zeros(count, dtype=np.int64) if destination is None else np.array(destination),
-        size=size,
-        arrival_time=arrival,
-        deadline_span=span,
-        task_id=np.full(count, NO_TASK),
-    )
+    arrival, size, span = zip(*rows, strict=True)
+    return flows.make_flows(arrival, size, span=span, **hosts)
 
 
 def served_in_time(rows):
@@ -145,10 +137,10 @@ def test_flows_without_deadline_neither_count_nor_stand_in_the_way():
 
 
 def test_latencies_on_both_sides_shorten_the_window():
-    flows = make_flows([(0, 2, 5), (0, 2, 5)])
-    assert deadline_bound(flows, capacity=1.0, latency_before=0.5, latency_after=0.5).upper == 2
-    assert deadline_bound(flows, capacity=1.0, latency_before=0.5, latency_after=0.6).upper == 1
-    assert deadline_bound(flows, capacity=1.0, latency_before=3.1).upper == 0
+    two = make_flows([(0, 2, 5), (0, 2, 5)])
+    assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.5).upper == 2
+    assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.6).upper == 1
+    assert deadline_bound(two, capacity=1.0, latency_before=3.1).upper == 0
 
 
 def test_an_exact_fit_counts_although_the_times_are_not_binary_fractions():
@@ -157,11 +149,11 @@ def test_an_exact_fit_counts_although_the_times_are_not_binary_fractions():
 
 
 def test_the_heavy_gather_workload_is_solved_exactly_within_the_limit_of_nodes():
-    flows = make_workload("gather-heavy").draw(3)
-    bound = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3)
+    drawn = make_workload("gather-heavy").draw(3)
+    bound = deadline_bound(drawn, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3)
     assert bound.exact
     assert 800 < bound.upper < 1000
-    relaxed = deadline_bound(flows, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3, method="relaxed")
+    relaxed = deadline_bound(drawn, capacity=GIGABIT, latency_before=1e-3, latency_after=0.5e-3, method="relaxed")
     assert relaxed.lower <= bound.upper <= relaxed.upper
 
 

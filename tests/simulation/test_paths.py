@@ -1,5 +1,7 @@
 """Solves networks by hand in which links fail, flows choose paths, and an agent is asked for paths and orders."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,10 +24,7 @@ def flows(*rows: tuple[float, float], changes: list[tuple[float, int, bool]] | N
     """Builds flows (arrival, size) that cross the spines, each from a host of its own in turn."""
     sources = [place % 2 for place in range(len(rows))]
     workload = make_flows(*zip(*rows, strict=True), source=sources, destination=[FAR + place for place in sources])
-    if changes is None:
-        return workload
-    fields = {name: getattr(workload, name) for name in ("flow_id", "source", "destination", "size", "arrival_time")}
-    return Workload(**fields, link_changes=LinkChanges.of(changes))
+    return workload if changes is None else replace(workload, link_changes=LinkChanges.of(changes))
 
 
 def completions(simulation: Simulation) -> list[float]:

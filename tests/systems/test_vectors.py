@@ -1,5 +1,6 @@
 """Holds native vector environments to single ones, whatever arguments and flows they are made with."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -90,14 +91,8 @@ def test_every_workload_of_a_name_is_played_alike(name: str) -> None:
 def with_gaps() -> Workload:
     """Returns flows whose ids have gaps, whose requests come out of order, some without a deadline."""
     flows = draw_flows(make_workload("poisson-tree"), num_flows=40, seed=7)
-    return Workload(
-        flow_id=3 * flows.flow_id + 5,
-        source=flows.source,
-        destination=flows.destination,
-        size=flows.size,
-        arrival_time=flows.arrival_time[::-1],
-        deadline_span=np.where(flows.flow_id % 4, 0.05, np.inf),
-    )
+    spans = np.where(flows.flow_id % 4, 0.05, np.inf)
+    return replace(flows, flow_id=3 * flows.flow_id + 5, arrival_time=flows.arrival_time[::-1], deadline_span=spans)
 
 
 def own(spec: EnvironmentSpec) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Tells which failures and repairs of links a workload may have, and how others are refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,20 +11,13 @@ from flowsched_gym import Workload
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.errors import WorkloadError
 from flowsched_gym.workload import LinkChanges, first_flows
+from tests.flows import make_flows
 
 CHANGES = [(0.0, 64, False), (0.0, 80, False), (1.5, 64, True)]
 
 
-def workload_with(link_changes: object) -> Workload:
-    """Makes a workload of two flows."""
-    return Workload(
-        flow_id=np.arange(2),
-        source=np.array([0, 1]),
-        destination=np.array([1, 2]),
-        size=np.array([1e5, 2e5]),
-        arrival_time=np.array([0.0, 0.1]),
-        link_changes=link_changes,  # type: ignore[arg-type]
-    )
+def workload_with(link_changes: Any) -> Workload:
+    return replace(make_flows([0.0, 0.1], [1e5, 2e5], source=[0, 1], destination=[1, 2]), link_changes=link_changes)
 
 
 def test_rows_become_columns_that_cannot_be_written_to() -> None:

@@ -1,5 +1,6 @@
 """Holds the flows and links of MERP's routing environment to what its arguments ask for."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from flowsched_gym.errors import WorkloadError
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, core_cables, route_source
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.topology import fat_tree
-from flowsched_gym.workload import LinkChanges, PoissonWorkload, Workload
+from flowsched_gym.workload import LinkChanges, PoissonWorkload
 from tests.flows import make_flows
 
 
@@ -43,13 +44,6 @@ def test_a_named_workload_spreads_over_all_hosts_and_cables_of_a_larger_fat_tree
 
 def test_flows_that_lose_all_their_paths_for_good_are_refused() -> None:
     flows = make_flows([0.0], [1e5], source=[0], destination=[4])
-    lost = Workload(
-        flow_id=flows.flow_id,
-        source=flows.source,
-        destination=flows.destination,
-        size=flows.size,
-        arrival_time=flows.arrival_time,
-        link_changes=LinkChanges.of([(0.0, 0, False)]),
-    )
+    lost = replace(flows, link_changes=LinkChanges.of([(0.0, 0, False)]))
     with pytest.raises(WorkloadError, match="leave the flow in row 0 none of its 4 paths"):
         MERPRouteEnv(lost).reset(seed=1)

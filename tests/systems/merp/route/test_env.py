@@ -5,6 +5,7 @@ under one edge switch, 0 to 3 in one pod. Of the four paths between pods, 0 and 
 of the pod, 2 and 3 over the second.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -37,15 +38,7 @@ def two_flows() -> Workload:
 
 
 def with_failures(workload: Workload, rows: list[tuple[float, int, bool]]) -> Workload:
-    """Returns flows whose links change."""
-    return Workload(
-        flow_id=workload.flow_id,
-        source=workload.source,
-        destination=workload.destination,
-        size=workload.size,
-        arrival_time=workload.arrival_time,
-        link_changes=LinkChanges.of(rows),
-    )
+    return replace(workload, link_changes=LinkChanges.of(rows))
 
 
 @pytest.mark.parametrize(("paths", "milliseconds"), [((0, 0), 2.0), ((0, 1), 2.0), ((0, 2), 1.0), ((3, 1), 1.0)])

@@ -1,6 +1,6 @@
 """Holds the native vector environment of MERP's routing to single environments, whatever its flows are drawn from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,14 +38,7 @@ class FailingCables(SimultaneousFlows):
             repair = failure + int(generator.integers(1, 5))
             rows += [(float(failure), link, False) for link in core_cables(16)[cable]]
             rows += [(float(repair), link, True) for link in core_cables(16)[cable]]
-        return Workload(
-            flow_id=flows.flow_id,
-            source=flows.source,
-            destination=flows.destination,
-            size=flows.size,
-            arrival_time=flows.arrival_time,
-            link_changes=LinkChanges.of(sorted(rows, key=lambda row: row[0])),
-        )
+        return replace(flows, link_changes=LinkChanges.of(sorted(rows, key=lambda row: row[0])))
 
 
 @pytest.mark.parametrize(
