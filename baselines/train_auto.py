@@ -96,7 +96,7 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         observation, reward, terminated, truncated, info = self.env.step(action)
         view, ended = self._view(), terminated or truncated
         if ended or len(view.finished) >= (self._config.period_flows or 0):
-            own_reward, _ = self._control.pay(view, self._memory)
+            own_reward, _ = self._control.reward(view, self._memory)
             if self._learn is not None:
                 shown = self._control.observe(view, self._memory)
                 self._learn(self._shown, self._action, own_reward, shown, terminated)

@@ -11,9 +11,9 @@ from flowsched_gym.envs import PeriodControl, PeriodVectorEnv
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.model.rules import compile as compiling
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS, LongFlowsControl
-from flowsched_gym.systems.auto.long_flows.vector import AuTOLongFlowsVectorEnv
+from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
-from flowsched_gym.systems.auto.thresholds.vector import AuTOThresholdsVectorEnv
+from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsVectorEnv
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
 THRESHOLDS: Final = "flowsched/AuTOThresholds-v0"
@@ -109,7 +109,7 @@ def decide(envs: PeriodVectorEnv, control: PeriodControl[Any], memory: np.ndarra
     """Does what an environment does once per step beside simulating: looks and acts, looks anew, pays and observes."""
     control.act(envs.view(0), memory, control.check(action))
     view = envs.view(0)
-    control.pay(view, memory)
+    control.reward(view, memory)
     control.observe(view, memory)
 
 

@@ -6,7 +6,6 @@ import numpy.typing as npt
 from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.observation import NEVER
 from flowsched_gym.model.rules.transport.windows import wire_volume
 
 __all__ = ["arriving_row", "foresee_request", "load", "load_one", "request_time_of", "set_order"]
@@ -68,16 +67,21 @@ def load(
         state.arrival_time[row] = arrival_time[i]
         state.deadline[row] = arrival_time[i] + deadline_span[i]
         t.controls.path[row] = path[i]
+        state.attained[row] = 0.0
+        state.rate[row] = 0.0
+        t.controls.admitted[row] = True
         t.controls.rate_cap[row] = np.inf
+        t.controls.review_at[row] = np.inf
         t.grant_time[row] = np.nan
         t.completion_time[row] = np.nan
         time = request_time_of(t, row)
         in_order = in_order and time >= last_time
         last_time = time
     wire_volume(size[:num_flows], t.sending.segment, t.sending.header, state.volume[first : first + num_flows])
+    for row in range(first, first + num_flows):
+        state.remaining[row] = state.volume[row]
     net.now = 0.0
     net.settled_at = 0.0
-    net.moment = 0
     net.wake = np.inf
     net.num_flows = num_flows
     net.arrived = 0
@@ -88,6 +92,7 @@ def load(
     net.timer_tail = n * t.num_active
     net.num_destinations = 0
     net.asking = NOBODY
+    net.last_asking = 0
     net.decision_due = False
     net.sharing_due = False
     net.in_order = in_order
@@ -136,7 +141,6 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
         d.queue_end = queue
         d.active = active
         d.num_active = 0
-        d.counted_at = NEVER
         d.held = False
         active += min(t.num_tokens, expected)
         count[host] = place

@@ -24,9 +24,9 @@ from flowsched_gym.batch.choosing import (
     waits_for_path,
 )
 from flowsched_gym.batch.control import all_may_change, begin_flow, control, review_time
-from flowsched_gym.batch.deeds import move_to_front
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.log import note
+from flowsched_gym.batch.orders import move_to_front
 from flowsched_gym.batch.remembering import (
     alter_flow,
     altered_flows,
@@ -41,7 +41,6 @@ from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule
-from flowsched_gym.model.rules.observation import NEVER
 from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.rules.transport.tokens import take_out
@@ -134,7 +133,6 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
             return DECISION
         if net.sharing_due:
             return SHARING
-        net.moment += 1
     net.now = time
     return kind
 
@@ -148,6 +146,7 @@ def _find_asking(t: View, n: int) -> None:
         d = t.destinations[n * t.num_places + place]
         if d.tokens > 0 and d.tail > d.head and not d.held:
             net.asking = place
+            net.last_asking = place
             return
 
 
@@ -159,7 +158,8 @@ def _arrive(t: View, n: int) -> None:
         row = arriving_row(t, n)
         net.arrived += 1
         foresee_request(t, n)
-        _begin(t, n, row)
+        arrive_at_links(t, n, row, t.memory)
+        begin_flow(n, row, t.state, t.controls, t.own)
         note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
             t.grant_time[row] = net.now
@@ -177,19 +177,6 @@ def _arrive(t: View, n: int) -> None:
 
 
 @inlined_rule
-def _begin(t: View, n: int, row: int) -> None:
-    """Sets what the flow before it in this row has left behind."""
-    state, controls = t.state, t.controls
-    state.attained[row] = 0.0
-    state.remaining[row] = state.volume[row]
-    state.rate[row] = 0.0
-    controls.admitted[row] = True
-    controls.review_at[row] = np.inf
-    arrive_at_links(t, n, row, t.memory)
-    begin_flow(n, row, t.state, t.controls, t.own)
-
-
-@inlined_rule
 def _deliver(t: View, n: int) -> None:
     """Records flows whose last byte has arrived, and frees their tokens."""
     net = t.networks[n]
@@ -202,7 +189,6 @@ def _deliver(t: View, n: int) -> None:
         if t.num_tokens > 0:
             d = t.destinations[n * t.num_places + t.place[row]]
             d.num_active = take_out(t.active, d.active, d.num_active, row)
-            d.counted_at = NEVER
             d.tokens += 1
             d.held = False
             net.decision_due = True
@@ -234,7 +220,6 @@ def _settle(t: View, n: int) -> None:
     if elapsed == 0.0:
         return
     net.settled_at = net.now
-    net.moment += 1
     if net.live == 0:
         return
     begin = n * t.num_active

@@ -11,6 +11,7 @@ from flowsched_gym.model.rules.sharing.filling import BLOCK
 __all__ = [
     "CACHE_LINE",
     "DESTINATION",
+    "EPISODE_FIELDS",
     "FLOW_FIELDS",
     "LOG_ENTRY",
     "NETWORK",
@@ -36,10 +37,10 @@ NETWORK: Final = np.dtype(
         ("timer_tail", "i8"),  # place behind the last timer
         ("num_destinations", "i8"),
         ("asking", "i8"),  # place of the destination that waits for a decision
+        ("last_asking", "i8"),  # place of the one that waited last
         ("decision_due", "?"),  # whether destinations are looked at at the end of this instant
         ("sharing_due", "?"),  # whether links are shared at the end of this instant
         ("in_order", "?"),  # whether requests arrive in the order of rows
-        ("moment", "i4"),  # number of the moment: it grows when time goes on, and when flows are let send up to now
         ("logged", "i8"),  # events in the log
     ],
     align=True,
@@ -57,9 +58,6 @@ DESTINATION: Final = np.dtype(
         ("queue_end", "i8"),  # place behind its queue
         ("active", "i8"),  # first place of the flows that hold a token
         ("num_active", "i8"),  # tokens held
-        ("in_flight", "f8"),  # bytes left of the first flows that hold a token
-        ("num_counted", "i4"),  # number of these flows
-        ("counted_at", "i4"),  # moment of this sum
         ("held", "?"),  # whether the scheduler waits for the next event
     ],
     align=True,
@@ -76,6 +74,7 @@ FLOW_FIELDS: Final = (
     ("path", ROW),
     *((name, BLOCK[name]) for name in BLOCK.names or ()),
     ("admitted", "?"),
+    ("postponed", "?"),  # room for systems that keep it (``flow_fields``), where records have a gap
     ("place", ROW),  # place of its destination among those of the network
     # and one for those that wait.
     *(
@@ -85,6 +84,10 @@ FLOW_FIELDS: Final = (
 )
 """What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
 not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
+
+EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
+"""What is kept of an episode of any system. It stands behind what a system keeps itself: Numba takes a record that
+begins like another for one of that kind, and warns."""
 
 WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
 """Segments that a sender sends in this round, and the absolute time in s at which the round ends."""

@@ -7,15 +7,17 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
-from flowsched_gym.batch.deeds import Deed, act_one
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many, run_until
+from flowsched_gym.batch.orders import begin_next_period, give_one
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.model.decision import Order
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
@@ -50,10 +52,12 @@ class BatchSimulation:
         seed: Seed of the hash by which flows are spread over equal paths.
         log_length: Events of each network to keep for ``log``.
         flow_fields: What a system keeps of a flow besides, as names and types.
+        episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
 
     Attributes:
         tables: The arrays that compiled code works on.
+        discipline: Fills the controls of the flows that send.
 
     Raises:
         ConfigError: The compiled engine does not know the discipline, the arguments do not fit each other, or machine
@@ -76,7 +80,8 @@ class BatchSimulation:
         num_changes: int = 0,
         seed: int = 0,
         log_length: int = 0,
-        flow_fields: tuple[tuple[str, str], ...] = (),
+        flow_fields: Fields = (),
+        episode_fields: Fields = (),
         rate_caps: bool = False,
     ) -> None:
         """Makes room for the flows."""
@@ -91,7 +96,7 @@ class BatchSimulation:
         self.num_networks = num_networks
         self.topology = topology
         self.transport = transport
-        self._discipline = discipline
+        self.discipline = discipline
         self._num_tokens = num_tokens
         if num_tokens is not None and routing is not None:
             raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
@@ -107,6 +112,7 @@ class BatchSimulation:
         self._seed = seed
         self._log_length = log_length
         self._flow_fields = flow_fields
+        self._episode_fields = episode_fields
         self._rate_caps = rate_caps
         self.tables: Tables
         self._make_room(num_rows, num_places, num_changes)
@@ -144,7 +150,7 @@ class BatchSimulation:
             WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
             ConfigError: Links change, and there is no routing.
         """
-        self._discipline.check_flows(workload.num_flows)
+        self.discipline.check_flows(workload.num_flows)
         path = self._path(workload)
         volume = np.empty(workload.num_flows)
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
@@ -167,7 +173,11 @@ class BatchSimulation:
         )
         if not in_order:
             self.sort_requests(number, workload)
-        self._discipline.begin_network(number, number * self.num_rows, workload.source)
+        columns = self.tables.flows[number * self.num_rows :][: workload.num_flows]
+        names = (field[0] for field in self._flow_fields)
+        fill_flow_fields(columns, names, workload, lambda: self._ideal_fct(workload, volume))
+        self.tables.episodes[number] = 0
+        self.discipline.begin_network(number, number * self.num_rows, workload.source)
         self._open_paths(number, workload)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
@@ -219,7 +229,7 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.
         """
-        return self._act(number, Deed.GRANT, slot)
+        return self._act(number, Order.GRANT, slot)
 
     def postpone(self, number: int, slot: int) -> int:
         """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
@@ -227,7 +237,7 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.
         """
-        return self._act(number, Deed.POSTPONE, slot)
+        return self._act(number, Order.POSTPONE, slot)
 
     def wait(self, number: int) -> None:
         """Lets the asking destination wait for its next request or token.
@@ -235,7 +245,7 @@ class BatchSimulation:
         Raises:
             SimulationError: No destination asks.
         """
-        self._act(number, Deed.HOLD, 0)
+        self._act(number, Order.WAIT, 0)
 
     def question(self, number: int) -> OrderQuestion | PathQuestion | PeriodQuestion | None:
         """Returns what an agent has to decide in a network beside tokens, if anything; rows count from its first."""
@@ -263,7 +273,7 @@ class BatchSimulation:
             raise SimulationError("no order waits for a decision")
         if not 0 <= place < len(question.rows):
             raise SimulationError(f"index is {place}: flows compete at the indices 0 to {len(question.rows) - 1}")
-        return self._do(number, Deed.PUT_FIRST, place)
+        return self._do(number, Order.SERVE_FIRST, place)
 
     def go_on(self, number: int) -> None:
         """Begins a period of a network, with the controls as they have been set since the ``PeriodQuestion``.
@@ -273,7 +283,7 @@ class BatchSimulation:
         """
         if not isinstance(self.question(number), PeriodQuestion):
             raise SimulationError("no period waits to begin")
-        self._do(number, Deed.GO_ON, 0)
+        begin_next_period(self.tables, number)
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
@@ -306,7 +316,7 @@ class BatchSimulation:
         if not isinstance(question, PathQuestion):
             raise SimulationError("no path waits for a decision")
         self._check_choice(number, choice, question.first, question.last)
-        return self._do(number, Deed.TAKE_PATH, choice)
+        return self._do(number, Order.TAKE_PATH, choice)
 
     def delivered(self, number: int) -> list[int]:
         """Returns the rows of the flows whose last byte has arrived, in that order."""
@@ -347,14 +357,13 @@ class BatchSimulation:
             workload,
             grant_time=grant_time,
             completion_time=completion_time,
-            ideal_fct=isolated_fct(
-                self.topology,
-                self.topology.ideal_path(workload.source, workload.destination),
-                volume,
-                self.transport,
-                needs_token=self._num_tokens is not None,
-            ),
+            ideal_fct=self._ideal_fct(workload, volume),
         )
+
+    def _ideal_fct(self, workload: Workload, volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns what flows take alone on the empty network, in s, (num_flows,)."""
+        path = self.topology.ideal_path(workload.source, workload.destination)
+        return isolated_fct(self.topology, path, volume, self.transport, needs_token=self._num_tokens is not None)
 
     def _make_room(self, num_rows: int, num_places: int, num_changes: int) -> None:
         """Makes empty tables."""
@@ -363,11 +372,12 @@ class BatchSimulation:
             num_rows=num_rows,
             num_places=num_places,
             topology=self.topology,
-            discipline=self._discipline,
+            discipline=self.discipline,
             transport=self.transport,
             num_tokens=self._num_tokens,
             log_length=self._log_length,
             flow_fields=self._flow_fields,
+            episode_fields=self._episode_fields,
             links_change=self._routing is not None,
             rate_caps=self._rate_caps,
         )
@@ -430,13 +440,13 @@ class BatchSimulation:
         if not path_is_up(first + choice, capacity, network.path_start, network.path_links):
             raise SimulationError(f"choice is {choice}: a link of that path has failed")
 
-    def _act(self, number: int, what: Deed, slot: int) -> int:
+    def _act(self, number: int, order: Order, slot: int) -> int:
         """Decides for the destination that asks."""
         waiting = self.num_waiting(number)
         if not 0 <= slot < waiting:
             raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
-        return self._do(number, what, slot)
+        return self._do(number, order, slot)
 
-    def _do(self, number: int, what: Deed, place: int) -> int:
+    def _do(self, number: int, order: Order, place: int) -> int:
         """Lets compiled code decide."""
-        return int(act_one(self.tables, number, int(what), place)) - number * self.num_rows
+        return int(give_one(self.tables, number, int(order), place)) - number * self.num_rows

@@ -18,6 +18,7 @@ IntArray = npt.NDArray[np.int64]
 
 BLOCKS: Final = (
     "networks",
+    "episodes",
     "destinations",
     "timers",
     "flows",
@@ -34,7 +35,7 @@ BLOCKS: Final = (
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
 
-ONE_EACH: Final = ("networks", "choosing.choices")
+ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
 

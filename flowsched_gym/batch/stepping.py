@@ -1,133 +1,307 @@
-"""Holds what the compiled steps of all systems share: what they return, and how a step begins and ends."""
+"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
+from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.tables import NOBODY, Row, View
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.batch.choice_tables import Choosing
+from flowsched_gym.batch.loop import run
+from flowsched_gym.batch.orders import give
+from flowsched_gym.batch.prefetch import prefetch
+from flowsched_gym.batch.records import CACHE_LINE
+from flowsched_gym.batch.tables import NOBODY, Tables, View, view
+from flowsched_gym.model.decision import Decision
+from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
+from flowsched_gym.model.state import Network
 
-__all__ = [
-    "EMPTY_SLOT_CHOICES",
-    "EPISODE_FIELDS",
-    "NUM_FINISHED",
-    "OWN_AMOUNTS",
-    "OWN_COUNTS",
-    "REWARD",
-    "TERMINATED",
-    "TIME",
-    "TRUNCATED",
-    "Columns",
-    "begin_episode",
-    "begin_step",
-    "end_step",
-    "find_wrong_action",
-    "first_to_tell",
-]
+__all__ = ["Results", "decision_of", "new_results", "show", "step"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
-"""What every system keeps of an episode beside its network. It stands behind what a system keeps alone: Numba takes a
-record that begins like another for one of that kind, and warns."""
+PATH: Final = int(Asks.PATH)
+STRIDE: Final = 3
+"""Environments from one look ahead to the next: about as many as are stepped while memory answers."""
 
 
-class Columns(NamedTuple):
-    """Receives what environments return, in few arrays.
+VISIBLE: Final = 8
+"""Requests whose records are asked for: as many as agents mostly see."""
+
+
+class Results(NamedTuple):
+    """What a step returns.
 
     Attributes:
-        observation: Observations, (num_envs * size,).
-        mask: Which actions do what they say, (num_envs * num_actions,).
-        amounts: Rewards, times in s, and what else the system tells, (num_amounts, num_envs).
-        counts: Flows that finished, choices of empty slots, and what else the system tells, (num_counts, num_envs).
-        flags: Whether all flows have finished, and whether the limit of decisions is reached, (2, num_envs).
-        finished: Flows that finished, environment by environment, counted from the first row of each.
+        observation: Observations, (num_envs, size).
+        mask: Which actions are not replaced, (num_envs, num_actions).
+        time: Times in s, (num_envs,).
+        reward: Rewards, (num_envs,).
+        terms: Named terms of the rewards, (num_envs, num_terms).
+        final: What the last infos tell besides, (num_envs, num_final_infos).
+        host: Destinations that ask, -1 for none, (num_envs,).
+        empty_slot_choices: Actions of the episodes that were replaced, (num_envs,).
+        num_finished: Flows that finished, (num_envs,).
+        terminated: Whether all flows have finished, (num_envs,).
+        truncated: Whether the limit of decisions is reached, (num_envs,).
+        finished: Rows of the flows that finished, environment by environment, counted from the first of each.
     """
 
     observation: npt.NDArray[np.float32]
     mask: BoolArray
-    amounts: FloatArray
-    counts: IntArray
-    flags: BoolArray
+    time: FloatArray
+    reward: FloatArray
+    terms: FloatArray
+    final: FloatArray
+    host: IntArray
+    empty_slot_choices: IntArray
+    num_finished: IntArray
+    terminated: BoolArray
+    truncated: BoolArray
     finished: IntArray
 
 
-REWARD, TIME, OWN_AMOUNTS = range(3)
-NUM_FINISHED, EMPTY_SLOT_CHOICES, OWN_COUNTS = range(3)
-TERMINATED, TRUNCATED = range(2)
+def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
+    """Makes room for what a step returns, but not for the flows that finish."""
+    whole = {"host", "empty_slot_choices", "num_finished"}
+    flags = {"terminated", "truncated"}
+    shapes: dict[str, tuple[int, ...]] = {"observation": (num_envs, size), "mask": (num_envs, num_actions)}
+    shapes |= {"terms": (num_envs, num_terms), "final": (num_envs, num_final), "finished": (0,)}
+    types: dict[str, Any] = {"observation": np.float32, "mask": np.bool_, "finished": np.int64}
+    types |= dict.fromkeys(whole, np.int64) | dict.fromkeys(flags, np.bool_)
+    return Results(
+        *(np.zeros(shapes.get(name, (num_envs,)), dtype=types.get(name, np.float64)) for name in Results._fields)
+    )
 
 
-@inlined_rule
-def begin_episode(episode: Any) -> None:
-    """Sets what is kept of an episode that begins."""
-    episode.empty_slot_choices = 0
-    episode.num_decisions = 0
+def _method(name: str, record: type) -> Any:
+    """Finds a method of a system's rules."""
+    return getattr(record, name.removeprefix("_"))
 
 
-@inlined_rule
-def find_wrong_action(over: BoolArray, actions: IntArray, num_actions: int) -> int:
-    """Returns the first environment that is not over and whose action is outside the space, or ``NOBODY``."""
-    for e in range(len(over)):
-        if not over[e] and not 0 <= actions[e] < num_actions:
-            return e
-    return NOBODY
+@chosen_by_type(_method, index=0)
+def _act(rules: Any, decision: Decision, action: int) -> tuple[int, int, bool]:
+    """Reads an action; see ``DecisionRules``, as for those that follow."""
+    raise NotImplementedError
 
 
-@inlined_rule
-def begin_step(e: int, out: Columns) -> None:
-    """Clears what the step before has left of an environment."""
-    out.counts[NUM_FINISHED, e] = 0
-    out.amounts[REWARD, e] = 0.0
-    out.flags[TERMINATED, e] = False
-    out.flags[TRUNCATED, e] = False
+@chosen_by_type(_method, index=0)
+def _mask(rules: Any, decision: Decision, mask: BoolArray) -> None:
+    """Writes which actions are not replaced."""
 
 
-@inlined_rule
-def first_to_tell(net: Row, episode: Any) -> int:
-    """Counts the flows that had been told of before a step: what finished before the first is told in it."""
-    return net.delivered if episode.num_decisions > 0 else 0
+@chosen_by_type(_method, index=0)
+def _observe(rules: Any, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
+    """Writes what the agent sees."""
 
 
-@inlined_rule
-def end_step(
-    t: View,
-    n: int,
-    e: int,
-    episode: Any,
-    told: int,
+@chosen_by_type(_method, index=0)
+def _reward(rules: Any, decision: Decision, told: int, terms: FloatArray) -> float:
+    """Returns the reward."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_method, index=0)
+def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
+    """Writes what the last info tells besides."""
+
+
+@rule
+def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
+    """Writes what the agent sees, and which actions are not replaced; called from Python."""
+    _observe(rules, decision, observation)
+    _mask(rules, decision, mask)
+
+
+@rule
+def step(
+    tables: Tables,
+    rules: Any,
     max_decisions: float,
+    current: IntArray,
+    numbers: IntArray,
     over: BoolArray,
-    finished: int,
-    out: Columns,
-) -> int:
-    """Notes whether an episode is over, and which flows have finished.
+    actions: IntArray,
+    results: Results,
+) -> tuple[int, int]:
+    """Applies an action in environments that are not over, and runs each to its next decision or its end.
 
     Args:
-        t: The tables.
-        n: Number of the network.
-        e: Number of the environment.
-        episode: What is kept of the episode.
-        told: Flows that had been told of before.
-        max_decisions: Decisions after which an episode is truncated.
-        over: Which environments are over; updated.
-        finished: Flows that have finished in the environments before.
-        out: Receives the rest.
+        tables: The networks.
+        rules: ``DecisionRules`` of the environments.
+        max_decisions: Decisions after which an episode is truncated; inf for no limit.
+        current: Network of each environment, (num_envs,).
+        numbers: Environments to step, (count,).
+        over: Which environments are over, (num_envs,); updated.
+        actions: Actions, (num_envs,); (0,) to apply none: networks that have been loaded then run to their first
+            decision, and what the environments show is written, rewards and flags left as they are.
+        results: Receives what the environments return.
 
     Returns:
-        Flows that have finished, those of this environment too.
+        Number of flows that finished, and of these environments that are over; or, negated and less 1, the number of
+        the first environment whose action is outside the space: nothing is changed then.
     """
+    acts = len(actions) > 0
+    if acts:
+        num_actions = results.mask.shape[1]
+        for i in range(len(numbers)):
+            e = numbers[i]
+            if not over[e] and not 0 <= actions[e] < num_actions:
+                return -1 - e, 0
+    t = view(tables)
+    num_finished = 0
+    num_over = 0
+    for i in range(len(numbers)):
+        e = numbers[i]
+        n = current[e]
+        results.num_finished[e] = 0
+        if acts:
+            _look_ahead(t, current, numbers, actions, i, t.choosing)
+            results.reward[e] = 0.0
+            results.terms[e, :] = 0.0
+            results.terminated[e] = False
+            results.truncated[e] = False
+        if not acts or not over[e]:
+            net = t.networks[n]
+            episode = t.episodes[n]
+            told = net.delivered if episode.num_decisions > 0 else 0
+            if acts:
+                order, index, is_replaced = _act(rules, decision_of(t, n, t.choosing), actions[e])
+                episode.empty_slot_choices += is_replaced
+                episode.num_decisions += 1
+                if net.asking != NOBODY:
+                    give(t, n, order, index, t.choosing)
+            run(t, n, net.num_flows)
+            decision = decision_of(t, n, t.choosing)
+            if acts:
+                results.terminated[e] = not decision.asked
+                results.truncated[e] = decision.asked and episode.num_decisions >= max_decisions
+                over[e] = results.terminated[e] or results.truncated[e]
+                results.num_finished[e] = net.delivered - told
+                for k in range(n * t.num_rows + told, n * t.num_rows + net.delivered):
+                    results.finished[num_finished] = t.delivered[k] - n * t.num_rows
+                    num_finished += 1
+                results.reward[e] = _reward(rules, decision, told, results.terms[e])
+            _observe(rules, decision, results.observation[e])
+            _mask(rules, decision, results.mask[e])
+            _final(rules, decision, results.final[e])
+            results.time[e] = net.now
+            results.host[e] = decision.host if decision.asked else NOBODY
+            results.empty_slot_choices[e] = episode.empty_slot_choices
+        num_over += over[e]
+    return num_finished, num_over
+
+
+@inlined_rule
+def _about_tokens(t: View, n: int, choosing: None) -> Decision:
+    """Lays out which requests wait for the token of a destination."""
     net = t.networks[n]
-    episode.num_decisions += 1
-    ended = net.asking == NOBODY
-    cut = not ended and episode.num_decisions >= max_decisions
-    over[e] = ended or cut
-    out.flags[TERMINATED, e] = ended
-    out.flags[TRUNCATED, e] = cut
-    out.counts[NUM_FINISHED, e] = net.delivered - told
-    for place in range(n * t.num_rows + told, n * t.num_rows + net.delivered):
-        out.finished[finished] = t.delivered[place] - n * t.num_rows
-        finished += 1
-    return finished
+    asked = net["asking"] != NOBODY
+    d = t.destinations[n * t.num_places + (net["asking"] if asked else net["last_asking"])]
+    return Decision(
+        n,
+        asked,
+        net["now"],
+        net["settled_at"],
+        t.requests,
+        d["head"],
+        d["tail"] - d["head"],
+        t.active,
+        d["active"],
+        d["num_active"],
+        d["host"],
+        d["num_active"] > 0 or d["expected"] > 0,
+        t.delivered,
+        n * t.num_rows,
+        net["delivered"],
+        t.completion_time,
+        t.state,
+        t.controls,
+        t.network,
+        None,
+        t.blocks,
+        t.episodes,
+    )
+
+
+@inlined_rule
+def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
+    """Lays out which flows compete, or which one needs a path."""
+    net = t.networks[n]
+    asked = net["asking"] != NOBODY
+    choices = choosing.choices[n]
+    count = choices["num_asked"] if asked else 0
+    first_link = n * t.link_stride
+    return Decision(
+        n,
+        asked,
+        net["now"],
+        net["settled_at"],
+        choosing.asked,
+        choices["first_asked"],
+        min(count, 1) if choosing.asks == PATH else count,
+        t.live,
+        n * t.num_active,
+        net["live"],
+        NOBODY,
+        False,
+        t.delivered,
+        n * t.num_rows,
+        net["delivered"],
+        t.completion_time,
+        t.state,
+        t.controls,
+        Network(t.capacity[first_link : first_link + len(t.links)], t.network.path_start, t.network.path_links),
+        choosing.routes,
+        t.blocks,
+        t.episodes,
+    )
+
+
+def _of_kind(name: str, choosing: type) -> Any:
+    """Finds how a decision is laid out: one about tokens where nothing else is chosen."""
+    return _about_tokens if choosing is NoneType else _about_flows
+
+
+@chosen_by_type(_of_kind)
+def decision_of(t: View, n: int, choosing: Choosing | None) -> Decision:
+    """Lays out what network ``n`` asks; also called from Python."""
+    raise NotImplementedError
+
+
+@inlined_rule
+def _look_ahead(
+    t: View, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
+) -> None:
+    """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
+    if choosing is not None:
+        return
+    last = len(numbers) - 1
+    n = current[numbers[min(i + 4 * STRIDE, last)]]
+    prefetch(t.networks, n, 0)
+    prefetch(t.networks, n, CACHE_LINE)
+    n = current[numbers[min(i + 3 * STRIDE, last)]]
+    place = n * t.num_places + max(t.networks[n].asking, 0)
+    prefetch(t.destinations, place, 0)
+    prefetch(t.destinations, place, CACHE_LINE)
+    prefetch(t.episodes, n, 0)
+    n = current[numbers[min(i + 2 * STRIDE, last)]]
+    net = t.networks[n]
+    d = t.destinations[n * t.num_places + max(net.asking, 0)]
+    prefetch(t.requests, d.head, 0)
+    prefetch(t.active, d.active, 0)
+    prefetch(t.timers, net.timer_tail, 0)
+    e = numbers[min(i + STRIDE, last)]
+    n = current[e]
+    d = t.destinations[n * t.num_places + max(t.networks[n].asking, 0)]
+    for place in range(d.head, min(d.tail, d.head + VISIBLE)):
+        prefetch(t.blocks, t.requests[place], CACHE_LINE)
+    chosen = d.head + actions[e]
+    if d.head <= chosen < d.tail:
+        prefetch(t.blocks, t.requests[chosen], 0)
+    if d.tokens == 1:
+        for place in range(d.active, d.active + d.num_active):
+            prefetch(t.blocks, t.active[place], 0)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from flowsched_gym.batch.choice_tables import ROW, Choosing
 from flowsched_gym.batch.records import (
     DESTINATION,
+    EPISODE_FIELDS,
     FLOW_FIELDS,
     LOG_ENTRY,
     NETWORK,
@@ -24,6 +25,7 @@ from flowsched_gym.batch.records import (
 )
 from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.sharing.filling import CROSSING, LINK, SHARER
 from flowsched_gym.model.rules.sharing.memory import Memory, new_memory
@@ -73,6 +75,7 @@ class Tables(NamedTuple):
         destinations: Receiving hosts, (num_networks * num_places,) DESTINATION.
         timers: Pending timers, (num_networks * num_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
+        episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
         residual: Scratch of link sharing, (num_links,).
         links: Likewise, (num_links,) LINK.
@@ -112,6 +115,7 @@ class Tables(NamedTuple):
     destinations: Rows
     timers: Rows
     flows: Rows
+    episodes: Rows
     windows: Rows
     residual: FloatArray
     links: Rows
@@ -158,6 +162,7 @@ class View(NamedTuple):
     networks: Rows
     destinations: Rows
     timers: Rows
+    episodes: Rows
     state: FlowState
     controls: Controls
     network: Network
@@ -207,6 +212,7 @@ def view(t: Tables) -> View:
         t.networks,
         t.destinations,
         t.timers,
+        t.episodes,
         FlowState(
             flows["size"],
             flows["volume"],
@@ -274,7 +280,8 @@ def new_tables(
     transport: Transport,
     num_tokens: int | None,
     log_length: int,
-    flow_fields: tuple[tuple[str, str], ...] = (),
+    flow_fields: Fields = (),
+    episode_fields: Fields = (),
     links_change: bool = False,
     rate_caps: bool = False,
 ) -> Tables:
@@ -290,13 +297,14 @@ def new_tables(
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
         log_length: Events of each network to keep.
         flow_fields: What a system keeps of a flow besides, as names and types.
+        episode_fields: What it keeps of an episode, likewise.
         links_change: Whether links fail and come up again.
         rate_caps: Whether flows may get largest rates.
     """
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
     num_active = num_rows if num_tokens is None else min(num_tokens * num_places, num_rows)
-    flows = aligned_zeros(num_flows, np.dtype([*FLOW_FIELDS, *flow_fields], align=True))
+    flows = aligned_zeros(num_flows, np.dtype(list(dict.fromkeys((*FLOW_FIELDS, *flow_fields))), align=True))
     flows["admitted"] = True
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
@@ -312,6 +320,7 @@ def new_tables(
         destinations=np.zeros(num_networks * num_places if has_tokens else 0, dtype=DESTINATION),
         timers=np.zeros(num_networks * num_active, dtype=TIMER),
         flows=flows,
+        episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
         residual=np.zeros(topology.num_links),
         links=np.zeros(topology.num_links, dtype=LINK),

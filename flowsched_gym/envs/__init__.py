@@ -1,8 +1,10 @@
 """What Gymnasium environments of all systems share."""
 
 from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.compiled_vector import CompiledVectorEnv
+from flowsched_gym.envs.decision_env import DecisionEnv
+from flowsched_gym.envs.decision_vector import DecisionVectorEnv
 from flowsched_gym.envs.masks import MaskedEnv, MaskedVectorEnv
+from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.network_view import NetworkView
 from flowsched_gym.envs.period import PeriodControl, PeriodEnv
 from flowsched_gym.envs.period_vector import PeriodVectorEnv
@@ -11,12 +13,14 @@ from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.envs.vector_state import VectorState
 
 __all__ = [
-    "CompiledVectorEnv",
+    "DecisionEnv",
+    "DecisionVectorEnv",
     "EnvState",
     "FlowSchedEnv",
     "FlowSchedVectorEnv",
     "MaskedEnv",
     "MaskedVectorEnv",
+    "NetworkSetup",
     "NetworkView",
     "PeriodControl",
     "PeriodEnv",

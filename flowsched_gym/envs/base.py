@@ -2,7 +2,7 @@
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
@@ -10,19 +10,22 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch import BatchSimulation, CompiledSimulation
+from flowsched_gym.batch.records import EPISODE_FIELDS
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
+from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
-from flowsched_gym.model import TRANSPORTS, Records, Transport, TransportName
-from flowsched_gym.model.rules.transport.windows import wire_volume
+from flowsched_gym.model import Records
+from flowsched_gym.model.flow_fields import fill_flow_fields
 from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Topology
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.workload import Workload, WorkloadSource, with_future
+from flowsched_gym.workload.checks import check_choice
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -32,54 +35,81 @@ __all__ = ["FlowSchedEnv"]
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")
 
-IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+ENGINES: Final = ("simpy", "compiled")
 
+ONLY: Final = np.zeros(1, dtype=np.int64)
+"""The only network of a batch."""
 NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
 SEEDS_TO_TRY: Final = 10
 """Episodes that are drawn to find one that has a flow."""
 
 
 class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
-    """Runs episodes: draws the flows, simulates to the next decision, pays, and tells what finished.
+    """Episodes of decisions, on either engine: draws flows, runs to the next decision, rewards, and reports.
 
     Args:
         source: Where the flows of each episode are drawn from.
+        network: The network, and what is decided in it.
         layout: Columns of the observation.
         render_mode: ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
+        engine: ``simpy``, or ``compiled``, which is faster and gives the same bits.
 
     Attributes:
         config: The arguments, checked, as a frozen dataclass; the system sets it.
         layout: Columns of the observation.
+        engine: Name of the engine.
 
     Raises:
-        ConfigError: There is no such render mode.
+        ConfigError: There is no such render mode or engine, or the network cannot serve the flows.
+        WorkloadError: Flows take too short or too long a time to send.
     """
 
     config: "DataclassInstance"
+    num_actions: int = 0
+    """Entries of the action mask; 0 where there is none."""
+    terms: tuple[str, ...]
+    """Names of the terms of the reward."""
+    final_infos: tuple[str, ...] = ()
+    """Names of what the last info tells besides."""
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(
-        self, *, source: WorkloadSource, layout: Layout, render_mode: str | None, max_decisions: int | None = None
+        self,
+        *,
+        source: WorkloadSource,
+        network: NetworkSetup,
+        layout: Layout,
+        render_mode: str | None,
+        max_decisions: int | None,
+        engine: str,
     ) -> None:
-        """Keeps the source; nothing is drawn before ``reset``."""
+        """Draws one episode, to check what can be checked of its flows."""
         modes = self.metadata["render_modes"]
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
             raise ConfigError(f"render_mode is {shown(render_mode)}: it must be None or one of {', '.join(modes)}")
+        check_choice("engine", engine, ENGINES)
         self.render_mode = render_mode
+        self.engine = engine
         self.layout = layout
         self.observation_space = layout.space()  # type: ignore[assignment]  # a Box of float32
         self._source = source
-        self._simulation: Simulation
+        self._network = network
+        self._batch: BatchSimulation | None = None
+        self._simulation: Simulation | CompiledSimulation
+        self._flow_columns: npt.NDArray[Any]
+        self._episodes: npt.NDArray[Any]
         self._flows: bytes | None = None
+        self._futures: tuple[tuple[float, int], ...] = ()
         self._over = True
         self._closed = False
         self._decisions: list[Action] = []
-        self._max_decisions = np.inf if max_decisions is None else max_decisions
+        self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
+        self._check_first()
 
     @property
-    def simulation(self) -> Simulation:
-        """The simulation of the current episode.
+    def simulation(self) -> Simulation | CompiledSimulation:
+        """The simulation of the current episode, by the engine.
 
         Raises:
             SimulationError: There is none before the first ``reset``.
@@ -153,22 +183,26 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     def get_state(self) -> EnvState:
         """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
 
-        A state is the flows and the decisions so far, which ``set_state`` takes again: it does not change when the
-        environment goes on, can be pickled, and is restored in the time that its steps have taken, observations left
-        out. What wrappers keep is not in it (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are
-        the generators of the spaces.
+        A state does not change when the environment goes on, and can be pickled. It holds the flows' seed and the
+        decisions; on SimPy, these are played again to restore it, while the compiled engine copies its network. What
+        wrappers keep is not in it (``max_decisions`` counts inside, ``max_episode_steps`` outside), nor are the
+        generators of the spaces.
 
         Raises:
             SimulationError: There is no episode yet.
         """
-        flows = self._fingerprint()
+        simulation = self.simulation
         return EnvState(
             environment=self._name,
+            engine=self.engine,
             config=self.config,
             episode_seed=self._episode_seed,
-            flows=flows,
+            flows=self._fingerprint(),
             decisions=tuple(self._decisions),
+            now=simulation.now,
+            futures=self._futures,
             generator=pickle.dumps((self._np_random, self._np_random_seed)),
+            network=simulation.batch.take(ONLY) if isinstance(simulation, CompiledSimulation) else None,
         )
 
     def set_state(self, state: EnvState) -> None:
@@ -189,11 +223,24 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if not isinstance(state, EnvState):
             raise ConfigError(f"state is {shown(state)}: it must be what get_state() returned")
         state.check(self._name, self.config)
-        if state.flows != self._fingerprint():
+        if state.engine != self.engine:
+            raise ConfigError(f"state is one of engine {state.engine!r}: this environment has {self.engine!r}")
+        if state.flows != self._fingerprint() or state.futures != self._futures:
             workload = self._source.draw(state.episode_seed)
             if state.flows != fingerprint(workload, self._source.num_hosts):
                 raise ConfigError("state is one of an episode with other flows than this environment draws")
-        self._repeat(workload, state.episode_seed, state.decisions)
+            for now, seed in state.futures:
+                workload = with_future(workload, self._source.draw(seed), now)
+        simulation = self._simulation
+        if state.network is not None and isinstance(simulation, CompiledSimulation):
+            simulation.batch.put(ONLY, state.network)
+            simulation.workload = workload
+            self._decisions = list(state.decisions)  # type: ignore[arg-type]  # as they were taken
+            self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
+            self._restored()
+        else:
+            self._repeat(workload, state.episode_seed, state.decisions)
+        self._episode_seed, self._flows, self._futures = state.episode_seed, state.flows, state.futures
         self._np_random, self._np_random_seed = pickle.loads(state.generator)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -201,9 +248,10 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         copied = copy(self)
         memo[id(self)] = copied
         copied.action_space, copied._np_random = deepcopy((self.action_space, self._np_random), memo)
+        copied._batch = None
         if hasattr(self, "_simulation"):
             copied._repeat(self.workload, self._episode_seed, self._decisions)
-            copied._over = self._over
+            copied._over, copied._flows, copied._futures = self._over, self._flows, self._futures
         return copied
 
     def render(self) -> npt.NDArray[np.uint8] | str | None:
@@ -244,13 +292,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if self._closed:
             raise SimulationError("the environment is closed: make a new one")
 
-    def _check_first(self, topology: Topology, *, transport: Transport = IDEAL, links_change: bool = False) -> None:
+    def _check_first(self) -> None:
         """Checks what can be checked of flows before an episode begins, on the flows of one.
-
-        Args:
-            topology: The network.
-            transport: How a flow sends.
-            links_change: Whether links may fail.
 
         Raises:
             ConfigError: There are no flows, or the network cannot serve them.
@@ -259,29 +302,29 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         workload = self._source.draw(0)
         if not isinstance(workload, Workload):
             raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
-        if not workload.num_flows:
-            if not any(self._source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
-                raise ConfigError(NO_FLOW)
-            return
-        path = topology.path_of(workload.source, workload.destination)
-        volume = np.empty(workload.num_flows)
-        wire_volume(workload.size, transport.segment, transport.header, volume)
-        topology.check_times(path, volume, workload.arrival_time)
-        changes = workload.link_changes
-        if changes is None:
-            return
-        if not links_change:
-            raise ConfigError("workload has link changes: the links of this environment stay up")
-        first, last = topology.candidates(workload.source, workload.destination)
-        topology.check_link_changes(changes.link, changes.up, first, last)
+        if workload.num_flows:
+            self._network.check(workload)
+        elif not any(self._source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
+            raise ConfigError(NO_FLOW)
 
     def _start(self, workload: Workload, episode_seed: int) -> None:
         """Runs an episode to its first decision."""
-        self._simulation = self._begin(workload)
+        network = self._network
+        if self.engine == "simpy":
+            simulation = self._simulation = network.simulate(workload)
+            fields = network.flow_fields
+            self._flow_columns = np.zeros(workload.num_flows, dtype=np.dtype([*fields], align=True))
+            fill_flow_fields(self._flow_columns, (field[0] for field in fields), workload, simulation.ideal_fct)
+            self._episodes = np.zeros(1, dtype=np.dtype([*network.episode_fields, *EPISODE_FIELDS], align=True))
+        else:
+            self._batch = self._batch or network.new_batch(1, workload)
+            self._simulation = CompiledSimulation(self._batch, workload)
+            tables = self._batch.tables
+            self._flow_columns, self._episodes = tables.flows[: workload.num_flows], tables.episodes
         self._episode_seed = episode_seed
-        self._flows = None
+        self._flows, self._futures = None, ()
         self._decisions = []
-        self._run()
+        self._begun()
         self._over = False
 
     def _repeat(self, workload: Workload, episode_seed: int, decisions: Sequence[object]) -> None:
@@ -289,22 +332,6 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._start(workload, episode_seed)
         for decision in decisions:
             self._decide(decision)  # type: ignore[arg-type]  # as it was taken
-
-    def _decide(self, action: Action) -> tuple[list[int], float, dict[str, float]]:
-        """Applies an action and runs on; returns the rows of what finished, the reward, and its named terms."""
-        simulation = self._simulation
-        chosen = self._act(action)
-        # What finished before the first decision belongs to the first action.
-        already = len(simulation.delivered) if self._decisions else 0
-        self._decisions.append(chosen)
-        self._run()
-        finished = simulation.delivered[already:]
-        self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
-        return finished, *self._pay(finished)
-
-    def _run(self) -> None:
-        """Runs the episode to its next decision, or to its end."""
-        self._simulation.run()
 
     def _fingerprint(self) -> bytes:
         """Digests the flows of the current episode, once."""
@@ -325,27 +352,33 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         now = simulation.now if truncated else None
         return summary(simulation.records(), capacity=capacity, now=now).as_dict()
 
-    def _info(self, finished: list[int], terms: Mapping[str, float]) -> dict[str, Any]:
+    def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
         """Builds the info of a step."""
         simulation = self._simulation
         return {
-            "time": simulation.env.now,
-            "finished": tuple(simulation.workload.flow_id[finished].tolist()) if finished else (),
+            "time": simulation.now,
+            "finished": tuple(simulation.workload.flow_id[list(finished)].tolist()) if finished else (),
             "reward_terms": terms,
         }
 
     @abstractmethod
-    def _begin(self, workload: Workload) -> Simulation:
-        """Builds the simulation of an episode."""
+    def _begun(self) -> None:
+        """Runs an episode that has been loaded to its first decision."""
+
+    def _restored(self) -> None:
+        """Takes note that the network of the compiled engine is another one."""
 
     @abstractmethod
-    def _act(self, action: Action) -> Action:
-        """Applies an action to the simulation, which waits for it; returns it as it can be applied again."""
+    def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
+        """Applies an action, adds it to ``_decisions``, runs on, and sets ``_over``.
+
+        Returns:
+            Rows of the flows that have finished, the reward, and its named terms.
+
+        Raises:
+            InvalidAction: The action is outside the action space; the episode stays as it was.
+        """
 
     @abstractmethod
     def _observe(self) -> Observation:
-        """Returns a new observation."""
-
-    @abstractmethod
-    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
-        """Returns the reward for what finished since the last action, and its named terms."""
+        """Returns what the agent sees, a new (layout.size,) float32 array."""

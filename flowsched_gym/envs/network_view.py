@@ -5,9 +5,9 @@ on such a view, and gives the same bits in both. Columns are looked up when they
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,28 +16,10 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.simulation import Simulation
 
-__all__ = ["KeptColumns", "NetworkView", "view_network", "view_simulation"]
+__all__ = ["NetworkView", "view_network", "view_simulation"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-class KeptColumns(NamedTuple):
-    """Holds what a view shows of flows beside the columns of the engine, each (num_flows,), or so for each network.
-
-    Attributes:
-        flow_id: Identifiers, int64.
-        source: Sending hosts, int64.
-        destination: Receiving hosts, int64.
-        by_arrival: Rows in the order of arrival, those of one instant in their own, int64.
-        ideal_fct: Completion times in s alone on the empty network, float64.
-    """
-
-    flow_id: IntArray
-    source: IntArray
-    destination: IntArray
-    by_arrival: IntArray
-    ideal_fct: FloatArray
 
 
 class _Columns(Protocol):
@@ -59,9 +41,7 @@ class NetworkView:
         begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
         num_periods: Periods that have begun.
         num_flows: Flows of the episode.
-        flows: Columns of the engine, (num_flows,) each, by the names of the properties.
-        kept: The other columns, in which ``rows`` are those of this network.
-        rows: Where they stand there.
+        flows: Columns, (num_flows,) each, by the names of the properties.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
         moves: Sends a live flow of this network along another of its paths.
@@ -78,13 +58,11 @@ class NetworkView:
     num_periods: int
     num_flows: int
     flows: _Columns
-    kept: KeptColumns
-    rows: slice | tuple[int, slice]
     capacity: FloatArray
     discipline: Mlfq
     moves: Callable[[int, int], None]
     sending: npt.NDArray[np.integer[Any]]
-    deliveries: Sequence[int] | npt.NDArray[np.integer[Any]]
+    deliveries: npt.NDArray[np.integer[Any]]
     told: int
     network: int = 0
     first_row: int = 0
@@ -140,27 +118,27 @@ class NetworkView:
     @property
     def flow_id(self) -> IntArray:
         """Identifiers, (num_flows,) int64, increasing."""
-        return self.kept.flow_id[self.rows]
+        return self.flows["flow_id"]
 
     @property
     def source(self) -> IntArray:
         """Sending hosts, (num_flows,) int64."""
-        return self.kept.source[self.rows]
+        return self.flows["source"]
 
     @property
     def destination(self) -> IntArray:
         """Receiving hosts, (num_flows,) int64."""
-        return self.kept.destination[self.rows]
+        return self.flows["destination"]
 
     @property
     def by_arrival(self) -> IntArray:
         """Rows in the order of arrival, (num_flows,) int64."""
-        return self.kept.by_arrival[self.rows]
+        return self.flows["by_arrival"]
 
     @property
     def ideal_fct(self) -> FloatArray:
         """Completion times in s alone on the empty network, (num_flows,) float64."""
-        return self.kept.ideal_fct[self.rows]
+        return self.flows["ideal_fct"]
 
     @functools.cached_property
     def live(self) -> IntArray:
@@ -247,12 +225,12 @@ class NetworkView:
         self.moves(row, choice)
 
 
-def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, begun_at: float) -> NetworkView:
-    """Views a simulation of the reference engine whose discipline is ``Mlfq``.
+def view_simulation(simulation: Simulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> NetworkView:
+    """Views a simulation on SimPy whose discipline is ``Mlfq``.
 
     Args:
         simulation: The simulation.
-        kept: Its other columns, (num_flows,) each.
+        columns: What the environment keeps of flows, a structured array, (num_flows,).
         told: Flows that had been delivered at the last action.
         begun_at: Time in s of the last action.
     """
@@ -272,55 +250,36 @@ def view_simulation(simulation: Simulation, kept: KeptColumns, *, told: int, beg
             "rate": state.rate,
             "rate_cap": controls.rate_cap,
             "path": controls.path,
+            **{name: columns[name] for name in columns.dtype.names or ()},
         },
-        kept=kept,
-        rows=slice(None),
         capacity=simulation.network.capacity,
         discipline=simulation.discipline,
         moves=simulation.move,
         sending=links.active[: links.num_active],
-        deliveries=simulation.delivered,
+        deliveries=simulation.delivery_order[: simulation.num_delivered],
         told=told,
     )
 
 
-def view_network(
-    batch: BatchSimulation,
-    number: int,
-    discipline: Mlfq,
-    kept: KeptColumns,
-    *,
-    told: int,
-    begun_at: float,
-) -> NetworkView:
-    """Views a network of the compiled engine.
-
-    Args:
-        batch: The networks.
-        number: Number of the network.
-        discipline: Their discipline.
-        kept: Their other columns, (num_networks, num_rows) each.
-        told: Flows that had been delivered at the last action.
-        begun_at: Time in s of the last action.
-    """
+def view_network(batch: BatchSimulation, number: int) -> NetworkView:
+    """Views a network of the compiled engine whose discipline is ``Mlfq``."""
     tables, networks = batch.tables, batch.tables.networks
     num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
     first_live, num_live = number * tables.num_active, networks["live"].item(number)
     first_link = number * tables.link_stride
+    assert isinstance(batch.discipline, Mlfq)
     return NetworkView(
         now=networks["now"].item(number),
-        begun_at=begun_at,
+        begun_at=tables.episodes["begun_at"].item(number),
         num_periods=batch.num_periods(number),
         num_flows=num_flows,
         flows=tables.flows[first : first + num_flows],
-        kept=kept,
-        rows=(number, slice(num_flows)),
         capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
-        discipline=discipline,
+        discipline=batch.discipline,
         moves=functools.partial(batch.move, number),
         sending=tables.live[first_live : first_live + num_live],
         deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
-        told=told,
+        told=tables.episodes["told"].item(number),
         network=number,
         first_row=first,
         has_rate_caps=tables.shares_anew is not None,

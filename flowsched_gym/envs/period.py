@@ -1,6 +1,7 @@
-"""Holds what environments share whose agent acts once per period, and not at single events."""
+"""Environments whose agent acts once per period, and not at single events."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Final, Generic
 
@@ -8,21 +9,29 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.batch import CompiledSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
-from flowsched_gym.envs.network_view import KeptColumns, NetworkView, view_simulation
+from flowsched_gym.envs.network_setup import NetworkSetup
+from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.model.questions import Asks, Period
-from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Routing, Topology, isolated_fct
-from flowsched_gym.workload import Workload, WorkloadSource
+from flowsched_gym.topology import Routing, Topology
+from flowsched_gym.workload import WorkloadSource
 
 __all__ = ["PeriodControl", "PeriodEnv"]
 
 FloatArray = npt.NDArray[np.float64]
 
+FLOW_FIELDS: Final = (
+    ("flow_id", "i8"),
+    ("source", "i8"),
+    ("destination", "i8"),
+    ("by_arrival", "i8"),
+    ("ideal_fct", "f8"),
+)
+"""What views show of flows beside the columns of the engine."""
 MOST_PERIODS: Final = 10_000_000
 """Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 
@@ -36,12 +45,16 @@ class PeriodControl(ABC, Generic[Action]):
     Attributes:
         layout: Columns of the observation.
         action_space: What ``check`` lets through.
-        memory_size: Numbers that are remembered, >= 0.
+        memory_size: Numbers that are remembered, >= 1.
+        terms: Names of the terms of the reward.
+        num_actions: Entries of the action mask; 0 where there is none.
     """
 
     layout: Layout
     action_space: spaces.Space[Any]
-    memory_size: int = 0
+    memory_size: int = 1
+    terms: tuple[str, ...]
+    num_actions: int = 0
     may_pass: ClassVar[bool] = False
     """Whether ``asks`` may answer no."""
     sets_rate_caps: ClassVar[bool] = False
@@ -75,12 +88,16 @@ class PeriodControl(ABC, Generic[Action]):
         """Sets the controls for the next period, by an action that has been checked."""
 
     @abstractmethod
-    def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward for the period that has ended, and its named terms, always the same ones."""
 
     @abstractmethod
     def observe(self, view: NetworkView, memory: FloatArray) -> Observation:
         """Returns what the agent sees, a new (layout.size,) float32 array; changes nothing."""
+
+    def masks(self, view: NetworkView) -> npt.NDArray[np.bool_]:
+        """Returns which actions do what they say, (num_actions,) bool."""
+        return np.zeros(0, dtype=np.bool_)
 
 
 class PeriodEnv(FlowSchedEnv[Action]):
@@ -114,16 +131,31 @@ class PeriodEnv(FlowSchedEnv[Action]):
         routing: Routing | None = None,
         render_mode: str | None = None,
         max_decisions: int | None = None,
+        engine: str = "simpy",
     ) -> None:
-        """Makes no draw."""
-        super().__init__(source=source, layout=control.layout, render_mode=render_mode, max_decisions=max_decisions)
+        """Sets the spaces."""
+        super().__init__(
+            source=source,
+            network=NetworkSetup(
+                topology=topology,
+                new_discipline=control.new_discipline,
+                routing=routing,
+                asks=Asks.PERIOD,
+                period=period,
+                rate_caps=control.sets_rate_caps,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=(("told", "i8"), ("begun_at", "f8"), ("memory", "f8", (control.memory_size,))),
+            ),
+            layout=control.layout,
+            render_mode=render_mode,
+            max_decisions=max_decisions,
+            engine=engine,
+        )
         self.action_space = control.action_space
+        self.terms = control.terms
+        self.num_actions = control.num_actions
         self._control = control
-        self._topology = topology
-        self._period = period
-        self._routing = routing
-        self._check_first(topology, links_change=routing is not None)
-        self._check_periods()
+        self._check_periods(period)
 
     def view(self) -> NetworkView:
         """Views the network as it stands.
@@ -131,36 +163,29 @@ class PeriodEnv(FlowSchedEnv[Action]):
         Raises:
             SimulationError: There is no episode yet.
         """
-        return view_simulation(self.simulation, self._kept, told=self._told, begun_at=self._begun_at)
+        simulation = self.simulation
+        if isinstance(simulation, CompiledSimulation):
+            return view_network(simulation.batch, 0)
+        told, begun_at = self._episodes["told"].item(), self._episodes["begun_at"].item()
+        return view_simulation(simulation, self._flow_columns, told=told, begun_at=begun_at)
 
-    def kept_columns(self, workload: Workload, volume: FloatArray) -> KeptColumns:
-        """Gathers what views show of flows beside the columns of the engine.
+    @property
+    def _memory(self) -> FloatArray:
+        """What is remembered from one step to the next."""
+        memory: FloatArray = self._episodes["memory"][0]
+        return memory
 
-        Args:
-            workload: The flows.
-            volume: Their bytes on the wire, (num_flows,).
-        """
-        path = self._topology.ideal_path(workload.source, workload.destination)
-        transport = TRANSPORTS[TransportName.IDEAL]
-        return KeptColumns(
-            flow_id=workload.flow_id,
-            source=workload.source,
-            destination=workload.destination,
-            by_arrival=np.argsort(workload.arrival_time, kind="stable"),
-            ideal_fct=isolated_fct(self._topology, path, volume, transport, needs_token=False),
-        )
-
-    def _check_periods(self) -> None:
+    def _check_periods(self, period: Period) -> None:
         """Refuses periods of which an episode has too many, by the flows of one.
 
         Raises:
             ConfigError: There are too many.
         """
-        seconds, workload = self._period.seconds, self._source.draw(0)
+        seconds, workload = period.seconds, self._source.draw(0)
         if seconds is None or not workload.num_flows:
             return
         hosts = len(np.unique(workload.source))
-        busy = float(workload.size.sum()) / (float(self._topology.capacity[0]) * hosts)
+        busy = float(workload.size.sum()) / (float(self._network.topology.capacity[0]) * hosts)
         expected = (float(workload.arrival_time.max()) + busy) / seconds
         if not expected <= MOST_PERIODS:
             raise ConfigError(
@@ -168,46 +193,37 @@ class PeriodEnv(FlowSchedEnv[Action]):
                 f"{MOST_PERIODS} are allowed (periods of about {expected * seconds / MOST_PERIODS:.2g} s)"
             )
 
-    def _begin(self, workload: Workload) -> Simulation:
-        """Builds the simulation of an episode."""
-        if workload.link_changes is not None and self._routing is None:
-            raise ConfigError("the episode drawn has link changes: the links of this environment stay up")
-        simulation = Simulation(
-            workload,
-            self._topology,
-            self._control.new_discipline(),
-            routing=self._routing,
-            asks=Asks.PERIOD,
-            period=self._period,
-        )
-        self._kept = self.kept_columns(workload, simulation.state.volume)
-        self._memory = np.zeros(self._control.memory_size)
-        self._told, self._begun_at = 0, 0.0
-        self._control.begin(view_simulation(simulation, self._kept, told=0, begun_at=0.0), self._memory)
-        return simulation
+    def _begun(self) -> None:
+        """Runs an episode that has been loaded to the first period in which there is something to decide."""
+        self._control.begin(self.view(), self._memory)
+        self._run()
 
-    def _act(self, action: Action) -> Action:
+    def _decide(self, action: Action) -> tuple[Sequence[int], float, dict[str, float]]:
         """Sets the controls, and lets the next period begin."""
         chosen = self._control.check(action)
         simulation = self._simulation
+        told = 0
         if self._decisions:
-            self._told, self._begun_at = len(simulation.delivered), simulation.now
+            told = self._episodes["told"][0] = simulation.num_delivered
+            self._episodes["begun_at"] = simulation.now
         if simulation.awaits_decision:
             self._control.act(self.view(), self._memory, chosen)
             simulation.go_on()
-        return copy(chosen)
+        self._decisions.append(copy(chosen))
+        self._run()
+        self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
+        return simulation.delivery_order[told : simulation.num_delivered].tolist(), *self._control.reward(
+            self.view(), self._memory
+        )
 
     def _run(self) -> None:
         """Runs the episode to the next period in which there is something to decide, or to its end."""
-        super()._run()
-        while self._control.may_pass and self._simulation.awaits_decision and not self._control.asks(self.view()):
-            self._simulation.go_on()
-            super()._run()
+        simulation = self._simulation
+        simulation.run()
+        while self._control.may_pass and simulation.awaits_decision and not self._control.asks(self.view()):
+            simulation.go_on()
+            simulation.run()
 
     def _observe(self) -> Observation:
         """Returns what the agent sees."""
         return self._control.observe(self.view(), self._memory)
-
-    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
-        """Pays for the period."""
-        return self._control.pay(self.view(), self._memory)

@@ -1,21 +1,23 @@
 """Running environments as they stood, to be taken up there again, many times and in other processes.
 
-The processes of a simulation cannot be copied or pickled, but an episode is a function of its flows and the decisions:
-a state is these, and is restored by playing them again. It carries a digest of its content, so that one that was
-altered, on a disk or in a script, is refused.
+The processes of SimPy cannot be copied or pickled, but an episode is a function of its flows and the decisions: a state
+is these, and is restored by playing them again. The compiled engine copies its network besides. A pickled state carries
+a digest of its content, so that one that was altered is refused.
 """
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from flowsched_gym.batch import Snapshot
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.version import __version__
 from flowsched_gym.workload import Workload
+from flowsched_gym.workload.checks import check_integer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -86,30 +88,69 @@ class EnvState(StateOrigin):
     As with anything pickled: restore only what comes from where you trust. The digest finds accidents, not malice.
 
     Attributes:
+        engine: Name of the engine.
         episode_seed: Seed of the flows of the episode.
         flows: Digest of these flows and their hosts.
         decisions: Actions that have been taken.
+        now: Time in s.
+        futures: Times in s from which on other flows arrive, and the seeds of these flows; see ``with_future``.
         generator: Generator that gives the next episodes their seeds, and its own seed, pickled.
-        seal: A digest of these four. Default: that of what is given.
+        network: The network, where it is copied; where not, the decisions are taken again.
+        seal: A digest of all this, made when the state is pickled.
     """
 
+    engine: str
     episode_seed: int
     flows: bytes
     decisions: tuple[object, ...]
+    now: float
+    futures: tuple[tuple[float, int], ...] = ()
     generator: bytes
+    network: Snapshot | None = None
     seal: bytes = b""
 
-    def __post_init__(self) -> None:
-        """Seals the state."""
-        if self.seal == b"":
-            object.__setattr__(self, "seal", self._digest())
+    def with_future(self, seed: int) -> "EnvState":
+        """Returns the state with other flows to come, so that a search need not know the true ones.
+
+        Flows that have arrived stay, with all that has happened to them; those that arrive later, and links that change
+        later, are those of the episode of another seed. Such a state is restored by taking the decisions again, which
+        the compiled engine does in microseconds each.
+
+        Args:
+            seed: Seed of an episode; see ``FlowSchedEnv.begin``.
+
+        Raises:
+            ConfigError: The seed is not an integer >= 0.
+        """
+        check_integer("seed", seed, at_least=0)
+        return replace(self, futures=(*self.futures, (self.now, int(seed))), network=None, seal=b"")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Seals what is pickled."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _restored, (content | {"seal": self._digest()},)
 
     def _is_whole(self) -> bool:
-        return self.seal == self._digest()
+        return self.seal in (b"", self._digest())
 
     def _digest(self) -> bytes:
         """Digests the content."""
-        return digest(self.episode_seed, self.flows, self.decisions, self.generator)
+        blocks = {} if self.network is None else self.network.blocks
+        return digest(
+            self.engine,
+            self.episode_seed,
+            self.flows,
+            self.decisions,
+            self.now,
+            self.futures,
+            self.generator,
+            blocks,
+        )
+
+
+def _restored(content: Mapping[str, Any]) -> EnvState:
+    """Makes a state of what was pickled."""
+    return EnvState(**content)
 
 
 def digest(*parts: object) -> bytes:

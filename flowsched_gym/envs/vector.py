@@ -1,4 +1,4 @@
-"""Holds what native vector environments share: seeds, steps, autoreset, states. A system states only what differs."""
+"""Native vector environments: seeds, steps, autoreset, states."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch.stepping import Results, new_results
 from flowsched_gym.envs.arguments import check_seeds
-from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState, read_numbers
 from flowsched_gym.errors import ConfigError, SimulationError, shown
+from flowsched_gym.workload import WorkloadLike
 
 __all__ = ["FlowSchedVectorEnv"]
 
@@ -31,18 +31,18 @@ STEPS_TO_DRAW_ALL: Final = 256
 
 
 class FlowSchedVectorEnv(VectorInfos):
-    """Runs many environments in one compiled call per step, each bit for bit as ``FlowSchedEnv`` runs it.
+    """Many environments in one compiled call per step, each bit for bit as the single environment.
 
     Seeds, autoreset and infos are those of Gymnasium's ``SyncVectorEnv``. Two differences: an action outside the space
     is refused before any environment moves, and the metrics of an ended episode and the lists of finished flows are
     made when they are first read.
 
     Args:
-        template: A single environment with the arguments of all.
-        simulation: Two networks for each environment.
         num_envs: Environments, >= 1.
+        workload: As in the single environment.
         autoreset_mode: When an environment that has ended begins its next episode.
         max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
+        **arguments: The other arguments of the single environment.
 
     Attributes:
         config: The arguments, checked.
@@ -50,6 +50,7 @@ class FlowSchedVectorEnv(VectorInfos):
 
     Raises:
         ConfigError: An argument is not allowed.
+        FlowFileError: The flow file has a fault.
     """
 
     _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "render_mode", "spec")
@@ -61,20 +62,21 @@ class FlowSchedVectorEnv(VectorInfos):
 
     def __init__(
         self,
-        template: FlowSchedEnv[Any],
-        simulation: BatchSimulation,
+        num_envs: int = 1,
+        workload: WorkloadLike | None = None,
         *,
-        num_envs: int,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
+        **arguments: Any,
     ) -> None:
-        """Makes no draw."""
+        """Makes room for the episodes."""
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
             modes = ", ".join(mode.value for mode in AutoresetMode)
             raise ConfigError(f"autoreset_mode is {shown(autoreset_mode)}: it must be one of {modes}") from None
-        super().__init__(template, simulation, num_envs)
+        super().__init__(num_envs, arguments if workload is None else {"workload": workload, **arguments})
+        template = self._template
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = template.render_mode
         self.config = template.config
@@ -83,7 +85,6 @@ class FlowSchedVectorEnv(VectorInfos):
         self.single_action_space = template.action_space
         self.observation_space = batch_space(template.observation_space, num_envs)
         self.action_space = batch_space(template.action_space, num_envs)
-        self._template = template
         self._max_steps = max_episode_steps
         self._flows: bytes | None = None
         self._begun = False
@@ -115,7 +116,7 @@ class FlowSchedVectorEnv(VectorInfos):
         outputs = self._new_outputs()
         self._observe(np.arange(self.num_envs), outputs)
         self._settle(outputs)
-        return self._observations(outputs), self._infos_of_reset(outputs, numbers)
+        return outputs.observation, self._infos_of_reset(outputs, numbers)
 
     def step(self, actions: Actions) -> tuple[Observation, npt.NDArray[np.float64], BoolArray, BoolArray, Infos]:
         """Applies an action in each environment and runs to its next decision, or to its end.
@@ -138,7 +139,7 @@ class FlowSchedVectorEnv(VectorInfos):
         finished, self._num_over = self._advance(actions, outputs)
         if drawn is not None:
             self._remember(drawn, actions)
-        reward, terminated, truncated = self._results(outputs)
+        truncated = outputs.truncated
         self._num_steps += 1
         over, measured = self._over, None
         if self._num_over:
@@ -162,7 +163,7 @@ class FlowSchedVectorEnv(VectorInfos):
         self._settle(outputs)
         if self._num_unready:
             self._draw_ahead(-(-self.num_envs // STEPS_TO_DRAW_ALL))
-        return self._observations(outputs), reward, terminated, truncated, infos
+        return outputs.observation, outputs.reward, outputs.terminated, truncated, infos
 
     def get_state(self) -> VectorState:
         """Returns where the environments are, for search and branching: their episodes, and what is drawn after them.
@@ -180,7 +181,6 @@ class FlowSchedVectorEnv(VectorInfos):
             environment=self._name,
             config=self.config,
             networks=self.simulation.take(self._current),
-            own=self._take_own(self._current),
             columns={name: getattr(self, name).copy() for name in self._COLUMNS},
             flow_ids=tuple(self._flow_ids.get(network) for network in self._current.tolist()),
             flows=self._fingerprint(),
@@ -216,9 +216,7 @@ class FlowSchedVectorEnv(VectorInfos):
             raise ConfigError("state was taken without a render_mode: its episodes cannot be drawn")
         targets = self._current[chosen]
         self._keep_ended(targets)
-        self._make_room(state.networks.num_rows, state.networks.num_places)
         self.simulation.put(targets, state.networks)
-        self._put_own(targets, state.own)
         for name, values in state.columns.items():
             getattr(self, name)[chosen] = values
         self._num_over = int(np.count_nonzero(self._over))
@@ -300,16 +298,23 @@ class FlowSchedVectorEnv(VectorInfos):
         if self.closed:
             raise SimulationError("the environments are closed: make new ones")
 
-    def _settle(self, outputs: Any) -> None:
+    def _settle(self, outputs: Results) -> None:
         """Notes what the environments offer, now that they wait for actions."""
         self._begun = True
 
-    @abstractmethod
-    def _new_outputs(self) -> Any:
+    def _new_outputs(self) -> Results:
         """Makes room for what a step returns."""
+        template = self._template
+        return new_results(
+            self.num_envs,
+            size=template.layout.size,
+            num_actions=template.num_actions,
+            num_terms=len(template.terms),
+            num_final=len(template.final_infos),
+        )
 
     @abstractmethod
-    def _advance(self, actions: Actions, outputs: Any) -> tuple[IntArray, int]:
+    def _advance(self, actions: Actions, outputs: Results) -> tuple[IntArray, int]:
         """Applies actions where no environment is over, and updates ``_over``.
 
         Returns:

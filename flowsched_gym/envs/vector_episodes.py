@@ -5,19 +5,18 @@ next episode is drawn, a few in each step, so that an environment that ends goes
 """
 
 import weakref
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import NO_FLOW, FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
-from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError
+from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.model import Records
 from flowsched_gym.seeding import draw_episode_seed
 from flowsched_gym.workload import Workload
@@ -31,21 +30,33 @@ Observation = npt.NDArray[np.float32]
 
 
 class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
-    """Knows which episode each environment plays, and has the next one ready.
+    """The episodes that environments play, and the next ones.
 
     Args:
-        template: A single environment with the arguments of all.
-        simulation: Two networks for each environment.
         num_envs: Environments, >= 1.
+        arguments: Arguments of the single environment.
 
     Attributes:
         simulation: The networks.
     """
 
-    def __init__(self, template: FlowSchedEnv[Any], simulation: BatchSimulation, num_envs: int) -> None:
-        """Makes no draw."""
+    single: ClassVar[type[FlowSchedEnv[Any]]]
+    """The single environment."""
+
+    def __init__(self, num_envs: int, arguments: Mapping[str, Any]) -> None:
+        """Makes room for two episodes of each environment."""
+        check_integer("num_envs", num_envs, at_least=1)
+        if arguments.get("engine", "compiled") != "compiled":
+            raise ConfigError(
+                f"engine is {shown(arguments['engine'])}: vector environments are compiled; "
+                "gym.make(..., engine='simpy') makes a single one, and vectorization_mode='sync' several of these"
+            )
+        self._arguments = dict(arguments)
+        template = self._template = self._single()
+        first_episode = template._source.draw(0)
+        check_room(num_envs, max(first_episode.num_flows, 1), template.layout.size)
         self.num_envs = num_envs
-        self.simulation = simulation
+        self.simulation = template._network.new_batch(2 * num_envs, first_episode)
         self._source = template._source
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs
@@ -161,10 +172,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         workload = self._source.draw(seed)
         if not workload.num_flows:
             raise ConfigError(NO_FLOW)
-        has_tokens = self.simulation.tables.num_tokens > 0
-        self._make_room(workload.num_flows, len(np.unique(workload.destination)) if has_tokens else 1)
+        self._template._network.check_links(workload)
         self.simulation.load(network, workload)
-        self._prepare(network, workload)
+        self._prepare(network)
         ids = workload.flow_id
         self._note_flow_ids(network, ids if ids[-1] != len(ids) - 1 else None)
 
@@ -174,15 +184,6 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
             self._flow_ids.pop(network, None)
         else:
             self._flow_ids[network] = flow_ids
-
-    def _make_room(self, num_rows: int, num_places: int) -> None:
-        """Makes room for more flows and destinations."""
-        tables = self.simulation.tables
-        if num_rows > tables.num_rows or num_places > tables.num_places:
-            everyone = np.arange(self.simulation.num_networks)
-            own = self._take_own(everyone)
-            self.simulation.grow(num_rows, num_places)
-            self._put_own(everyone, own)
 
     def _keep_ended(self, networks: IntArray) -> None:
         """Saves what somebody may still ask of the episodes that have ended in networks."""
@@ -215,18 +216,9 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         shadow.begin(int(self._episode_seed[number]))
         return shadow
 
-    @abstractmethod
-    def _prepare(self, network: int, workload: Workload) -> None:
-        """Runs a network that has been loaded to its first decision."""
-
-    @abstractmethod
-    def _take_own(self, networks: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Copies what the system keeps of networks."""
-
-    @abstractmethod
-    def _put_own(self, networks: IntArray, own: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Sets what the system keeps of networks, in tables that may have grown."""
-
-    @abstractmethod
     def _single(self) -> FlowSchedEnv[Any]:
         """Makes a single environment with the arguments of these."""
+        return self.single(**self._arguments)
+
+    def _prepare(self, network: int) -> None:
+        """Prepares an episode that has been loaded."""

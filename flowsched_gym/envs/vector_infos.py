@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch.stepping import Results
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.infos import (
     LazyInfos,
@@ -31,9 +32,9 @@ Infos = dict[str, Any]
 
 
 class VectorInfos(VectorEpisodes):
-    """Tells what happened in each environment, as far as a caller asks."""
+    """Infos of what happened in each environment, made as far as a caller reads them."""
 
-    def _infos_of_reset(self, outputs: Any, numbers: IntArray) -> Infos:
+    def _infos_of_reset(self, outputs: Results, numbers: IntArray) -> Infos:
         """Builds the infos of environments that have begun an episode."""
         who = np.zeros(self.num_envs, dtype=np.bool_)
         who[numbers] = True
@@ -43,7 +44,7 @@ class VectorInfos(VectorEpisodes):
         return infos
 
     def _infos_of_step(
-        self, outputs: Any, finished: IntArray, resetting: IntArray | None, measured: BoolArray | None
+        self, outputs: Results, finished: IntArray, resetting: IntArray | None, measured: BoolArray | None
     ) -> Infos:
         """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves, if any has."""
         everyone = np.ones(self.num_envs, dtype=np.bool_)
@@ -60,7 +61,7 @@ class VectorInfos(VectorEpisodes):
             deferred["episode_metrics"] = self._metrics_maker(np.flatnonzero(measured), outputs)
         return LazyInfos(infos, deferred)
 
-    def _gather(self, outputs: Any, who: BoolArray, paid: BoolArray) -> Infos:
+    def _gather(self, outputs: Results, who: BoolArray, paid: BoolArray) -> Infos:
         """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``paid``.
 
         Where both are the same array, they are all environments.
@@ -80,17 +81,17 @@ class VectorInfos(VectorEpisodes):
                 terms[name], terms[f"_{name}"] = only_entries(column, paid), paid
         return infos
 
-    def _finished_maker(self, outputs: Any, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
+    def _finished_maker(self, outputs: Results, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:
         """Returns what makes the lists of finished flows: for each environment a tuple of flow ids."""
-        counts = self._finished_counts(outputs).copy()
+        counts = outputs.num_finished.copy()
         flow_ids = None
         if self._flow_ids:
             flow_ids = [self._flow_ids.get(network) for network in self._current.tolist()]
         return functools.partial(lists_of_flows, finished, counts, flow_ids)
 
-    def _metrics_maker(self, numbers: IntArray, outputs: Any) -> Callable[[], Infos]:
+    def _metrics_maker(self, numbers: IntArray, outputs: Results) -> Callable[[], Infos]:
         """Returns what makes the metrics of episodes that have ended."""
-        times, terminated = self._times(outputs), self._results(outputs)[1]
+        times, terminated = outputs.time, outputs.terminated
         episodes = {}
         for number in numbers.tolist():
             network, seed = int(self._current[number]), int(self._episode_seed[number])
@@ -108,12 +109,12 @@ class VectorInfos(VectorEpisodes):
 
         return make
 
-    def _reset_now(self, outputs: Any, infos: Infos, ended: IntArray) -> Infos:
+    def _reset_now(self, outputs: Results, infos: Infos, ended: IntArray) -> Infos:
         """Begins the next episodes of environments that have ended; what they had is kept as final."""
         who = np.zeros(self.num_envs, dtype=np.bool_)
         who[ended] = True
         final_obs = np.full(self.num_envs, None, dtype=object)
-        last = self._observations(outputs)
+        last = outputs.observation
         for number in ended.tolist():
             final_obs[number] = last[number].copy()
         finished = functools.partial(infos.__getitem__, "finished")
@@ -128,34 +129,18 @@ class VectorInfos(VectorEpisodes):
         now |= {"final_obs": final_obs, "_final_obs": who, "final_info": final, "_final_info": who.copy()}
         return LazyInfos(now, {"finished": lambda: without_tuples(finished(), who)})
 
-    def _columns(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
+    def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step, with a leading axis over environments."""
-        return {"time": self._times(outputs)}
+        return {"time": outputs.time}
 
-    def _columns_at_end(self, outputs: Any) -> dict[str, npt.NDArray[Any]]:
-        """Returns the infos at the end of an episode: none."""
-        return {}
+    def _columns_at_end(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
+        """Returns the infos at the end of an episode."""
+        return dict(zip(self._template.final_infos, outputs.final.T, strict=True))
 
-    @abstractmethod
-    def _times(self, outputs: Any) -> npt.NDArray[np.float64]:
-        """Returns the times of the environments in s, (num_envs,)."""
-
-    @abstractmethod
-    def _terms(self, outputs: Any) -> dict[str, npt.NDArray[np.float64]]:
+    def _terms(self, outputs: Results) -> dict[str, npt.NDArray[np.float64]]:
         """Returns the named terms of the rewards."""
+        return dict(zip(self._template.terms, outputs.terms.T, strict=True))
 
     @abstractmethod
-    def _finished_counts(self, outputs: Any) -> IntArray:
-        """Returns how many flows finished in each environment, (num_envs,)."""
-
-    @abstractmethod
-    def _results(self, outputs: Any) -> tuple[npt.NDArray[np.float64], BoolArray, BoolArray]:
-        """Returns rewards, and who has terminated and been truncated, (num_envs,) each."""
-
-    @abstractmethod
-    def _observations(self, outputs: Any) -> Observation:
-        """Returns the observations, (num_envs, size)."""
-
-    @abstractmethod
-    def _observe(self, numbers: IntArray, outputs: Any) -> None:
+    def _observe(self, numbers: IntArray, outputs: Results) -> None:
         """Writes what environments show now, without having acted."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VectorState", "read_numbers"]
 
-KEPT: Final = ("package_version", "environment", "flows", "own", "columns", "flow_ids", "seeds", "generators", "seals")
+KEPT: Final = ("package_version", "environment", "flows", "columns", "flow_ids", "seeds", "generators", "seals")
 """What `VectorState.content` has as it is."""
 
 
@@ -33,7 +33,6 @@ class VectorState(StateOrigin):
     Attributes:
         flows: Digest of what the flows of episodes are drawn from.
         networks: The networks that are played, one for each environment.
-        own: What the system keeps of each of them besides, (num_envs, ...) each.
         columns: What environments keep, by name, (num_envs,) each.
         flow_ids: Ids of the flows of each, (num_flows,), where they do not count from 0.
         seeds: Seeds of the generators that give each episode its seed.
@@ -44,7 +43,6 @@ class VectorState(StateOrigin):
 
     flows: bytes
     networks: Snapshot
-    own: Mapping[str, npt.NDArray[Any]]
     columns: Mapping[str, npt.NDArray[Any]]
     flow_ids: tuple[npt.NDArray[np.int64] | None, ...]
     seeds: tuple[int, ...]
@@ -54,7 +52,7 @@ class VectorState(StateOrigin):
 
     def __post_init__(self) -> None:
         """Locks the arrays and seals the state."""
-        for array in (*self.own.values(), *self.columns.values()):
+        for array in self.columns.values():
             array.setflags(write=False)
         if not self.seals:
             object.__setattr__(self, "seals", self._digests())
@@ -74,7 +72,6 @@ class VectorState(StateOrigin):
         return replace(
             self,
             networks=self.networks.pick(rows),
-            own={name: rows_of(array, rows) for name, array in self.own.items()},
             columns={name: rows_of(array, rows) for name, array in self.columns.items()},
             flow_ids=tuple(self.flow_ids[number] for number in each),
             seeds=tuple(self.seeds[number] for number in each),
@@ -118,7 +115,7 @@ class VectorState(StateOrigin):
 
     def _digests(self) -> tuple[bytes, ...]:
         """Digests what there is of each environment, so that `pick` need not digest anew."""
-        tables = {"networks": self.networks.blocks, "own": self.own, "columns": self.columns}
+        tables = {"networks": self.networks.blocks, "columns": self.columns}
         arrays = {f"{kind}.{name}": array for kind, table in tables.items() for name, array in table.items()}
         shared = digest(self.flows, [(name, str(array.dtype), array.shape[1:]) for name, array in arrays.items()])
         rows = [

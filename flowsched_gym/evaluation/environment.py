@@ -1,18 +1,16 @@
 """Makes the environments that policies are evaluated in: single ones, and vectors that play many episodes at once."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
 import gymnasium
 from gymnasium.vector import AutoresetMode
-from numba.core.caching import FunctionCache
-from numba.core.dispatcher import Dispatcher
 
 from flowsched_gym.batch.loop import run_many
-from flowsched_gym.envs import FlowSchedVectorEnv
+from flowsched_gym.batch.stepping import step
+from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.compile import compiles
+from flowsched_gym.model.rules.compile import compiles, is_compiled
 from flowsched_gym.registration import check_arguments, load_target, system_of
 from flowsched_gym.suggestions import listed
 
@@ -51,14 +49,11 @@ def has_machine_code(env_id: str) -> bool:
 
     If not, its rules are compiled first, which takes half a minute; then they are on disk.
     """
-    entry_point = system_of(env_id)[1].vector_entry_point
-    assert entry_point is not None
-    module = sys.modules[load_target(entry_point).__module__]
-    rules = (value for value in vars(module).values() if isinstance(value, Dispatcher))
-    # The system's own rules serve the vector alone; where it has none, the loop that all share runs the networks.
-    own: list[Any] = [rule for rule in rules if rule.__module__.startswith(f"{module.__package__}.")]
-    # Not every workload needs all of them.
-    return any(map(_is_compiled, own or [run_many]))
+    base = gymnasium.make(system_of(env_id)[1].id).unwrapped
+    if isinstance(base, DecisionEnv):
+        return is_compiled(step, for_record=type(base.rules))
+    # One loop runs the networks of all others.
+    return is_compiled(run_many)
 
 
 def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
@@ -82,10 +77,3 @@ def make_vector(env_id: str, kwargs: Mapping[str, Any], *, num_envs: int) -> Flo
         **kwargs,
     )
     return cast(FlowSchedVectorEnv, envs)
-
-
-def _is_compiled(rule: Any) -> bool:
-    if rule.signatures:
-        return True
-    file = rule._cache._cache_file if isinstance(rule._cache, FunctionCache) else None
-    return file is not None and bool(file._load_index())  # type: ignore[no-untyped-call]  # Numba's

@@ -17,8 +17,8 @@ from flowsched_gym.workload import workload_label
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
 
-VIEW_ARGUMENTS: Final = ("observation", "reward", "defer", "render_mode")
-"""Arguments of environments that change neither the flows nor the network."""
+VIEW_ARGUMENTS: Final = ("observation", "reward", "defer", "render_mode", "engine")
+"""Arguments of environments that change neither the flows nor what the network does with them."""
 
 
 COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "p99_fct")

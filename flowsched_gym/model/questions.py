@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError, shown
 
@@ -59,6 +61,11 @@ class PeriodQuestion(NamedTuple):
 
     number: int
 
+    @property
+    def candidates(self) -> IntArray:
+        """Flows to choose from: none."""
+        return np.zeros(0, dtype=np.int64)
+
 
 class OrderQuestion(NamedTuple):
     """A decision which flow goes first.
@@ -68,6 +75,11 @@ class OrderQuestion(NamedTuple):
     """
 
     rows: IntArray
+
+    @property
+    def candidates(self) -> IntArray:
+        """Flows to choose from."""
+        return self.rows
 
 
 class PathQuestion(NamedTuple):
@@ -82,3 +94,8 @@ class PathQuestion(NamedTuple):
     row: int
     first: int
     last: int
+
+    @property
+    def candidates(self) -> IntArray:
+        """The flow, as an array of one row."""
+        return np.array([self.row])

@@ -16,7 +16,6 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.routes import Routes, new_routes
-from flowsched_gym.model.rules.transport.progress import latest_completion
 from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.model.state import Network, new_flow_state
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
@@ -65,8 +64,11 @@ class SimulatedNetwork:
         links: The links as a resource.
         destinations: Receiving hosts by host number; empty without tokens.
         asking: Destination that waits for a decision, if any.
+        last_asking: The one that waited last.
         question: What else waits for a decision, if anything.
-        delivered: Rows of the flows whose last byte has arrived, in that order.
+        delivery_order: Rows of the flows whose last byte has arrived, in that order, in its first ``num_delivered``
+            places, (num_flows,).
+        num_delivered: Flows delivered so far.
         completion_time: Absolute times in s at which last bytes have arrived, (num_flows,), NaN where they have not.
         log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.
 
@@ -112,9 +114,11 @@ class SimulatedNetwork:
         )
         self.controls = new_controls(path)
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
-        self.delivered: list[int] = []
+        self.delivery_order = np.zeros(workload.num_flows, dtype=np.int64)
+        self.num_delivered = 0
         self.completion_time = np.full(workload.num_flows, np.nan)
         self.asking: Destination | None = None
+        self.last_asking: Destination | None = None
         self.question: OrderQuestion | PathQuestion | PeriodQuestion | None = None
         self._asks = asks
         self._has_tokens = num_tokens is not None
@@ -122,7 +126,6 @@ class SimulatedNetwork:
         self._over = self.env.event()
         self._delay: list[float] = delay.tolist()
         self._round_trip: list[float] = round_trip.tolist()
-        self._latest: list[float] = latest_completion(self.state.deadline).tolist()
         self._grant_time = np.full(workload.num_flows, np.nan)
         self._connecting: list[int] = []
         self.network = self._open_paths(routing, seed)
@@ -253,7 +256,8 @@ class SimulatedNetwork:
         env = self.env
         self._note(EventKind.DELIVERY, row)
         self.completion_time[row] = env.now
-        self.delivered.append(row)
+        self.delivery_order[self.num_delivered] = row
+        self.num_delivered += 1
         if self._periods is not None:
             self._periods.count()
         if self.finished:
@@ -279,7 +283,7 @@ class SimulatedNetwork:
     @property
     def finished(self) -> bool:
         """Whether every flow has been delivered."""
-        return len(self.delivered) == len(self.completion_time)
+        return self.num_delivered == len(self.completion_time)
 
     @property
     def routes(self) -> Routes | None:
@@ -292,13 +296,10 @@ class SimulatedNetwork:
         return 0 if self._periods is None else self._periods.begun
 
     @property
-    def num_delivered(self) -> int:
-        """Flows delivered so far."""
-        return len(self.delivered)
-
-    def met_deadline(self, row: int) -> bool:
-        """Returns whether a delivered flow met its deadline; one without a deadline did."""
-        return bool(self.completion_time[row] <= self._latest[row])
+    def delivered(self) -> list[int]:
+        """Rows of the flows whose last byte has arrived, in that order."""
+        rows: list[int] = self.delivery_order[: self.num_delivered].tolist()
+        return rows
 
     def records(self) -> Records:
         """Returns the records of every flow so far."""
@@ -307,14 +308,13 @@ class SimulatedNetwork:
             workload,
             grant_time=self._grant_time.copy(),
             completion_time=self.completion_time.copy(),
-            ideal_fct=isolated_fct(
-                self.topology,
-                self.topology.ideal_path(workload.source, workload.destination),
-                self.state.volume,
-                self.transport,
-                needs_token=self._has_tokens,
-            ),
+            ideal_fct=self.ideal_fct(),
         )
+
+    def ideal_fct(self) -> FloatArray:
+        """Returns what the flows take alone on the empty network, in s, (num_flows,)."""
+        path = self.topology.ideal_path(self.workload.source, self.workload.destination)
+        return isolated_fct(self.topology, path, self.state.volume, self.transport, needs_token=self._has_tokens)
 
     def _request_decision(self) -> None:
         """Requests a decision at the end of this instant, if there is anything to decide then."""
@@ -334,5 +334,5 @@ class SimulatedNetwork:
             self.question = self._paths.question()
         for destination in self.destinations.values():
             if destination.asks:
-                self.asking = destination
+                self.asking = self.last_asking = destination
                 return

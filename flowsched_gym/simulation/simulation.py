@@ -4,6 +4,7 @@ import math
 
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import SimulationError
+from flowsched_gym.model.decision import Order
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import OrderQuestion, PathQuestion, PeriodQuestion
 from flowsched_gym.simulation.destination import Destination
@@ -27,6 +28,23 @@ class Simulation(SimulatedNetwork):
             if is_bounded and env.peek() > until:
                 return
             env.step()
+
+    def give(self, order: int, index: int) -> None:
+        """Carries out an ``Order``.
+
+        Raises:
+            SimulationError: It does not fit what is asked, or there is no such index.
+        """
+        if order == Order.GRANT:
+            self.grant(index)
+        elif order == Order.POSTPONE:
+            self.postpone(index)
+        elif order == Order.WAIT:
+            self.wait()
+        elif order == Order.SERVE_FIRST:
+            self.serve_first(index)
+        else:
+            self.take_path(index)
 
     def grant(self, slot: int) -> int:
         """Grants a token of the asking destination to the request in a slot; returns the flow's row.

@@ -16,6 +16,7 @@ from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, rea
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import WorkloadLike, find_source, is_workload_name, leaves_open, workload_label
 from flowsched_gym.workload.flow_file import read_flows, write_flows
+from flowsched_gym.workload.futures import with_future
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
@@ -65,6 +66,7 @@ __all__ = [
     "plain_variant",
     "read_cdf",
     "read_flows",
+    "with_future",
     "workload_from_columns",
     "workload_label",
     "write_flows",

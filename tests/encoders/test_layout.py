@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flowsched_gym.encoders import Column, Encoding, Layout, Rows
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.observation import squash
+from flowsched_gym.model.rules.numerics.scaling import squash
 
 FREE = Column(name="free", meaning="free tokens over all", unit="1", encoding=Encoding.FRACTION)
 SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=300.0)

@@ -75,7 +75,11 @@ def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> No
 def test_the_arguments_of_the_environment_are_those_of_its_config(spec: EnvironmentSpec) -> None:
     parameters = inspect.signature(load_target(spec.entry_point)).parameters
     fields = {field.name: field.default for field in dataclasses.fields(load_target(spec.config))}
-    assert {name: parameter.default for name, parameter in parameters.items() if name != "render_mode"} == fields
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+
+    assert defaults.pop("render_mode") is None
+    assert defaults.pop("engine") == "simpy"
+    assert defaults == fields
 
 
 @each_combination()

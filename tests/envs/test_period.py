@@ -36,6 +36,7 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
     )
     action_space = spaces.Box(0.0, 1.0, (2,))
     memory_size = 2
+    terms = ("slowdown", "step", "flows")
 
     def new_discipline(self) -> Mlfq:
         return Mlfq([3.0])
@@ -56,7 +57,7 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
             view.pin(row, 1 if place == 0 else None)
             view.rate_cap[row] = 0.2 + action[1] if place else np.inf
 
-    def pay(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> tuple[float, dict[str, float]]:
+    def reward(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> tuple[float, dict[str, float]]:
         slowdown = view.fct(view.finished) / view.ideal_fct[view.finished]
         terms = {"slowdown": float(-slowdown.sum()), "step": float(memory[0]), "flows": float(memory[1])}
         return terms["slowdown"], terms
@@ -96,6 +97,7 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
         max_decisions: int | None = None,
         render_mode: str | None = None,
         passing: bool = False,
+        engine: str = "simpy",
     ) -> None:
         super().__init__(
             PassingControl() if passing else SmallControl(),
@@ -104,6 +106,7 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
             period=Period(flows=flows, seconds=seconds),
             render_mode=render_mode,
             max_decisions=max_decisions,
+            engine=engine,
         )
         self.config = Period(flows=flows, seconds=seconds)
 

@@ -234,7 +234,7 @@ def test_a_state_that_was_altered_is_refused_and_the_episode_goes_on(spec: Envir
     for each in (env, untouched):
         act(each, 0)
         act(each, 1)
-    state = env.get_state()
+    state = pickle.loads(pickle.dumps(env.get_state()))
     for changes in (
         {"decisions": state.decisions[:1]},
         {"decisions": state.decisions[:1] * 2},

@@ -13,7 +13,7 @@ import pytest
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, destination, links, network, senders
+from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, destination, links, senders
 from flowsched_gym.simulation.environment import LAST_ROW
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
@@ -43,10 +43,6 @@ def faster(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 def wider(rule: Callable[..., float]) -> Callable[..., float]:
     return lambda *arguments: rule(*arguments) + 1.0
-
-
-def strict(rule: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda deadline: np.nextafter(deadline, -np.inf)
 
 
 def oldest(rule: Callable[..., int]) -> Callable[..., int]:
@@ -158,7 +154,6 @@ EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
     "flowsched/Artemis-v0": {
         "window of a sender": (senders, "next_window", wider),
-        "latest time of a flow": (network, "latest_completion", strict),
         "request of a slot": (destination, "take_request", oldest),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "hosts of one instant": (Simulation, "_find_question", ask_last_host_first),

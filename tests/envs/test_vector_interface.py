@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.envs import CompiledVectorEnv, MaskedVectorEnv
+from flowsched_gym.envs import DecisionVectorEnv, MaskedVectorEnv
 from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
@@ -56,7 +56,7 @@ def test_it_has_the_spaces_and_attributes_of_its_environments(spec: EnvironmentS
 def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
     envs, single = make_native(spec, 2), make(spec).unwrapped
     envs.reset(seed=[3, 8])
-    shared = ("num_actions",) if isinstance(envs, CompiledVectorEnv) else ()
+    shared = ("num_actions",) if isinstance(envs, DecisionVectorEnv) else ()
     for name in ("config", "layout", "render_mode", "metadata", *shared):
         assert envs.call(name) == envs.get_attr(name) == (getattr(single, name),) * 2
     assert [each.id for each in envs.get_attr("spec")] == [spec.id] * 2

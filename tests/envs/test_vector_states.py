@@ -267,7 +267,7 @@ def test_a_state_that_was_altered_is_refused(spec: EnvironmentSpec) -> None:
     draw = np.random.default_rng(SEED)
 
     def tables(each: VectorState) -> list[Any]:
-        return [each.networks.blocks, each.own, each.columns]
+        return [each.networks.blocks, each.columns]
 
     for number, table in enumerate(tables(state)):
         for name, array in table.items():

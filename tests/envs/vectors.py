@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.envs import CompiledVectorEnv
+from flowsched_gym.envs import DecisionVectorEnv, network_setup
 from flowsched_gym.registration import load_target
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems import EnvironmentSpec
@@ -81,7 +80,7 @@ LOG_LENGTH: Final = 6_000
 each_native = pytest.mark.parametrize("spec", NATIVE, ids=lambda spec: spec.id)
 each_native_choice = pytest.mark.parametrize(
     "spec",
-    [spec for spec in NATIVE if issubclass(load_target(str(spec.vector_entry_point)), CompiledVectorEnv)],
+    [spec for spec in NATIVE if issubclass(load_target(str(spec.vector_entry_point)), DecisionVectorEnv)],
     ids=lambda spec: spec.id,
 )
 """Those whose actions are one choice each."""
@@ -123,15 +122,8 @@ def make_native(spec: EnvironmentSpec, num_envs: int = 3, **arguments: Any) -> A
 
 def keep_event_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets environments, single and native, keep the events of their episodes from now on."""
-    for spec in NATIVE:
-        assert spec.vector_entry_point is not None
-        for entry_point, name, engine in (
-            (spec.entry_point, "Simulation", functools.partial(Simulation, keep_log=True)),
-            (spec.vector_entry_point, "BatchSimulation", functools.partial(BatchSimulation, log_length=LOG_LENGTH)),
-        ):
-            # The environment itself makes it, or what it inherits from.
-            modules = (sys.modules[owner.__module__] for owner in load_target(entry_point).__mro__)
-            monkeypatch.setattr(next(module for module in modules if hasattr(module, name)), name, engine)
+    monkeypatch.setattr(network_setup, "Simulation", functools.partial(Simulation, keep_log=True))
+    monkeypatch.setattr(network_setup, "BatchSimulation", functools.partial(BatchSimulation, log_length=LOG_LENGTH))
 
 
 def any_actions(

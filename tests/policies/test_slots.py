@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.observation import squash
+from flowsched_gym.model.rules.numerics.scaling import squash
 from flowsched_gym.policies import (
     EarliestDeadline,
     FirstSlot,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.batch import CompiledSimulation
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
 from flowsched_gym.envs.drawing.panels import (
     Banner,
@@ -68,7 +69,7 @@ class Scene:
     num_hosts: int
 
     @classmethod
-    def of(cls, simulation: Simulation) -> "Scene":
+    def of(cls, simulation: Simulation | CompiledSimulation) -> "Scene":
         """Views a simulation; link sharing has the bytes of flows as of its last event."""
         state, links = simulation.state, simulation.links
         elapsed = simulation.now - links.advanced_to

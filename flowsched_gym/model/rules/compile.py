@@ -11,9 +11,10 @@ that they are, to the same bits, and each is compiled when it has taken ``TIME_B
 """
 
 import hashlib
+import inspect
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from io import BytesIO
@@ -24,17 +25,21 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 import numpy as np
 from numba import config, njit, typeof
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.types import BaseNamedTuple, BaseTuple
 from numba.extending import overload, register_jitable
 
 from flowsched_gym.model.compiling import watch_compilations
 
 __all__ = [
+    "SteadyRule",
+    "allocating_part",
     "allocating_rule",
     "chosen_by_type",
     "compiled_for",
     "compiles",
     "inlined_part",
     "inlined_rule",
+    "is_compiled",
     "pasted_rule",
     "rule",
     "source_files",
@@ -103,6 +108,9 @@ def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
         for name in re.findall(r"\w+", names):
             candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
         imported += [candidate for candidate in candidates if candidate.is_file()]
+    if not path.is_relative_to(PACKAGE):
+        # A user's own system: whatever stands beside it may be a part of it.
+        imported += sorted(path.parent.glob("*.py"))
     return hashlib.sha256(source).digest(), tuple(imported)
 
 
@@ -152,6 +160,12 @@ def inlined_part(function: Function) -> Function:
     return function
 
 
+def allocating_part(function: Function) -> Function:
+    """Does what ``inlined_part`` does for a function that makes arrays of its own, and is not inlined."""
+    register_jitable(**OPTIONS, _nrt=True)(function)
+    return function
+
+
 def pasted_rule(function: Function) -> Function:
     """Pastes the source of a rule into each compiled function that calls it, for one that would be compiled long.
 
@@ -162,22 +176,23 @@ def pasted_rule(function: Function) -> Function:
     return cast(Function, njit(**options)(function)) if compiles() else function
 
 
-def chosen_by_type(choose: Callable[[str, type], Any]) -> Callable[[Function], Function]:
-    """Calls, in place of a function, the one that fits its last argument, a NamedTuple or None.
+def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Callable[[Function], Function]:
+    """Calls, in place of a function, the one that fits one of its arguments, a NamedTuple or None.
 
     In compiled code, that one alone is compiled.
 
     Args:
-        choose: Finds it by the name of the function and the class of that argument; its parameters have the same names.
+        choose: Finds it by the name of the function and the class of that argument.
+        index: Index of the argument.
     """
 
     def decorate(function: Function) -> Function:
         @wraps(function)
         def call(*arguments: object) -> object:
-            return choose(function.__name__, type(arguments[-1]))(*arguments)
+            return choose(function.__name__, type(arguments[index]))(*arguments)
 
         def find(*types: Any) -> Any:
-            return choose(function.__name__, getattr(types[-1], "instance_class", type(None)))
+            return choose(function.__name__, getattr(types[index], "instance_class", type(None)))
 
         overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
         return cast(Function, call)
@@ -208,6 +223,22 @@ def compiled_for(function: Function, *arguments: object) -> Function:
     return cast(Function, dispatcher.get_overload(types))
 
 
+def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
+    """Returns whether there is machine code of a rule, in this process or on disk.
+
+    Args:
+        function: The rule.
+        for_record: A type that one of its arguments has; ``None`` if any will do.
+    """
+    rule = cast(Any, function)
+    signatures = list(rule.signatures)
+    if isinstance(rule._cache, _Cache):
+        signatures += [key[0] for key in rule._cache._cache_file._load_index()]  # type: ignore[no-untyped-call]  # Numba's
+    if for_record is None:
+        return bool(signatures)
+    return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
+
+
 def _compile(function: Function, **options: Any) -> Function:
     if not compiles():
         return function
@@ -233,6 +264,15 @@ def _given_folder() -> str:
 def _tell_of_unwritable(folder: str) -> None:
     """Warns, once in a process, that the folder for machine code cannot be written to."""
     LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
+
+
+def _record_sources(types: Iterable[Any]) -> Iterator[Path]:
+    """Finds the sources of the NamedTuples among types, and within them."""
+    for each in types:
+        if isinstance(each, BaseTuple):
+            yield from _record_sources(cast(Any, each))
+            if isinstance(each, BaseNamedTuple):
+                yield Path(inspect.getfile(cast(Any, each).instance_class))
 
 
 class _CacheFiles(IndexDataCacheFile):
@@ -304,12 +344,19 @@ class _Cache(FunctionCache):
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
-        found, stamp = self._cache_file, _stamp(Path(function.__code__.co_filename))
+        self._source = Path(function.__code__.co_filename)
+        found, stamp = self._cache_file, _stamp(self._source)
         # Elsewhere Numba looks at the time of the change.
         own = stamp if function.__module__.startswith(PACKAGE.name) else found._source_stamp
         self._cache_file = _CacheFiles(self.cache_path, self._impl.filename_base, own)  # type: ignore[no-untyped-call]  # Numba's
         # The version is compared before the rest of a file is read, which may name classes that are gone.
         self._cache_file._version = f"{found._version} {stamp}"
+
+    def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
+        """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
+        known = source_files(self._source)
+        stamps = [_stamp(path) for path in sorted(set(_record_sources(signature))) if path not in known]
+        return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
 
     def save_overload(self, signature: object, data: object) -> None:
         """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
@@ -317,6 +364,41 @@ class _Cache(FunctionCache):
             super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
         except OSError as error:
             LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
+
+
+class SteadyRule:
+    """A rule whose arguments have the same types in each call.
+
+    It is lazily compiled. Its machine code need not find out the types of arguments again, which takes longer than a
+    short rule does.
+
+    Args:
+        function: The rule.
+    """
+
+    def __init__(self, function: Function) -> None:
+        """Looks for nothing yet."""
+        self._rule = cast(Any, function)
+        self._spent = 0.0
+        self._code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: object) -> Any:
+        """Calls the rule."""
+        if self._code is None:
+            if compiles() and (self._spent > TIME_BEFORE_COMPILING or self._is_cached()):
+                self._code = cast(Callable[..., Any], compiled_for(self._rule, *arguments))
+            else:
+                begin = perf_counter()
+                with np.errstate(all="ignore"):  # machine code does not warn of an overflow either
+                    result = getattr(self._rule, "py_func", self._rule)(*arguments)
+                self._spent += perf_counter() - begin
+                return result
+        return self._code(*arguments)
+
+    def _is_cached(self) -> bool:
+        """Looks, before the first call, whether there is machine code on disk."""
+        cache = self._rule._cache
+        return self._spent == 0.0 and isinstance(cache, _Cache) and bool(cache._cache_file._load_index())  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 class _LazyCompilation:

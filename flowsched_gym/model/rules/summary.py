@@ -11,8 +11,8 @@ import numpy.typing as npt
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.numerics.compiled import natural_log
+from flowsched_gym.model.rules.numerics.scaling import squash
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
-from flowsched_gym.model.rules.observation import squash
 from flowsched_gym.model.rules.selection import select
 
 __all__ = ["show_places", "summarise_active", "summarise_arrived", "summarise_finished"]

@@ -1,32 +1,30 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-import math
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
-
 from flowsched_gym.disciplines import Ps
-from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model import TRANSPORTS
-from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
-from flowsched_gym.systems.artemis.observation import ArtemisObservation, artemis_layout
+from flowsched_gym.systems.artemis.decision import (
+    EPISODE_FIELDS,
+    FINAL_INFOS,
+    FLOW_FIELDS,
+    TERMS,
+    ArtemisRules,
+    artemis_rules,
+)
+from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.panels import artemis_panels
-from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.topology import big_switch
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.workload import Workload, WorkloadLike, workload_label
+from flowsched_gym.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.workload import WorkloadLike, workload_label
 
-__all__ = ["ArtemisEnv"]
+__all__ = ["ArtemisEnv", "ArtemisVectorEnv"]
 
 
-class ArtemisEnv(MaskedEnv[int]):
-    """Lets an agent decide which flow a destination lets send next.
+class ArtemisEnv(DecisionEnv[ArtemisRules]):
+    """Which waiting flow a destination lets send next.
 
     ## Description
     Flows gather at a destination in bursts, each with a size and a deadline. A source asks the destination for a token
@@ -132,6 +130,7 @@ class ArtemisEnv(MaskedEnv[int]):
         link_delay_us: float = 250.0,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        engine: str = "simpy",
     ) -> None:
         """Checks the arguments and sets the spaces.
 
@@ -156,110 +155,39 @@ class ArtemisEnv(MaskedEnv[int]):
             link_delay_us=link_delay_us,
             max_decisions=max_decisions,
         )
+        rules, source = artemis_rules(config), workload_source(config, workload)
         super().__init__(
-            source=workload_source(config, workload),
+            rules,
+            config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer],
+            source=source,
+            network=NetworkSetup(
+                topology=big_switch(
+                    num_hosts=source.num_hosts,
+                    capacity=rules.line_rate,
+                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+                ),
+                new_discipline=Ps,
+                transport=TRANSPORTS[config.transport],
+                num_tokens=config.k,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
+            ),
             layout=artemis_layout(config.observation, config.f),
+            terms=TERMS,
+            final_infos=FINAL_INFOS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
+            engine=engine,
         )
         self.config = config
-        self._f = config.f
-        self._defer = config.defer
-        num_actions = config.f + {Defer.NONE: 0, Defer.WAIT: 1, Defer.TO_BACK: config.f}[config.defer]
-        self.action_space = spaces.Discrete(num_actions)  # type: ignore[assignment]  # takes a plain integer too
-        self._num_actions = num_actions
-        self._topology = big_switch(
-            num_hosts=self._source.num_hosts,
-            capacity=gbps_to_capacity(config.link_gbps),
-            delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
-        )
-        self._check_first(self._topology, transport=TRANSPORTS[config.transport])
-        # The mask of n occupied slots is the part that begins n places before the first zero.
-        self._slot_masks: npt.NDArray[np.bool_] = np.arange(config.f + num_actions) < config.f
-
-    @property
-    def num_actions(self) -> int:
-        """Number of actions."""
-        return self._num_actions
-
-    @property
-    def line_rate(self) -> float:
-        """Capacity of a host's link in B/s."""
-        return gbps_to_capacity(self.config.link_gbps)
-
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Returns which actions do what they say, (num_actions,) bool."""
-        destination, f = self.simulation.asking, self._f
-        waiting = 1 if destination is None else destination.tail - destination.head
-        first = f - waiting if waiting < f else 0
-        mask: npt.NDArray[np.bool_] = self._slot_masks[first : first + self._num_actions].copy()
-        if destination is None or self._defer is Defer.NONE:
-            return mask
-        if self._defer is Defer.WAIT:
-            mask[f] = destination.can_wait
-        elif waiting > 1:
-            seen = destination.requests[destination.head : destination.head + min(waiting, f)]
-            mask[f : f + len(seen)] = ~self._postponed[seen]
-        return mask
-
-    def _begin(self, workload: Workload) -> Simulation:
-        """Builds the simulation of an episode, in which flows with a token share max-min fair."""
-        config = self.config
-        simulation = Simulation(
-            workload, self._topology, Ps(), transport=TRANSPORTS[config.transport], num_tokens=config.k
-        )
-        self._postponed = np.zeros(workload.num_flows, dtype=np.bool_)
-        self._rewards = RewardQueue(config.reward)
-        self._empty_slot_choices = 0
-        self._last_asking: Destination | None = None
-        self._see = ArtemisObservation(config.observation, self.layout, simulation, config.k, self.line_rate)
-        return simulation
-
-    def _act(self, action: int) -> int:
-        """Grants, waits, or sends a request to the back."""
-        simulation, f = self._simulation, self._f
-        choice = read_choice(action, self._num_actions)
-        destination = simulation.asking
-        assert destination is not None
-        self._last_asking = destination
-        if choice < f and choice < destination.tail - destination.head:
-            simulation.grant(choice)
-        elif choice >= f and self.action_masks()[choice]:
-            if self._defer is Defer.WAIT:
-                simulation.wait()
-            else:
-                row = simulation.postpone(choice - f)
-                self._postponed[row] = True
-                self._see.note_postponed(row)
-        else:
-            self._empty_slot_choices += 1
-            simulation.grant(0)
-        return choice
-
-    def _observe(self) -> npt.NDArray[np.float32]:
-        """Returns what the asking destination sees; at the end, what the last one that asked sees."""
-        destination = self._simulation.asking or self._last_asking
-        assert destination is not None
-        return self._see(destination)
-
-    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
-        """Pays for deadlines met."""
-        simulation, rewards = self._simulation, self._rewards
-        for row in finished:
-            rewards.owed.append(1.0 if simulation.met_deadline(row) else 0.0)
-        reward = rewards.pay()
-        return reward, {"deadline_met": reward}
-
-    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
-        """Adds what is particular to Artemis."""
-        info = super()._info(finished, terms)
-        asking = self._simulation.asking
-        info["destination"] = -1 if asking is None else asking.host
-        info["empty_slot_choices"] = self._empty_slot_choices
-        if self._over:
-            info["unpaid_rewards"] = math.fsum(self._rewards.owed)
-        return info
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return artemis_panels(self.config, self.scene(), self.simulation, self.action_masks())
+
+
+class ArtemisVectorEnv(DecisionVectorEnv):
+    """Many ``ArtemisEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
+
+    single = ArtemisEnv
+    config: ArtemisConfig

@@ -1,22 +1,12 @@
-"""Tells the agent of a destination what waits there, and in what state the destination is."""
+"""The columns that the agent of a destination sees; ``decision.ArtemisRules.observe`` fills them."""
 
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.model.rules.observation import NUM_SLOT_COLUMNS, POSTPONED, fill_full, fill_paper, fill_requirements
-from flowsched_gym.simulation import Destination, Simulation
 from flowsched_gym.systems.artemis.config import Observation
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.systems.artemis.decision import SIZE_SCALE, TIME_SCALE
 
-__all__ = ["SIZE_SCALE", "TIME_SCALE", "ArtemisObservation", "artemis_layout"]
-
-SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
-"""Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
-TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
-"""Time in s that becomes one half: near half the deadlines of the thesis's flows."""
+__all__ = ["artemis_layout"]
 
 SIZE: Final = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 DEADLINE_SPAN: Final = Column(
@@ -87,98 +77,3 @@ def artemis_layout(observation: Observation, num_slots: int) -> Layout:
         for column in CONTEXT
     )
     return Layout(context=context, slot=SLOT, num_slots=num_slots)
-
-
-class ArtemisObservation:
-    """Fills the observations of one episode.
-
-    Args:
-        observation: ``paper`` or ``full``.
-        layout: Its columns.
-        simulation: The episode.
-        num_tokens: Tokens of each destination (k).
-        line_rate: Capacity of a destination's link in B/s.
-    """
-
-    def __init__(
-        self,
-        observation: Observation,
-        layout: Layout,
-        simulation: Simulation,
-        num_tokens: int,
-        line_rate: float,
-    ) -> None:
-        """Keeps the arrays that the rules read."""
-        state, deadline_span = simulation.state, simulation.workload.deadline_span
-        assert deadline_span is not None
-        self._full = observation is Observation.FULL
-        self._size = layout.size
-        self._num_slots = layout.num_slots
-        self._env = simulation.env
-        self._links = simulation.links
-        self._num_tokens = num_tokens
-        num_flows = len(state.size)
-        self.seen = np.zeros((num_flows, NUM_SLOT_COLUMNS), dtype=np.float32)
-        send_time, seen_at = np.empty(num_flows), np.empty(num_flows)
-        fill_requirements(
-            0,
-            num_flows,
-            state.size,
-            deadline_span,
-            state.volume,
-            line_rate,
-            SIZE_SCALE,
-            TIME_SCALE,
-            send_time,
-            seen_at,
-            self.seen,
-        )
-        self._arrays = (
-            send_time,
-            seen_at,
-            self.seen,
-            state.arrival_time,
-            state.deadline,
-            state.remaining,
-            state.rate,
-            SIZE_SCALE,
-            TIME_SCALE,
-        )
-
-    def note_postponed(self, row: int) -> None:
-        """Shows from now on that a request was sent to the back."""
-        self.seen[row, POSTPONED] = 1.0
-
-    def __call__(self, destination: Destination) -> npt.NDArray[np.float32]:
-        """Returns what the agent of a destination sees now, a new (size,) float32 array."""
-        values = np.empty(self._size, dtype=np.float32)
-        if self._full:
-            fill_full(
-                values,
-                0,
-                self._num_slots,
-                destination.requests,
-                destination.head,
-                destination.tail,
-                destination.active,
-                0,
-                destination.num_active,
-                0,
-                0.0,
-                self._num_tokens,
-                self._env.now,
-                self._links.advanced_to,
-                self._env.now,
-                *self._arrays,
-            )
-        else:
-            fill_paper(
-                values,
-                0,
-                self._num_slots,
-                destination.requests,
-                destination.head,
-                destination.tail,
-                self.seen,
-            )
-        return values

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch import CompiledSimulation
+from flowsched_gym.batch.compiled_simulation import Requests
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import (
     LOGARITHMIC_FROM,
@@ -44,6 +46,9 @@ from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 
 __all__ = ["Due", "Outlook", "artemis_panels", "shown_destination", "time_left"]
 
+Episode = Simulation | CompiledSimulation
+AnyDestination = Destination | Requests
+
 LINKS_OF_PATH: Final = 2
 """Links between a source and its destination."""
 LONG_NUMBER: Final = 1000
@@ -70,7 +75,7 @@ TONES: Final = {
 }
 
 
-def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Simulation, masks: npt.NDArray[np.bool_]) -> View:
+def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Episode, masks: npt.NDArray[np.bool_]) -> View:
     """Lists what a picture shows.
 
     Args:
@@ -105,7 +110,7 @@ def artemis_panels(config: ArtemisConfig, scene: Scene, simulation: Simulation, 
     )
 
 
-def shown_destination(simulation: Simulation) -> Destination:
+def shown_destination(simulation: Episode) -> AnyDestination:
     """Finds the destination to show: the one that asks, at the end the one that finished last."""
     if simulation.asking is not None:
         return simulation.asking
@@ -172,7 +177,7 @@ def _host(scene: Scene, row: int) -> str:
     return f"host {source}" if source < LONG_NUMBER else str(source)
 
 
-def _queue(config: ArtemisConfig, scene: Scene, shown: Destination, masks: npt.NDArray[np.bool_]) -> Table:
+def _queue(config: ArtemisConfig, scene: Scene, shown: AnyDestination, masks: npt.NDArray[np.bool_]) -> Table:
     """Lists the requests that wait, oldest first: those that the agent may choose, and some behind them."""
     f, to_back = config.f, config.defer is Defer.TO_BACK
     smallest, largest = scene.size_range
@@ -210,7 +215,7 @@ def _queue(config: ArtemisConfig, scene: Scene, shown: Destination, masks: npt.N
     )
 
 
-def _tokens(config: ArtemisConfig, scene: Scene, simulation: Simulation, shown: Destination) -> Table:
+def _tokens(config: ArtemisConfig, scene: Scene, simulation: Episode, shown: AnyDestination) -> Table:
     """Lists the flows that hold tokens, in the order of their grants."""
 
     def holder(_: int, row: int) -> Row:
@@ -244,7 +249,7 @@ def _tokens(config: ArtemisConfig, scene: Scene, simulation: Simulation, shown: 
     )
 
 
-def _stage(config: ArtemisConfig, scene: Scene, simulation: Simulation, row: int) -> str:
+def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -> str:
     """Says what a flow that holds a token is doing, with its rate when it sends."""
     if scene.remaining[row] == 0.0:
         return "last byte sent"
@@ -257,7 +262,7 @@ def _stage(config: ArtemisConfig, scene: Scene, simulation: Simulation, row: int
     return "connects" if simulation.transport.handshake_round_trips else "begins to send"
 
 
-def _link(config: ArtemisConfig, scene: Scene, shown: Destination) -> Link:
+def _link(config: ArtemisConfig, scene: Scene, shown: AnyDestination) -> Link:
     """Shows how busy the link of the destination is, and with whose bytes."""
     rows = shown.active[: shown.num_active]
     share = scene.rate[rows] / gbps_to_capacity(config.link_gbps)
@@ -275,7 +280,7 @@ def _link(config: ArtemisConfig, scene: Scene, shown: Destination) -> Link:
     )
 
 
-def _destination(config: ArtemisConfig, one: Destination, shown: Destination) -> Tile:
+def _destination(config: ArtemisConfig, one: AnyDestination, shown: AnyDestination) -> Tile:
     """Shows a destination among others."""
     held, waiting = one.num_active, one.num_waiting
-    return Tile(f"host {one.host}", f"{held}/{config.k}", f"{waiting} waiting", held / config.k, one is shown)
+    return Tile(f"host {one.host}", f"{held}/{config.k}", f"{waiting} waiting", held / config.k, one.host == shown.host)

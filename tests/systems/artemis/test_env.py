@@ -11,9 +11,7 @@ import pytest
 
 from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.systems.artemis.config import Reward
 from flowsched_gym.systems.artemis.env import ArtemisEnv
-from flowsched_gym.systems.artemis.reward import RewardQueue
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, pairwise, play
 from tests.flows import make_flows
@@ -43,6 +41,7 @@ def simulation_of(env: gym.Env) -> Simulation:
     """Returns the simulation under an environment."""
     base = env.unwrapped
     assert isinstance(base, FlowSchedEnv)
+    assert isinstance(base.simulation, Simulation)
     return base.simulation
 
 
@@ -71,15 +70,6 @@ def test_lagged_rewards_come_one_finished_flow_for_each_action() -> None:
     assert [step[1] for step in steps] == [0.0, 1.0, 0.0, 1.0]
     assert steps[-1][4]["unpaid_rewards"] == 1.0
     assert all("unpaid_rewards" not in step[4] for step in steps[:-1])
-
-
-def test_the_reward_queue_pays_oldest_first_and_zero_when_empty() -> None:
-    lagged, at_once = RewardQueue(Reward.LAGGED), RewardQueue(Reward.ON_COMPLETION)
-    for queue in (lagged, at_once):
-        assert queue.pay() == 0.0
-        queue.owed.extend([1.0, 0.0, 1.0])
-    assert [lagged.pay() for _ in range(5)] == [1.0, 0.0, 1.0, 0.0, 0.0]
-    assert [at_once.pay() for _ in range(2)] == [2.0, 0.0]
 
 
 def test_a_truncated_episode_tells_what_it_did_not_pay_too() -> None:

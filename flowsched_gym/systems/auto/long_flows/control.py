@@ -12,7 +12,7 @@ from flowsched_gym.envs import NetworkView, PeriodControl
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.observation import Observer
-from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, pay
+from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, TERMS, reward_terms
 from flowsched_gym.systems.auto.long_flows.seen import path_of, seen_flows, usable_paths
 
 __all__ = ["RATE_STEPS", "LongFlowsControl"]
@@ -39,6 +39,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
     def __init__(self, config: AuTOLongFlowsConfig) -> None:
         """Sets the spaces."""
         self.config = config
+        self.terms = TERMS
         self._observe, self._paid = Observer(config), str(config.reward)
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
@@ -47,6 +48,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
         self._rate_caps = np.array([config.capacity * share if share < 1 else np.inf for share in RATE_STEPS])
         none = [np.arange(count) == 0 for count in parts]
         self._empty: BoolArray = np.tile(np.concatenate(none), (config.n_l, 1))
+        self.num_actions = self._empty.size
 
     def new_discipline(self) -> Mlfq:
         """Makes feedback queues with the fixed thresholds."""
@@ -74,9 +76,9 @@ class LongFlowsControl(PeriodControl[IntArray]):
         if len(changed):
             self._move(view, rows[changed], path[changed])
 
-    def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
-        terms = pay(view, self.config, memory)
+        terms = reward_terms(view, self.config, memory)
         return terms[self._paid], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.envs import MaskedEnv, PeriodEnv
+from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Period
@@ -16,7 +16,7 @@ from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike, workload_label
 
-__all__ = ["AuTOLongFlowsEnv"]
+__all__ = ["AuTOLongFlowsEnv", "AuTOLongFlowsVectorEnv"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -183,6 +183,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
         link_delay_us: float = 25.0,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        engine: str = "simpy",
     ) -> None:
         """Checks the arguments and sets the spaces.
 
@@ -226,6 +227,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
             routing=Routing(RoutingKind.ECMP),
             render_mode=render_mode,
             max_decisions=config.max_decisions,
+            engine=engine,
         )
         self.config = config
 
@@ -236,3 +238,10 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return long_flows_panels(self.config, self.scene(), self.view())
+
+
+class AuTOLongFlowsVectorEnv(MaskedVectorEnv, PeriodVectorEnv):
+    """Many ``AuTOLongFlowsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
+
+    single = AuTOLongFlowsEnv
+    config: AuTOLongFlowsConfig

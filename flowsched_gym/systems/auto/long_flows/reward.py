@@ -11,10 +11,11 @@ from flowsched_gym.model.rules.numerics.compiled import sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
 from flowsched_gym.systems.auto.long_flows.seen import long_live
 
-__all__ = ["MEMORY_SIZE", "pay"]
+__all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
 FloatArray = npt.NDArray[np.float64]
 
+TERMS: Final = tuple(str(term) for term in LongFlowsReward)
 THROUGHPUT: Final = 0
 """Place in the memory of the throughput of the step before, in B/s."""
 SLOWDOWNS: Final = 1
@@ -24,7 +25,7 @@ PROGRESS: Final = 2
 MEMORY_SIZE: Final = 3
 
 
-def pay(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> dict[str, float]:
+def reward_terms(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatArray) -> dict[str, float]:
     """Returns the named terms of the reward for a step, and remembers what the next ones need.
 
     Args:

@@ -11,7 +11,7 @@ from flowsched_gym.model.rules.ordering.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout
-from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, pay
+from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, TERMS, reward_terms
 
 __all__ = ["ThresholdsControl"]
 
@@ -33,6 +33,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         self.layout = thresholds_layout(config)
         self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
         self._config = config
+        self.terms = TERMS
         self._observe, self._paid = new_observer(config), str(config.reward)
         self._initial_thresholds = initial_thresholds
 
@@ -61,9 +62,9 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         """Sets the thresholds."""
         view.set_thresholds(thresholds_of_action(action.reshape(self._config.clusters, -1)))
 
-    def pay(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Pays for the flows that finished."""
-        terms = pay(view, memory)
+        terms = reward_terms(view, memory)
         return terms[self._paid], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.envs import PeriodEnv
+from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from flowsched_gym.workload import Traffic
 
-__all__ = ["AuTOThresholdsEnv"]
+__all__ = ["AuTOThresholdsEnv", "AuTOThresholdsVectorEnv"]
 
 
 class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
@@ -161,6 +161,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
         link_delay_us: float = 25.0,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        engine: str = "simpy",
     ) -> None:
         """Checks the arguments and sets the spaces.
 
@@ -199,6 +200,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
             period=config.period,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
+            engine=engine,
         )
         self.config = config
 
@@ -213,3 +215,11 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         return thresholds_panels(self.config, self.scene(), self.view())
+
+
+class AuTOThresholdsVectorEnv(PeriodVectorEnv):
+    """Many ``AuTOThresholdsEnv`` whose networks run in one compiled call per step; see ``PeriodVectorEnv``."""
+
+    _SHARED = (*PeriodVectorEnv._SHARED, "traffic")
+    single = AuTOThresholdsEnv
+    config: AuTOThresholdsConfig

@@ -10,8 +10,9 @@ from flowsched_gym.model.rules.finished_flows import mean_fares
 from flowsched_gym.model.rules.numerics.compiled import natural_log
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
 
-__all__ = ["MEMORY_SIZE", "pay"]
+__all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
+TERMS: Final = tuple(str(term) for term in ThresholdsReward)
 LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
 """Places in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
 what two terms were then."""
@@ -19,7 +20,7 @@ what two terms were then."""
 FIRST_RATIO: Final = 1.0
 
 
-def pay(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str, float]:
+def reward_terms(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str, float]:
     """Returns the terms for a step, and remembers what the next one needs; see ``ThresholdsReward``.
 
     Where no flow finished, the ratio is 1, and the others are what they were in the step before, 0 in the first.

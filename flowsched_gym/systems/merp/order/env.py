@@ -1,36 +1,24 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
-
 from flowsched_gym.disciplines import Ranked
-from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import TRANSPORTS, TransportName
-from flowsched_gym.model.questions import Asks, OrderQuestion
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.model.questions import Asks
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
-from flowsched_gym.systems.merp.order.observation import NOBODY, OrderObservation, order_layout
+from flowsched_gym.systems.merp.order.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules
+from flowsched_gym.systems.merp.order.observation import order_layout
 from flowsched_gym.systems.merp.order.panels import order_panels
-from flowsched_gym.systems.merp.order.reward import OrderPayments
-from flowsched_gym.topology import isolated_fct, make_topology
+from flowsched_gym.topology import make_topology
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-from flowsched_gym.workload import Workload, WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike, workload_label
 
-__all__ = ["MERPOrderEnv"]
-
-IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+__all__ = ["MERPOrderEnv", "MERPOrderVectorEnv"]
 
 
-class MERPOrderEnv(MaskedEnv[int]):
-    """Lets an agent decide which of the flows that compete goes first.
+class MERPOrderEnv(DecisionEnv[OrderRules]):
+    """Which of the flows that compete goes first.
 
     ## Description
     Flows of very different sizes arrive at a link, or at the hosts of a nine-server tree. A flow's slowdown (MERP:
@@ -129,6 +117,7 @@ class MERPOrderEnv(MaskedEnv[int]):
         link_delay_us: float = 0.0,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        engine: str = "simpy",
     ) -> None:
         """Checks the arguments and sets the spaces.
 
@@ -156,97 +145,36 @@ class MERPOrderEnv(MaskedEnv[int]):
             capacity=capacity,
         )
         super().__init__(
+            OrderRules(config.f, TERMS.index(config.reward)),
+            config.f,
             source=source,
+            network=NetworkSetup(
+                topology=make_topology(
+                    config.topology,
+                    num_hosts=source.num_hosts,
+                    capacity=capacity,
+                    delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
+                ),
+                new_discipline=Ranked,
+                asks=Asks.ORDER,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
+            ),
             layout=order_layout(config.f),
+            terms=TERMS,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
+            engine=engine,
         )
         self.config = config
-        self.action_space = spaces.Discrete(config.f)  # type: ignore[assignment]  # takes a plain integer too
-        self._f = config.f
-        self._paid = str(config.reward)
-        self._topology = make_topology(
-            config.topology,
-            num_hosts=source.num_hosts,
-            capacity=capacity,
-            delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
-        )
-        self._check_first(self._topology)
-        # The mask of n flows that compete is the part that begins n places before the first zero.
-        self._slot_masks: npt.NDArray[np.bool_] = np.arange(2 * config.f) < config.f
-
-    @property
-    def num_actions(self) -> int:
-        """Number of actions."""
-        return self._f
-
-    @property
-    def line_rate(self) -> float:
-        """Capacity of a link in B/s."""
-        return gbps_to_capacity(self.config.link_gbps)
-
-    def ideal_fct(self, path: npt.NDArray[np.integer[Any]], volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Returns what flows take alone on the empty network, in s.
-
-        Args:
-            path: Rows of the path table, (num_flows,).
-            volume: Bytes on the wire, (num_flows,).
-        """
-        return isolated_fct(self._topology, path.astype(np.int64), volume, IDEAL, needs_token=False)
-
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Returns which actions do what they say, (f,) bool."""
-        first = max(self._f - self._num_competing(), 0)
-        return self._slot_masks[first : first + self._f].copy()
-
-    def _begin(self, workload: Workload) -> Simulation:
-        """Builds the simulation of an episode, in which flows are served by ranks."""
-        if workload.link_changes is not None:
-            raise ConfigError("the episode drawn has link changes: the links of this environment stay up")
-        simulation = Simulation(workload, self._topology, Ranked(), transport=IDEAL, asks=Asks.ORDER)
-        ideal_fct = self.ideal_fct(simulation.controls.path, simulation.state.volume)
-        self._payments = OrderPayments(workload.arrival_time, ideal_fct)
-        self._empty_slot_choices = 0
-        self._see = OrderObservation(self.layout, simulation, ideal_fct)
-        return simulation
-
-    def _act(self, action: int) -> int:
-        """Puts a flow first."""
-        choice = read_choice(action, self._f)
-        is_there = choice < self._num_competing()
-        if not is_there:
-            self._empty_slot_choices += 1
-        if self._simulation.question is not None:
-            self._simulation.serve_first(choice if is_there else 0)
-        return choice
-
-    def _observe(self) -> npt.NDArray[np.float32]:
-        """Returns what the agent sees; empty slots where nothing is asked."""
-        return self._see(self._question(), self._payments.largest)
-
-    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
-        """Pays for flows that have finished."""
-        terms = self._payments.pay(finished, self._simulation.completion_time)
-        return terms[self._paid], terms
-
-    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
-        """Adds what is particular to choices of slots."""
-        info = super()._info(finished, terms)
-        info["empty_slot_choices"] = self._empty_slot_choices
-        return info
-
-    def _question(self) -> OrderQuestion | None:
-        """Returns what is asked, if anything."""
-        question = self.simulation.question
-        assert not isinstance(question, tuple) or isinstance(question, OrderQuestion)
-        return question
-
-    def _num_competing(self) -> int:
-        """Returns how many slots do what they say; 1 where nothing is asked."""
-        question = self._question()
-        return 1 if question is None else len(question.rows)
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        question = self._question()
-        return order_panels(self.config, self.scene(), NOBODY if question is None else question.rows)
+        return order_panels(self.config, self.scene(), self.simulation.question)
+
+
+class MERPOrderVectorEnv(DecisionVectorEnv):
+    """Many ``MERPOrderEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
+
+    single = MERPOrderEnv
+    config: MERPOrderConfig

@@ -1,34 +1,25 @@
 """MERP's routing environment: a flow that arrives in a fat-tree takes one of its paths."""
 
 import functools
-import math
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
 from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.encoders import read_choice
-from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.questions import Asks, PathQuestion
-from flowsched_gym.model.rules.path_observation import fill_live, fill_paths, first_live
-from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
-from flowsched_gym.systems.merp.route.observation import path_scales, route_layout
+from flowsched_gym.systems.merp.route.decision import FLOW_FIELDS, RouteRules, reward_terms
+from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.panels import route_panels
-from flowsched_gym.systems.merp.route.reward import RoutePayments
 from flowsched_gym.topology import Topology, fat_tree, make_routing
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
-from flowsched_gym.workload import Workload, WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike, workload_label
 
-__all__ = ["MERPRouteEnv"]
+__all__ = ["MERPRouteEnv", "MERPRouteVectorEnv"]
 
 
-class MERPRouteEnv(MaskedEnv[int]):
-    """Lets an agent decide which path a new flow takes through a fat-tree.
+class MERPRouteEnv(DecisionEnv[RouteRules]):
+    """Which path a new flow takes through a fat-tree.
 
     ## Description
     Flows arrive at the hosts of a k-ary fat-tree and go to other hosts. Between hosts of different pods there are
@@ -147,6 +138,7 @@ class MERPRouteEnv(MaskedEnv[int]):
         link_delay_us: float = 0.0,
         max_decisions: int | None = None,
         render_mode: str | None = None,
+        engine: str = "simpy",
     ) -> None:
         """Checks the arguments and sets the spaces.
 
@@ -167,100 +159,38 @@ class MERPRouteEnv(MaskedEnv[int]):
             link_delay_us=link_delay_us,
             max_decisions=max_decisions,
         )
+        terms = reward_terms(config.reward)
         super().__init__(
+            RouteRules(config.num_paths, "fct" in terms, "slowdown" in terms, config.capacity),
+            config.num_paths,
             source=route_source(config, workload),
+            network=NetworkSetup(
+                topology=_fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND),
+                new_discipline=functools.partial(make_discipline, config.discipline),
+                routing=make_routing(config.rerouting),
+                asks=Asks.PATH,
+                flow_fields=FLOW_FIELDS,
+            ),
             layout=route_layout(config.num_paths),
+            terms=terms,
             render_mode=render_mode,
             max_decisions=config.max_decisions,
+            engine=engine,
         )
         self.config = config
-        self.action_space = spaces.Discrete(config.num_paths)  # type: ignore[assignment]  # takes a plain integer too
-        self._num_actions = config.num_paths
-        self._scales = path_scales(config.capacity)
-        self._topology = _fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND)
-        self._check_first(self._topology, links_change=True)
-
-    @property
-    def num_actions(self) -> int:
-        """Number of actions."""
-        return self._num_actions
-
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Returns which actions do what they say, (num_actions,) bool."""
-        mask = np.zeros(self._num_actions, dtype=np.bool_)
-        question = self.simulation.question
-        if isinstance(question, PathQuestion):
-            fill_live(question.first, question.last, self.simulation.network, mask)
-        else:
-            mask[0] = True
-        return mask
-
-    def _begin(self, workload: Workload) -> Simulation:
-        """Builds the simulation of an episode."""
-        simulation = Simulation(
-            workload,
-            self._topology,
-            make_discipline(self.config.discipline),
-            routing=make_routing(self.config.rerouting),
-            asks=Asks.PATH,
-        )
-        self._ideal_fct = simulation.records().ideal_fct
-        self._payments = RoutePayments(self.config.reward, workload.arrival_time, self._ideal_fct)
-        self._empty_slot_choices = 0
-        return simulation
-
-    def _act(self, action: int) -> int:
-        """Sends the flow along the path, or along the first live one."""
-        simulation = self._simulation
-        choice = read_choice(action, self._num_actions)
-        question = simulation.question
-        is_there = bool(self.action_masks()[choice])
-        if not is_there:
-            self._empty_slot_choices += 1
-        if isinstance(question, PathQuestion):
-            live = first_live(question.first, question.last, simulation.network) - question.first
-            simulation.take_path(choice if is_there else live)
-        return choice
-
-    def _observe(self) -> npt.NDArray[np.float32]:
-        """Returns what is on the paths of the flow that waits for one; zeros at the end."""
-        simulation = self._simulation
-        observation = np.zeros(self.layout.size, dtype=np.float32)
-        question, routes = simulation.question, simulation.routes
-        if isinstance(question, PathQuestion):
-            assert routes is not None
-            fill_paths(
-                observation,
-                self._num_actions,
-                simulation.env.now,
-                question.row,
-                self._ideal_fct[question.row],
-                simulation.links.active,
-                simulation.links.num_active,
-                simulation.state,
-                simulation.controls,
-                simulation.network,
-                routes,
-                self._scales,
-            )
-        return observation
-
-    def _pay(self, finished: list[int]) -> tuple[float, dict[str, float]]:
-        """Pays for flows that finish."""
-        terms = self._payments.pay(finished, self._simulation.completion_time)
-        return math.fsum(terms.values()), terms
-
-    def _info(self, finished: list[int], terms: Any) -> dict[str, Any]:
-        """Adds how often a path was chosen that was not there."""
-        info = super()._info(finished, terms)
-        info["empty_slot_choices"] = self._empty_slot_choices
-        return info
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
         scene, question = self.scene(), self.simulation.question
         asked = question if isinstance(question, PathQuestion) else None
         return route_panels(self.config, scene, asked, self.layout, self._observe())
+
+
+class MERPRouteVectorEnv(DecisionVectorEnv):
+    """Many ``MERPRouteEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
+
+    single = MERPRouteEnv
+    config: MERPRouteConfig
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,22 +1,11 @@
-"""Tells the agent which flow waits for a path, and what is on the links of each."""
+"""The columns that an agent sees that chooses paths; ``decision.RouteRules.observe`` fills them."""
 
 from typing import Final
 
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.model.rules.path_observation import PathScales
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.systems.merp.route.decision import COUNT_SCALE, LIVE_SCALE, RATIO_SCALE, SIZE_SCALE, TIME_SCALE
 
-__all__ = ["TIME_SCALE", "path_scales", "route_layout"]
-
-SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
-"""Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
-TIME_SCALE: Final = 12 * SECONDS_PER_MILLISECOND
-"""Time in s that becomes one half: what so many bytes take at 1 Gbps."""
-COUNT_SCALE: Final = 4.0
-LIVE_SCALE: Final = 32.0
-"""Flows on a link, and in the network, that become one half: about as many as the 16 hosts have at load 0.6."""
-RATIO_SCALE: Final = 4.0
-"""Expansion ratio that becomes one half."""
+__all__ = ["route_layout"]
 
 CONTEXT: Final = (
     Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE),
@@ -119,15 +108,3 @@ def route_layout(num_slots: int) -> Layout:
         num_slots: Most paths between two hosts, >= 1.
     """
     return Layout(context=CONTEXT, slot=SLOT, num_slots=num_slots)
-
-
-def path_scales(line_rate: float) -> PathScales:
-    """Returns what values are divided by, where links have a capacity of ``line_rate`` B/s."""
-    return PathScales(
-        line_rate=line_rate,
-        size=SIZE_SCALE,
-        time=TIME_SCALE,
-        flows=COUNT_SCALE,
-        live_flows=LIVE_SCALE,
-        ratio=RATIO_SCALE,
-    )

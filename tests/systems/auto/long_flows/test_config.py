@@ -18,7 +18,7 @@ def test_flows_are_long_by_default_where_the_best_queues_for_web_search_at_load_
 
 def test_the_round_trip_is_that_of_the_testbed_and_a_load_that_of_three_links() -> None:
     env = AuTOLongFlowsEnv(load=0.6)
-    source, topology = env._source, env._topology
+    source, topology = env._source, env._network.topology
     assert isinstance(source, PoissonWorkload)
 
     # Two links of 25 us there and two back.

@@ -20,7 +20,7 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
 
         assert view.banner.counts[0].startswith(f"{len(slowdown)} finished, {env.simulation.links.num_active} active")  # type: ignore[union-attr]
         assert [row[-1] for row in table(view, "Largest slowdowns")] == [ratio_text(each) for each in slowdown[:8]]
-        assert len(contest) == (env._num_competing() if env.simulation.question else 0)
+        assert len(contest) == env.decision().num_candidates
         seen = env.layout.slot_column(observation, "slowdown_if_last")[: len(contest)].tolist()
         assert [float(row[-1]) for row in contest[: env.config.f]] == pytest.approx(seen, rel=0.01)
 
@@ -34,4 +34,6 @@ def test_the_bars_of_links_are_the_bytes_of_the_flows_that_cross_them() -> None:
             rows = [row for row in env.scene().active.tolist() if workload.source[row] == host]
             assert links[f"host {host} up"].num_flows == len(rows)
             assert links[f"host {host} up"].backlog == pytest.approx(state.remaining[rows].sum())
-            assert links[f"host {host} up"].busy_for == pytest.approx(state.remaining[rows].sum() / env.line_rate)
+            assert links[f"host {host} up"].busy_for == pytest.approx(
+                state.remaining[rows].sum() / float(env.simulation.topology.capacity[0])
+            )

@@ -1,0 +1,154 @@
+"""Carries out what an agent decides, in compiled code."""
+
+from types import NoneType
+from typing import Any, Final
+
+import numpy as np
+
+from flowsched_gym.batch.choice_tables import Choosing
+from flowsched_gym.batch.choosing import set_path
+from flowsched_gym.batch.control import serve_first as serve_flow_first
+from flowsched_gym.batch.log import note
+from flowsched_gym.batch.remembering import forget_network
+from flowsched_gym.batch.senders import ask, begin, permit
+from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
+from flowsched_gym.model.decision import Order
+from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
+from flowsched_gym.model.rules.transport.tokens import send_to_back, take_request
+
+__all__ = ["begin_next_period", "give", "give_one", "move_to_front"]
+
+DECISION: Final = int(EventKind.DECISION)
+GRANT: Final = int(Order.GRANT)
+POSTPONE: Final = int(Order.POSTPONE)
+SERVE_FIRST: Final = int(Order.SERVE_FIRST)
+
+
+@inlined_rule
+def _grant(t: View, n: int, index: int) -> int:
+    """Gives a token of the asking destination to a request."""
+    net = t.networks[n]
+    d = t.destinations[n * t.num_places + net.asking]
+    row = take_request(t.requests, d.head, index)
+    d.head += 1
+    d.tokens -= 1
+    t.active[d.active + d.num_active] = row
+    d.num_active += 1
+    t.grant_time[row] = net.now
+    note(t, n, DECISION, row)
+    permit(t, n, row, t.path_delay[t.controls.path[row]])
+    ask(t, n)
+    return row
+
+
+@inlined_rule
+def _postpone(t: View, n: int, index: int) -> int:
+    """Sends a request to the back of the asking destination's queue."""
+    d = t.destinations[n * t.num_places + t.networks[n].asking]
+    if d.tail == d.queue_end:
+        move_to_front(t, d)
+    row = send_to_back(t.requests, d.head, d.tail, index)
+    d.head += 1
+    d.tail += 1
+    ask(t, n)
+    return row
+
+
+@inlined_rule
+def _wait(t: View, n: int) -> int:
+    """Lets the asking destination wait for its next request or token."""
+    t.destinations[n * t.num_places + t.networks[n].asking].held = True
+    ask(t, n)
+    return NOBODY
+
+
+@inlined_rule
+def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
+    """Puts a flow, of those that compete, before all others."""
+    row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
+    t.networks[n].asking = NOBODY
+    note(t, n, DECISION, row)
+    serve_flow_first(n, row, t.own)
+    return row
+
+
+@inlined_rule
+def _take_path(t: View, n: int, index: int, choosing: Choosing) -> int:
+    """Sends the flow that waits for a path along one of its paths."""
+    choices = choosing.choices[n]
+    row: int = np.int64(choosing.asked[choices.first_asked])  # type: ignore[assignment]  # signed
+    choices.first_asked += 1
+    choices.num_asked -= 1
+    set_path(t, n, row, choosing.routes.first[row] + index)
+    note(t, n, DECISION, row)
+    begin(t, n, row)
+    ask(t, n)
+    return row
+
+
+@inlined_rule
+def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
+    """Begins a period, where there are any."""
+    if choosing is None:
+        return
+    net = t.networks[n]
+    choices = choosing.choices[n]
+    choices.num_asked = 0
+    net.asking = NOBODY
+    net.sharing_due = True
+    forget_network(n, t.memory)
+    note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
+
+
+@inlined_rule
+def move_to_front(t: View, d: Row) -> None:
+    """Makes room behind the queue."""
+    waiting = d.tail - d.head
+    for place in range(waiting):
+        t.requests[d.queue + place] = t.requests[d.head + place]
+    d.head = d.queue
+    d.tail = d.queue + waiting
+
+
+@inlined_rule
+def _at_destination(t: View, n: int, order: int, index: int, choosing: None) -> int:
+    """Carries out an order about the asking destination's requests."""
+    if order == GRANT:
+        return _grant(t, n, index)
+    if order == POSTPONE:
+        return _postpone(t, n, index)
+    return _wait(t, n)
+
+
+@inlined_rule
+def _among_flows(t: View, n: int, order: int, index: int, choosing: Choosing) -> int:
+    """Carries out an order about flows that compete or need a path."""
+    if order == SERVE_FIRST:
+        return _serve_first(t, n, index, choosing)
+    return _take_path(t, n, index, choosing)
+
+
+def _of_kind(name: str, choosing: type) -> Any:
+    """Finds what carries out orders: about tokens where nothing else is chosen."""
+    return _at_destination if choosing is NoneType else _among_flows
+
+
+@chosen_by_type(_of_kind)
+def give(t: View, n: int, order: int, index: int, choosing: Choosing | None) -> int:
+    """Carries out an ``Order``; returns the flow's row, or ``NOBODY``."""
+    raise NotImplementedError
+
+
+@rule
+def give_one(tables: Tables, n: int, order: int, index: int) -> int:
+    """Does what ``give`` does, called from Python."""
+    t = view(tables)
+    return give(t, n, order, index, t.choosing)
+
+
+@rule
+def begin_next_period(tables: Tables, n: int) -> None:
+    """Begins a period, with the controls as they are now; called from Python."""
+    t = view(tables)
+    _begin_next_period(t, n, t.choosing)

@@ -1,0 +1,111 @@
+"""The network of an environment, as both engines take it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.disciplines import BaseDiscipline
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model import TRANSPORTS, Transport, TransportName
+from flowsched_gym.model.flow_fields import Fields
+from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.rules.transport.windows import wire_volume
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import Routing, Topology
+from flowsched_gym.workload import Workload
+
+__all__ = ["NetworkSetup"]
+
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NetworkSetup:
+    """Topology and rules of a network, and what an agent decides in it.
+
+    Attributes:
+        topology: Links and paths.
+        new_discipline: Makes the discipline that fills the controls of the flows that send.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        routing: How flows choose among their paths; ``None`` where paths and links stay.
+        asks: About what an agent is asked; ``NOTHING`` where it grants tokens.
+        period: When a period ends, where the agent is asked after each.
+        rate_caps: Whether flows may get largest rates.
+        flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
+        episode_fields: What it keeps of each episode, 0 at the beginning.
+    """
+
+    topology: Topology
+    new_discipline: Callable[[], BaseDiscipline]
+    transport: Transport = IDEAL
+    num_tokens: int | None = None
+    routing: Routing | None = None
+    asks: Asks = Asks.NOTHING
+    period: Period | None = None
+    rate_caps: bool = False
+    flow_fields: Fields = ()
+    episode_fields: Fields = ()
+
+    def check(self, workload: Workload) -> None:
+        """Checks what can be checked of flows before an episode begins.
+
+        Raises:
+            ConfigError: Links change in a network whose links stay up, or the network cannot serve the flows.
+            WorkloadError: Flows take too short or too long a time to send.
+        """
+        topology, changes = self.topology, workload.link_changes
+        path = topology.path_of(workload.source, workload.destination)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        topology.check_times(path, volume, workload.arrival_time)
+        self.check_links(workload)
+        if changes is not None:
+            first, last = topology.candidates(workload.source, workload.destination)
+            topology.check_link_changes(changes.link, changes.up, first, last)
+
+    def check_links(self, workload: Workload) -> None:
+        """Refuses changes of links in a network whose links stay up.
+
+        Raises:
+            ConfigError: There are some.
+        """
+        if workload.link_changes is not None and self.routing is None:
+            raise ConfigError("workload has link changes: the links of this environment stay up")
+
+    def simulate(self, workload: Workload) -> Simulation:
+        """Begins an episode on SimPy."""
+        self.check_links(workload)
+        return Simulation(
+            workload,
+            self.topology,
+            self.new_discipline(),
+            transport=self.transport,
+            num_tokens=self.num_tokens,
+            routing=self.routing,
+            asks=self.asks,
+            period=self.period,
+        )
+
+    def new_batch(self, num_networks: int, workload: Workload) -> BatchSimulation:
+        """Makes compiled networks, with room for such a workload in each."""
+        changes = workload.link_changes
+        return BatchSimulation(
+            num_networks,
+            max(workload.num_flows, 1),
+            self.topology,
+            self.new_discipline(),
+            transport=self.transport,
+            num_tokens=self.num_tokens,
+            num_places=max(len(np.unique(workload.destination)), 1),
+            routing=self.routing,
+            asks=self.asks,
+            period=self.period,
+            num_changes=0 if changes is None else changes.num_changes,
+            flow_fields=self.flow_fields,
+            episode_fields=self.episode_fields,
+            rate_caps=self.rate_caps,
+        )

@@ -1,0 +1,169 @@
+"""What an agent that orders flows may do, sees and is rewarded with (MERP, section 4), for both engines."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.decision import Decision, Order
+from flowsched_gym.model.rules.compile import allocating_part, inlined_part
+from flowsched_gym.model.rules.numerics.scaling import squash
+from flowsched_gym.systems.merp.order.config import OrderReward
+from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+
+__all__ = [
+    "EPISODE_FIELDS",
+    "FLOW_FIELDS",
+    "LARGEST_KEPT",
+    "RATIO_SCALE",
+    "SIZE_SCALE",
+    "TERMS",
+    "TIME_SCALE",
+    "OrderRules",
+]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+Values = npt.NDArray[np.float32]
+
+SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
+"""Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""
+TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
+"""Time in s that becomes one half, and the unit of the reward ``fct``: a flow of that size takes 12 ms at 1 Gbps."""
+RATIO_SCALE: Final = 5.0
+"""Slowdown that becomes one half."""
+
+LARGEST_KEPT: Final = 8
+"""Slowdowns that the lexicographic term looks at; the next would have a weight of 1/256."""
+HALF: Final = 0.5
+"""Weight of a slowdown over that of the next larger one."""
+
+FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
+EPISODE_FIELDS: Final = (("largest", "f8", (LARGEST_KEPT,)),)  # largest slowdowns that have been rewarded, in order
+TERMS: Final = tuple(str(term) for term in OrderReward)
+LEXICOGRAPHIC, MAX_SLOWDOWN, SLOWDOWN, FCT = range(len(TERMS))
+
+SERVE_FIRST: Final = int(Order.SERVE_FIRST)
+NUM_CONTEXT_COLUMNS: Final = 5
+NUM_SLOT_COLUMNS: Final = 7
+
+
+class OrderRules(NamedTuple):
+    """Who goes first; see ``DecisionRules`` for the methods.
+
+    Attributes:
+        num_slots: Flows that the agent sees (f).
+        rewarded: Index of the term that is the reward.
+    """
+
+    num_slots: int
+    rewarded: int
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Serves a flow first; the choice of an empty slot stands for the one that has waited longest."""
+        if action < decision.num_candidates:
+            return SERVE_FIRST, action, False
+        return SERVE_FIRST, 0, action >= max(decision.num_candidates, 1)
+
+    def mask(self, decision: Decision, mask: BoolArray) -> None:
+        """Writes which slots hold a flow; at the end, the first."""
+        for slot in range(self.num_slots):
+            mask[slot] = slot < max(decision.num_candidates, 1)
+
+    def observe(self, decision: Decision, observation: Values) -> None:
+        """Writes the columns of ``order_layout``."""
+        _show(decision, self.num_slots, observation)
+
+    def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
+        """Rewards for the flows that have been delivered since the last action.
+
+        ``lexicographic`` is minus the rise of ``s_1 + s_2 / 2 + s_3 / 4 + ...`` over the largest slowdowns of all that
+        have been delivered, ``max_slowdown`` minus the rise of ``s_1``, ``slowdown`` minus the sum of the flows'
+        slowdowns, ``fct`` minus the sum of their completion times.
+        """
+        largest = decision.episodes[decision.number]["largest"]
+        terms[LEXICOGRAPHIC] = _weighted(largest)
+        terms[MAX_SLOWDOWN] = largest[0]
+        terms[SLOWDOWN] = 0.0
+        terms[FCT] = 0.0
+        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+            row = decision.delivered[index]
+            fct = decision.completion_time[row] - decision.state.arrival_time[row]
+            slowdown = fct / decision.flows["ideal_fct"][row]
+            terms[SLOWDOWN] -= slowdown
+            terms[FCT] -= fct / TIME_SCALE
+            _insert(slowdown, largest)
+        terms[LEXICOGRAPHIC] -= _weighted(largest)
+        terms[MAX_SLOWDOWN] -= largest[0]
+        return terms[self.rewarded]  # type: ignore[no-any-return]  # a float
+
+    def final(self, decision: Decision, values: FloatArray) -> None:
+        """Tells nothing besides."""
+
+
+@inlined_part
+def _weighted(largest: Any) -> float:
+    """Adds up slowdowns, each with half the weight of the one before."""
+    total, weight = 0.0, 1.0
+    for index in range(LARGEST_KEPT):
+        total += weight * largest[index]
+        weight *= HALF
+    return total
+
+
+@inlined_part
+def _insert(slowdown: float, largest: Any) -> None:
+    """Puts a slowdown in its place among the largest ones, if it is one of these."""
+    hole = LARGEST_KEPT
+    while hole > 0 and largest[hole - 1] < slowdown:
+        hole -= 1
+        if hole < LARGEST_KEPT - 1:
+            largest[hole + 1] = largest[hole]
+    if hole < LARGEST_KEPT:
+        largest[hole] = slowdown
+
+
+@allocating_part
+def _show(decision: Decision, num_slots: int, observation: Values) -> None:
+    """Writes the state of the contest and of each visible flow that competes; 0 in empty slots.
+
+    What a flow's slowdown becomes if it is served last on a link is the ratio of Algorithm 2, ``((now - arrival) *
+    capacity + remaining bytes of all flows on the link) / size``; shown is the largest over the links of its path.
+    """
+    now, state, path = decision.now, decision.state, decision.controls.path
+    capacity, path_start, path_links = decision.network
+    ideal_fct = decision.flows["ideal_fct"]
+    backlog = np.zeros(len(capacity))
+    largest_active = 0.0
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        largest_active = max(largest_active, (now - state.arrival_time[row]) / ideal_fct[row])
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            backlog[path_links[step]] += state.remaining[row]
+    most_loaded = 0.0
+    for index in range(decision.first_candidate, decision.first_candidate + decision.num_candidates):
+        row = decision.candidates[index]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            most_loaded = max(most_loaded, backlog[path_links[step]])
+    observation[0] = squash(float(decision.num_candidates), float(num_slots))
+    observation[1] = squash(float(decision.num_active), float(num_slots))
+    observation[2] = squash(most_loaded, SIZE_SCALE)
+    observation[3] = squash(decision.episodes[decision.number]["largest"][0], RATIO_SCALE)
+    observation[4] = squash(largest_active, RATIO_SCALE)
+    at = NUM_CONTEXT_COLUMNS
+    for index in range(decision.first_candidate, decision.first_candidate + min(num_slots, decision.num_candidates)):
+        row = decision.candidates[index]
+        waiting, size = now - state.arrival_time[row], state.size[row]
+        if_last = 0.0
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            link = path_links[step]
+            if_last = max(if_last, (waiting * capacity[link] + backlog[link]) / size)
+        observation[at] = 1.0
+        observation[at + 1] = squash(size, SIZE_SCALE)
+        observation[at + 2] = squash(state.remaining[row], SIZE_SCALE)
+        observation[at + 3] = squash(waiting, TIME_SCALE)
+        observation[at + 4] = squash(ideal_fct[row], TIME_SCALE)
+        observation[at + 5] = squash(waiting / ideal_fct[row], RATIO_SCALE)
+        observation[at + 6] = squash(if_last, RATIO_SCALE)
+        at += NUM_SLOT_COLUMNS
+    observation[at:] = 0.0

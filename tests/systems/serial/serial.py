@@ -1,0 +1,113 @@
+"""A sixth system, written as CONTRIBUTING.md says: a destination serves one request at a time, and chooses between two.
+
+The agent is rewarded with minus the time that delivered flows have taken, in ms. Its two slots show the sizes.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.disciplines import Ps
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
+from flowsched_gym.envs.drawing.panels import Stack
+from flowsched_gym.model.decision import Decision, Order
+from flowsched_gym.model.rules.numerics.scaling import squash
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import WorkloadLike, find_source, workload_label
+
+GRANT = int(Order.GRANT)
+NUM_SLOTS = 2
+SIZE_SCALE = 300_000.0
+SIZE = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialConfig:
+    """The arguments of the environment.
+
+    Attributes:
+        workload: Name of a workload.
+    """
+
+    workload: str = "gather-a1"
+
+
+class SerialRules(NamedTuple):
+    """What the destination does with a decision.
+
+    Attributes:
+        time_unit: Unit of the reward in s.
+    """
+
+    time_unit: float
+
+    def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
+        """Grants the request in a slot; an empty slot stands for the first."""
+        is_there = action < decision.num_candidates
+        return GRANT, action if is_there else 0, not is_there
+
+    def mask(self, decision: Decision, mask: npt.NDArray[np.bool_]) -> None:
+        """Writes which slots hold a request."""
+        for slot in range(NUM_SLOTS):
+            mask[slot] = slot < max(decision.num_candidates, 1)
+
+    def observe(self, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
+        """Writes the sizes."""
+        observation[:] = 0.0
+        for slot in range(min(NUM_SLOTS, decision.num_candidates)):
+            row = decision.candidates[decision.first_candidate + slot]
+            observation[slot] = squash(decision.state.size[row], SIZE_SCALE)
+
+    def reward(self, decision: Decision, told: int, terms: npt.NDArray[np.float64]) -> float:
+        """Rewards short completion times."""
+        terms[0] = 0.0
+        for index in range(decision.first_delivered + told, decision.first_delivered + decision.num_delivered):
+            row = decision.delivered[index]
+            terms[0] -= (decision.completion_time[row] - decision.state.arrival_time[row]) / self.time_unit
+        return float(terms[0])
+
+    def final(self, decision: Decision, values: npt.NDArray[np.float64]) -> None:
+        """Tells nothing besides."""
+
+
+class SerialEnv(DecisionEnv[SerialRules]):
+    """Which of two requests a destination serves next."""
+
+    config: SerialConfig
+
+    @refusing_unknown
+    def __init__(
+        self, workload: WorkloadLike = "gather-a1", *, render_mode: str | None = None, engine: str = "simpy"
+    ) -> None:
+        """Sets the network: one token for each host of a switch."""
+        source = find_source(workload)
+        super().__init__(
+            SerialRules(time_unit=1e-3),
+            NUM_SLOTS,
+            source=source,
+            network=NetworkSetup(topology=big_switch(num_hosts=source.num_hosts), new_discipline=Ps, num_tokens=1),
+            layout=Layout(context=(), slot=(SIZE,), num_slots=NUM_SLOTS),
+            terms=("fct",),
+            render_mode=render_mode,
+            engine=engine,
+        )
+        self.config = SerialConfig(workload=workload_label(workload))
+
+    def panels(self) -> View:
+        """Lists what a picture shows."""
+        scene = self.scene()
+        return View(
+            banner=scene.banner("Serial", self.config.workload, "Which request is next?"),
+            stacks=(Stack(1, (scene.links(),)), Stack(1, (scene.finished(),))),
+        )
+
+
+class SerialVectorEnv(DecisionVectorEnv):
+    """Many ``SerialEnv`` in one compiled call per step."""
+
+    single = SerialEnv

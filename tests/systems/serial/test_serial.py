@@ -1,0 +1,75 @@
+"""The toy system works on both engines, with masks, pictures, states and a vector environment, in 150 lines."""
+
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.systems import EnvironmentSpec
+from tests.envs.vectors import Pair, exactly
+from tests.flows import make_flows
+from tests.systems.serial import serial
+from tests.systems.serial.serial import SerialEnv
+
+SPEC = EnvironmentSpec(
+    id="tests/Serial-v0",
+    description="which of two requests a destination serves next",
+    entry_point="tests.systems.serial.serial:SerialEnv",
+    vector_entry_point="tests.systems.serial.serial:SerialVectorEnv",
+    config="tests.systems.serial.serial:SerialConfig",
+    workloads=("gather-a1",),
+    policies=(),
+)
+THREE = make_flows([0.0, 0.0, 0.0], [250_000.0, 125_000.0, 500_000.0], source=[1, 2, 3])
+"""Flows that take 2, 1 and 4 ms at 1 Gbit/s."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    gym.register(SPEC.id, entry_point=SPEC.entry_point, vector_entry_point=SPEC.vector_entry_point)
+
+
+def test_it_is_as_short_as_contributing_promises() -> None:
+    assert len(Path(serial.__file__).read_text("utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_the_shortest_first_is_best(engine: str) -> None:
+    returns = {}
+    for actions in ([0, 0, 0], [1, 0, 0], [1, 1, 0]):
+        env = gym.make(SPEC.id, workload=THREE, engine=engine)
+        env.reset(seed=0)
+        steps = [env.step(action) for action in actions]
+        assert [step[2] for step in steps] == [False, False, True]
+        assert steps[-1][4]["empty_slot_choices"] == 0
+        returns[tuple(actions)] = sum(float(step[1]) for step in steps)
+
+    assert max(returns, key=returns.__getitem__) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_it_shows_sizes_masks_and_pictures(engine: str) -> None:
+    env = gym.make(SPEC.id, workload=THREE, engine=engine, render_mode="ansi").unwrapped
+    assert isinstance(env, SerialEnv)
+    observation, info = env.reset(seed=0)
+
+    assert env.layout.slot_column(observation, "size").tolist() == pytest.approx([250_000, 125_000], rel=1e-6)
+    assert info["action_mask"].tolist() == env.action_masks().tolist() == [True, True]
+    for _ in range(2):
+        info = env.step(1)[4]
+    assert info["action_mask"].tolist() == [True, False]
+    assert "Which request is next?" in str(env.render())
+    state = env.get_state()
+    last = exactly(dict(enumerate(env.step(1))))
+    assert env.step  # the episode is over
+    env.set_state(state)
+    assert exactly(dict(enumerate(env.step(1)))) == last
+
+
+def test_many_are_what_single_ones_are() -> None:
+    pair = Pair(SPEC, num_envs=3, workload="gather-heavy", max_episode_steps=60)
+    pair.reset(seed=1)
+
+    assert pair.play(num_steps=150, seed=2) > 0
+    assert np.all(pair.infos["time"] >= 0.0)
