@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.batch.allocation import forget_network, mark_changed
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.remembering import alter_flow, forget_network
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
@@ -115,7 +115,7 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
         note(t, n, LINK_CHANGE, n * t.num_rows + change.link)
         choices.next_change += 1
     net.sharing_due = True
-    forget_network(n, t.memory)
+    forget_network(n, t.cache)
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     path_start, path_links = t.network.path_start, t.network.path_links
     path = t.controls.path
@@ -189,7 +189,7 @@ def move(tables: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
     t = view(tables)
     set_path(t, n, row, path)
-    forget_network(n, t.memory)
+    forget_network(n, t.cache)
 
 
 @inlined_rule
@@ -212,7 +212,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
     )
     for place in range(num_moved):
         moved(n, choosing.moved[place], t.own)
-        alter_flow(n, choosing.moved[place], t.memory)
+        mark_changed(n, choosing.moved[place], t.cache)
 
 
 @inlined_rule

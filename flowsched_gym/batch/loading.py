@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.remembering import forget_network
+from flowsched_gym.batch.allocation import forget_network
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.transport.windows import wire_volume
@@ -97,7 +97,7 @@ def load(
     net.sharing_due = False
     net.in_order = in_order
     net.logged = 0
-    forget_network(n, t.memory)
+    forget_network(n, t.cache)
     if t.num_tokens > 0:
         _open_destinations(t, n, num_flows, destination)
     foresee_request(t, n)

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch.allocation import changed_flows, forget_network, leave_links, mark_changed, set_rates
 from flowsched_gym.batch.choosing import (
     asks_for_periods,
     begin_period,
@@ -27,21 +28,11 @@ from flowsched_gym.batch.control import all_may_change, begin_flow, control, rev
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.log import note
 from flowsched_gym.batch.orders import move_to_front
-from flowsched_gym.batch.remembering import (
-    alter_flow,
-    altered_flows,
-    arrive_at_links,
-    forget_network,
-    leave_links,
-    remembers,
-    share_from_memory,
-)
 from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule
-from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.rules.transport.tokens import take_out
 from flowsched_gym.model.state import Network
@@ -158,7 +149,6 @@ def _arrive(t: View, n: int) -> None:
         row = arriving_row(t, n)
         net.arrived += 1
         foresee_request(t, n)
-        arrive_at_links(t, n, row, t.memory)
         begin_flow(n, row, t.state, t.controls, t.own)
         note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
@@ -206,7 +196,7 @@ def _start(t: View, n: int, kind: int) -> None:
             send(t, n, row)
         else:
             t.controls.admitted[row] = True
-            alter_flow(n, row, t.memory)
+            mark_changed(n, row, t.cache)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
     net.sharing_due = True
@@ -247,12 +237,12 @@ def _settle(t: View, n: int) -> None:
         row: int = np.int64(t.finished[place])  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
         touch(t, n, row, t.choosing)
-        leave_links(t, n, row, t.memory)
+        leave_links(t, n, row, t.cache)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
     for place in range(num_crossed):
         row = np.int64(t.crossed[place])  # type: ignore[assignment]
         note(t, n, BYTE_THRESHOLD, row)
-        alter_flow(n, row, t.memory)
+        mark_changed(n, row, t.cache)
         if t.sending.initial_window > 0.0:
             if net.now >= t.round_end[row]:
                 next_round(t, n, row)
@@ -280,47 +270,12 @@ def _share(t: View, n: int) -> None:
     capacity = t.capacity[first_link : first_link + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
     if all_may_change(n, t.own):
-        forget_network(n, t.memory)
-    altered, num_altered = altered_flows(t, n, t.memory)
-    control(net.now, n, altered, num_altered, state, controls, network, t.own)
-    data_capacity = t.data_capacity[first_link : first_link + len(t.links)]
-    if remembers(t, n, t.memory, t.shares_anew):
-        # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
-        sort_by_priority(live, count, controls.priority)
-        share_from_memory(t, n, altered, num_altered, data_capacity, t.memory)
-    else:
-        _share_anew(t, n, data_capacity, t.shares_anew)
+        forget_network(n, t.cache)
+    changed, num_changed = changed_flows(t, n, t.cache)
+    control(net.now, n, changed, num_changed, state, controls, network, t.own)
+    set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, live, count, state, controls, t.own)
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
-    )
-
-
-@inlined_rule
-def _share_anew(t: View, n: int, data_capacity: FloatArray, shares_anew: bool | None) -> None:
-    """Sets the rates without what is remembered."""
-    if shares_anew is None:
-        return
-    net = t.networks[n]
-    controls = t.controls
-    net.served = share_links(
-        t.live[n * t.num_active : (n + 1) * t.num_active],
-        net.live,
-        controls.admitted,
-        controls.priority,
-        controls.weight,
-        controls.rate_cap,
-        controls.path,
-        data_capacity,
-        t.network.path_start,
-        t.network.path_links,
-        t.state.rate,
-        t.residual,
-        t.links,
-        t.sharers,
-        t.crossings,
-        t.blocks,
-        t.served[n * t.num_active : (n + 1) * t.num_active],
-        net.served,
     )

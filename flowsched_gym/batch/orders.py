@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from flowsched_gym.batch.allocation import forget_network
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import set_path
 from flowsched_gym.batch.control import serve_first as serve_flow_first
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.remembering import forget_network
 from flowsched_gym.batch.senders import ask, begin, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.model.decision import Order
@@ -97,7 +97,7 @@ def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
     choices.num_asked = 0
     net.asking = NOBODY
     net.sharing_due = True
-    forget_network(n, t.memory)
+    forget_network(n, t.cache)
     note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
 
 

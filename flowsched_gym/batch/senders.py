@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from flowsched_gym.batch.allocation import mark_changed
 from flowsched_gym.batch.choosing import touch
-from flowsched_gym.batch.remembering import alter_flow
 from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
@@ -33,7 +33,7 @@ def send(t: View, n: int, row: int) -> None:
     t.live[n * t.num_active + net.live] = row
     net.live += 1
     net.sharing_due = True
-    alter_flow(n, row, t.memory)
+    mark_changed(n, row, t.cache)
     touch(t, n, row, t.choosing)
 
 

@@ -105,8 +105,10 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    if tables.memory is not None:
-        tables.memory.networks["known"][numbers] = False
+    if tables.cache is not None:
+        tables.cache.networks["known"][numbers] = False
+        for name in ("level", "at"):
+            tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
     blocks = {name: block.copy() for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)
     for name, block in _blocks(tables).items():

@@ -222,7 +222,7 @@ def _about_tokens(t: View, n: int, choosing: None) -> Decision:
         t.controls,
         t.network,
         None,
-        t.blocks,
+        t.filling.blocks,
         t.episodes,
     )
 
@@ -256,7 +256,7 @@ def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
         t.controls,
         Network(t.capacity[first_link : first_link + len(t.links)], t.network.path_start, t.network.path_links),
         choosing.routes,
-        t.blocks,
+        t.filling.blocks,
         t.episodes,
     )
 
@@ -298,10 +298,10 @@ def _look_ahead(
     n = current[e]
     d = t.destinations[n * t.num_places + max(t.networks[n].asking, 0)]
     for place in range(d.head, min(d.tail, d.head + VISIBLE)):
-        prefetch(t.blocks, t.requests[place], CACHE_LINE)
+        prefetch(t.filling.blocks, t.requests[place], CACHE_LINE)
     chosen = d.head + actions[e]
     if d.head <= chosen < d.tail:
-        prefetch(t.blocks, t.requests[chosen], 0)
+        prefetch(t.filling.blocks, t.requests[chosen], 0)
     if d.tokens == 1:
         for place in range(d.active, d.active + d.num_active):
-            prefetch(t.blocks, t.active[place], 0)
+            prefetch(t.filling.blocks, t.active[place], 0)

@@ -27,9 +27,9 @@ from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.sharing.filling import CROSSING, LINK, SHARER
-from flowsched_gym.model.rules.sharing.memory import Memory, new_memory
-from flowsched_gym.model.state import FlowState, Network, longest_path
+from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
+from flowsched_gym.model.rules.sharing.filling import Filling, new_filling
+from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
 
@@ -77,10 +77,7 @@ class Tables(NamedTuple):
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
-        residual: Scratch of link sharing, (num_links,).
-        links: Likewise, (num_links,) LINK.
-        sharers: Likewise, (num_active,) SHARER.
-        crossings: Likewise, (num_active * longest path,) CROSSING.
+        filling: Scratch of link sharing.
         nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
         capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
             (num_networks * num_links,).
@@ -99,8 +96,7 @@ class Tables(NamedTuple):
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps, a record of its own type.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
-        memory: What is remembered of the sharing of links; ``None`` where it begins anew at each event.
-        shares_anew: True where it may begin anew; ``None`` where flows never have a largest rate.
+        cache: How links have been shared; ``None`` where that begins anew at each event.
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
@@ -117,10 +113,7 @@ class Tables(NamedTuple):
     flows: Rows
     episodes: Rows
     windows: Rows
-    residual: FloatArray
-    links: Rows
-    sharers: Rows
-    crossings: Rows
+    filling: Filling
     nominal_capacity: FloatArray
     capacity: FloatArray
     data_capacity: FloatArray
@@ -138,8 +131,7 @@ class Tables(NamedTuple):
     log: Rows
     own: Any
     choosing: Choosing | None
-    memory: Memory | None
-    shares_anew: bool | None
+    cache: AllocationCache | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -168,11 +160,8 @@ class View(NamedTuple):
     network: Network
     capacity: FloatArray
     data_capacity: FloatArray
-    residual: FloatArray
+    filling: Filling
     links: Rows
-    sharers: Rows
-    crossings: Rows
-    blocks: Rows
     path_delay: FloatArray
     round_trip: FloatArray
     place: IntArray
@@ -192,8 +181,7 @@ class View(NamedTuple):
     log: Rows
     own: Any
     choosing: Choosing | None
-    memory: Memory | None
-    shares_anew: bool | None
+    cache: AllocationCache | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -233,11 +221,8 @@ def view(t: Tables) -> View:
         Network(t.nominal_capacity, t.path_start, t.path_links),
         t.capacity,
         t.data_capacity,
-        t.residual,
-        t.links,
-        t.sharers,
-        t.crossings,
-        flows,
+        t.filling,
+        t.filling.links,
         t.paths["delay"],
         t.paths["round_trip"],
         flows["place"],
@@ -257,8 +242,7 @@ def view(t: Tables) -> View:
         t.log,
         t.own,
         t.choosing,
-        t.memory,
-        t.shares_anew,
+        t.cache,
         t.sending,
         t.num_tokens,
         t.data_share,
@@ -309,9 +293,8 @@ def new_tables(
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
     data_capacity = topology.capacity * discipline.data_share
-    longest = longest_path(topology.network)
-    # With tokens, a network has few flows at once: nothing is worth remembering.
-    num_classes = 0 if has_tokens else discipline.num_priorities
+    # With tokens, a network has few flows at once: a cache is not worth it. It knows of no largest rates.
+    num_priorities = 0 if has_tokens or rate_caps else discipline.num_priorities
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
@@ -322,10 +305,7 @@ def new_tables(
         flows=flows,
         episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
-        residual=np.zeros(topology.num_links),
-        links=np.zeros(topology.num_links, dtype=LINK),
-        sharers=np.zeros(num_active, dtype=SHARER),
-        crossings=np.zeros(num_active * longest, dtype=CROSSING),
+        filling=new_filling(topology.network, num_active)._replace(blocks=flows),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
@@ -343,8 +323,9 @@ def new_tables(
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
         choosing=None,
-        memory=new_memory(num_networks, num_classes, topology.num_links, num_flows, longest) if num_classes else None,
-        shares_anew=True if rate_caps or not num_classes else None,
+        cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
+        if num_priorities
+        else None,
         sending=Sending(
             handshake=transport.handshake_round_trips,
             initial_window=transport.initial_window,

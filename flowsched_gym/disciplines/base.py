@@ -81,8 +81,8 @@ class Rules:
 class BaseDiscipline:
     """A discipline: its parameters, and its rules applied to the flows that it serves.
 
-    The compiled engine remembers how links were shared where flows share within ``num_priorities`` priorities, from 0
-    on; with 0 it begins anew at each event.
+    The compiled engine shares links incrementally where flows share within ``num_priorities`` priorities, from 0 on,
+    and have no largest rates; with 0 priorities it shares them anew at each event.
 
     Attributes:
         own: What it keeps, a record of the type ``rules.record``; made by ``make_room``.

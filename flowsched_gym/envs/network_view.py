@@ -282,5 +282,5 @@ def view_network(batch: BatchSimulation, number: int) -> NetworkView:
         told=tables.episodes["told"].item(number),
         network=number,
         first_row=first,
-        has_rate_caps=tables.shares_anew is not None,
+        has_rate_caps=tables.cache is None,
     )

@@ -13,10 +13,10 @@ from simpy import Event
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.rules.sharing.filling import new_filling
 from flowsched_gym.model.rules.sharing.share_links import share_links
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
-from flowsched_gym.model.state import FlowState, Network, longest_path
+from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.simulation.paths import Paths
 
@@ -56,7 +56,7 @@ class SharedLinks:
         on_change: Callable[[int], None] | None = None,
         paths: Paths | None = None,
     ) -> None:
-        num_flows, num_links = len(state.size), len(network.capacity)
+        num_flows = len(state.size)
         self._env = env
         self._discipline = discipline
         self._delay = delay
@@ -79,20 +79,10 @@ class SharedLinks:
         self._progress = (state.attained, state.remaining, state.rate, controls.review_at)
         self._advance_arrays = (state.volume, *self._progress, self._finished, self._crossed)
         self._share_arrays = (
-            controls.admitted,
-            controls.priority,
-            controls.weight,
-            controls.rate_cap,
-            controls.path,
-            self._data_capacity,
-            network.path_start,
-            network.path_links,
+            controls,
+            network._replace(capacity=self._data_capacity),
             state.rate,
-            np.zeros(num_links),
-            np.zeros(num_links, dtype=LINK),
-            np.zeros(num_flows, dtype=SHARER),
-            np.zeros(num_flows * longest_path(network), dtype=CROSSING),
-            np.zeros(num_flows, dtype=BLOCK),
+            new_filling(network, num_flows),
             self._served,
         )
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.sharing.filling import new_filling
 from flowsched_gym.model.rules.sharing.share_links import share_links
+from flowsched_gym.model.state import Network as Links
 
 ROUNDING = 1e-9
 
@@ -45,40 +47,24 @@ def networks(draw: st.DrawFn, *, priorities: int) -> Network:
 
 def rates(network: Network) -> npt.NDArray[np.float64]:
     """Shares the links, after another sharing; the scratch arrays must be left clean, and the flows sorted."""
-    num_flows, num_links = len(network.paths), len(network.capacity)
-    live, rate = np.arange(num_flows)[::-1].copy(), np.zeros(num_flows)
-    links = np.zeros(num_links, dtype=LINK)
+    num_flows = len(network.paths)
+    active, rate = np.arange(num_flows)[::-1].copy(), np.zeros(num_flows)
+    path_start = np.cumsum([0, *(len(path) for path in network.paths)])
+    links = Links(network.capacity, path_start, np.concatenate(network.paths))
+    filling = new_filling(links, num_flows)
     served = np.zeros(num_flows, dtype=np.int64)
-    blocks = np.zeros(num_flows, dtype=BLOCK)
     num_served = 0
     for priority, admitted in (
         (network.priority[::-1], np.ones(num_flows, dtype=np.bool_)),
         (network.priority, network.admitted),
     ):
-        num_served = share_links(
-            live,
-            num_flows,
-            admitted,
-            priority,
-            network.weight,
-            network.rate_cap,
-            np.arange(num_flows),
-            network.capacity,
-            np.cumsum([0, *(len(path) for path in network.paths)]),
-            np.concatenate(network.paths),
-            rate,
-            np.zeros(num_links),
-            links,
-            np.zeros(num_flows, dtype=SHARER),
-            np.zeros(sum(len(path) for path in network.paths), dtype=CROSSING),
-            blocks,
-            served,
-            num_served,
-        )
+        path, never = np.arange(num_flows), np.full(num_flows, np.inf)
+        controls = Controls(admitted, priority, network.weight, network.rate_cap, path, never)
+        num_served = share_links(active, num_flows, controls, links, rate, filling, served, num_served)
     assert sorted(served[:num_served]) == np.flatnonzero(rate).tolist()
-    assert live.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
-    assert not links["load"].any()
-    assert not links["open_flows"].any()
+    assert active.tolist() == sorted(range(num_flows), key=lambda row: (network.priority[row], row))
+    assert not filling.links["load"].any()
+    assert not filling.links["open_flows"].any()
     return rate
 
 

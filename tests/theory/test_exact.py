@@ -9,8 +9,10 @@ import pytest
 import flowsched_gym
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.model import Records
-from flowsched_gym.model.rules.sharing.filling import BLOCK, CROSSING, LINK, SHARER
+from flowsched_gym.model.controls import new_controls
+from flowsched_gym.model.rules.sharing.filling import new_filling
 from flowsched_gym.model.rules.sharing.share_links import share_links
+from flowsched_gym.model.state import Network
 from flowsched_gym.topology import Topology, big_switch, one_link
 from tests.exact import FOLDER, TOLERANCE, cases_of
 
@@ -111,26 +113,13 @@ def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float6
     """Shares the links of a case among its flows."""
     count, capacity = len(case["paths"]), np.array(case["caps"])
     rate = np.zeros(count)
-    share_links(
-        np.arange(count),
-        count,
-        np.ones(count, dtype=np.bool_),
-        np.array(priority),
-        np.ones(count) if case["weights"] is None else np.array(case["weights"], dtype=np.float64),
-        np.full(count, np.inf),
-        np.arange(count),
-        capacity,
-        np.cumsum([0] + [len(path) for path in case["paths"]]),
-        np.concatenate(case["paths"]),
-        rate,
-        np.zeros(len(capacity)),
-        np.zeros(len(capacity), dtype=LINK),
-        np.zeros(count, dtype=SHARER),
-        np.zeros(sum(len(path) for path in case["paths"]), dtype=CROSSING),
-        np.zeros(count, dtype=BLOCK),
-        np.zeros(count, dtype=np.int64),
-        0,
-    )
+    controls = new_controls(np.arange(count))
+    controls.priority[:] = priority
+    if case["weights"] is not None:
+        controls.weight[:] = case["weights"]
+    network = Network(capacity, np.cumsum([0] + [len(path) for path in case["paths"]]), np.concatenate(case["paths"]))
+    served = np.zeros(count, dtype=np.int64)
+    share_links(np.arange(count), count, controls, network, rate, new_filling(network, count), served, 0)
     return rate
 
 

@@ -4,30 +4,40 @@ The link that would give its flows least per unit of weight fixes their rates, i
 (Bertsekas and Gallager, Data Networks, section 6.5.2).
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.state import Network, longest_path
 
-__all__ = ["BLOCK", "CROSSING", "LINK", "SHARER", "fill_class", "find_tightest", "is_still_blocked"]
+__all__ = [
+    "BLOCK",
+    "CROSSING",
+    "LINK",
+    "SHARER",
+    "Filling",
+    "fill_class",
+    "find_tightest",
+    "is_still_blocked",
+    "new_filling",
+]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Records = npt.NDArray[Any]
 
 LINK: Final = np.dtype(
     [
         ("load", "f8"),  # weight of the flows whose rates are not fixed yet
         ("open_flows", "i4"),  # flows whose rates are not fixed yet
-        ("first_crossing", "u4"),  # place of its first crossing
-        ("last_crossing", "u4"),  # place of its last crossing
+        ("first_crossing", "u4"),
+        ("last_crossing", "u4"),
         ("used", "u4"),  # links that flows cross, in the order in which flows touch them first
-        ("rival", "i4"),  # place of a link among the rivals, or ``NOBODY``
-        ("share", "f8"),  # by place: rate per unit of weight that a rival could give
-        ("link", "u4"),  # by place: the rivals, links that may be the tightest
+        ("rival", "i4"),  # index of a link among the rivals, or ``NOBODY``
+        ("share", "f8"),  # by index: rate per unit of weight that a rival could give
+        ("link", "u4"),  # by index: the rivals, links that may be the tightest
     ],
     align=True,
 )
@@ -37,8 +47,8 @@ SHARER: Final = np.dtype(
     [
         ("weight", "f8"),
         ("row", "u4"),
-        ("first", "u4"),  # place of its first link among the crossings
-        ("end", "u4"),  # place behind its last link
+        ("first", "u4"),  # index of its first link among the crossings
+        ("end", "u4"),  # index behind its last link
         ("is_open", "?"),  # whether its rate is not fixed yet
     ],
     align=True,
@@ -46,7 +56,7 @@ SHARER: Final = np.dtype(
 """Scratch: a flow of the priority that is being filled."""
 
 CROSSING: Final = np.dtype([("link", "u4"), ("sharer", "u4"), ("next", "u4")])
-"""Scratch: the links of all sharers, one after the other; and the place of the next crossing of the same link."""
+"""Scratch: the links of all sharers, one after the other; and the index of the next crossing of the same link."""
 
 BLOCK: Final = np.dtype([("next_path", "u4"), ("full_link", "u4")])
 """A path, plus 1, and a link on it that was full when its flow was last looked at: it is looked at first next time."""
@@ -56,85 +66,95 @@ CANCELLED: Final = 2.0**-20
 """What is left of a sum of weights, as a part of one that was taken away, if it may be rounding to 10 digits."""
 
 
+class Filling(NamedTuple):
+    """Scratch of link sharing.
+
+    Attributes:
+        residual: Capacities in B/s that are left, (num_links,).
+        links: (num_links,) LINK.
+        sharers: (largest number of active flows,) SHARER.
+        crossings: (largest number of active flows * longest path,) CROSSING.
+        blocks: Where flows were blocked, (num_flows,) with the fields of BLOCK, kept from call to call.
+    """
+
+    residual: FloatArray
+    links: Records
+    sharers: Records
+    crossings: Records
+    blocks: Records
+
+
+def new_filling(network: Network, num_flows: int) -> Filling:
+    """Makes scratch for so many flows."""
+    num_links = len(network.capacity)
+    return Filling(
+        residual=np.zeros(num_links),
+        links=np.zeros(num_links, dtype=LINK),
+        sharers=np.zeros(num_flows, dtype=SHARER),
+        crossings=np.zeros(num_flows * longest_path(network), dtype=CROSSING),
+        blocks=np.zeros(num_flows, dtype=BLOCK),
+    )
+
+
 @inlined_rule
-def is_still_blocked(row: int, path: IntArray, residual: FloatArray, blocks: Records) -> bool:
+def is_still_blocked(row: int, path: int, filling: Filling) -> bool:
     """Tells whether the link that was full when the flow was last looked at is full now."""
-    blocked: bool = blocks["next_path"][row] == path[row] + 1 and residual[blocks["full_link"][row]] == 0.0
+    blocks = filling.blocks
+    blocked: bool = blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0
     return blocked
 
 
 @inlined_rule
 def fill_class(
-    live: IntArray,
+    active: IntArray,
     first: int,
     last: int,
-    admitted: BoolArray,
-    weight: FloatArray,
-    rate_cap: FloatArray,
-    path: IntArray,
-    capacity: FloatArray,
-    path_start: IntArray,
-    path_links: IntArray,
-    rate: FloatArray,
-    residual: FloatArray,
-    links: Records,
-    sharers: Records,
-    crossings: Records,
-    blocks: Records,
-    is_first: bool,
     is_last: bool,
+    controls: Controls,
+    network: Network,
+    rate: FloatArray,
+    filling: Filling,
     served: IntArray,
     num_served: int,
 ) -> int:
     """Fills the flows of one priority progressively; returns how many flows of this and higher ones have a rate.
 
     Args:
-        live: Rows of the live flows by priority; those of this one in the places first to last - 1.
-        first: First place.
-        last: Place behind the last.
-        admitted: Whether a flow may send.
-        weight: Share inside one priority, > 0.
-        rate_cap: Largest rate in B/s.
-        path: Path of each flow.
-        capacity: Capacities in B/s, (num_links,).
-        path_start: Where each path begins in ``path_links``.
-        path_links: Links of all paths.
+        active: Rows of the active flows by priority.
+        first: Index of the first flow of this priority.
+        last: Index behind its last.
+        is_last: Whether nobody asks what is left: the residual capacities may stay behind then.
+        controls: How each flow may use the network.
+        network: Links and paths.
         rate: Rates in B/s, 0 for the flows of this priority; updated.
-        residual: Capacities in B/s that higher priorities leave, (num_links,); updated.
-        links: Scratch, (num_links,) LINK.
-        sharers: Scratch, (largest count,) SHARER.
-        crossings: Scratch, (largest count * longest path,) CROSSING.
-        blocks: Where flows were blocked, (num_flows,) with the fields of BLOCK; updated.
-        is_first: Whether nothing has been taken from the links: ``residual`` is not read then.
-        is_last: Whether nobody asks what is left: ``residual`` may stay behind then.
+        filling: Scratch, with what higher priorities leave; updated.
         served: Rows of the flows of higher priorities that have a rate; those of this one are added.
         num_served: Number of the former.
     """
+    residual, links, sharers, crossings, blocks = filling
     load, open_flows, used = links["load"], links["open_flows"], links["used"]
     num_used = 0
     num_sharers = 0
     num_crossings = 0
-    for place in range(first, last):
-        row = live[place]
-        if not admitted[row]:
-            continue
-        if not is_first and is_still_blocked(row, path, residual, blocks):
+    for i in range(first, last):
+        row = active[i]
+        path = controls.path[row]
+        if not controls.admitted[row] or is_still_blocked(row, path, filling):
             continue
         least = np.inf
-        full_link = path_links[path_start[path[row]]]
+        full_link = network.path_links[network.path_start[path]]
         end = num_crossings
-        for step in range(path_start[path[row]], path_start[path[row] + 1]):
-            link = path_links[step]
+        for step in range(network.path_start[path], network.path_start[path + 1]):
+            link = network.path_links[step]
             crossings["link"][end] = link
             end += 1
-            left = capacity[link] if is_first else residual[link]
-            if left < least:
-                least, full_link = left, link
+            if residual[link] < least:
+                least, full_link = residual[link], link
         if least == 0.0:
-            blocks["next_path"][row] = path[row] + 1
+            blocks["next_path"][row] = path + 1
             blocks["full_link"][row] = full_link
             continue
-        sharers["weight"][num_sharers] = weight[row]
+        sharers["weight"][num_sharers] = controls.weight[row]
         sharers["row"][num_sharers] = row
         sharers["first"][num_sharers] = num_crossings
         sharers["end"][num_sharers] = end
@@ -146,70 +166,67 @@ def fill_class(
                 num_used += 1
                 links["rival"][link] = NOBODY
                 links["first_crossing"][link] = step
-                if is_first:
-                    residual[link] = capacity[link]
             else:
                 crossings["next"][links["last_crossing"][link]] = step
             links["last_crossing"][link] = step
             open_flows[link] += 1
-            load[link] += weight[row]
+            load[link] += controls.weight[row]
             crossings["sharer"][step] = num_sharers
         num_sharers += 1
         num_crossings = end
     num_rivals = 0
-    for place in range(num_used):
-        if open_flows[used[place]] > 1:
-            num_rivals = _add_rival(used[place], num_rivals, residual, links)
+    for i in range(num_used):
+        if open_flows[used[i]] > 1:
+            num_rivals = _add_rival(used[i], num_rivals, filling)
     num_open = 0
     any_cap = False
-    for place in range(num_sharers):
+    for sharer in range(num_sharers):
         least_shared = np.inf
         least, tightest = np.inf, used[0]
-        for step in range(sharers["first"][place], sharers["end"][place]):
+        for step in range(sharers["first"][sharer], sharers["end"][sharer]):
             link = crossings["link"][step]
             if open_flows[link] > 1:
                 least_shared = min(least_shared, residual[link])
             elif residual[link] < least:
                 least, tightest = residual[link], link
-        cap = rate_cap[sharers["row"][place]]
+        cap = controls.rate_cap[sharers["row"][sharer]]
         if least_shared == np.inf:
-            num_rivals = _fix(place, min(least, cap), rate, residual, links, sharers, crossings, num_rivals)
+            num_rivals = _fix(sharer, min(least, cap), rate, filling, num_rivals)
             continue
         num_open += 1
         any_cap = any_cap or cap < min(least, least_shared)
         if least < least_shared:
-            num_rivals = _add_rival(tightest, num_rivals, residual, links)
+            num_rivals = _add_rival(tightest, num_rivals, filling)
     if num_rivals == 1 and is_last and not any_cap:
-        for place in range(num_sharers):
-            if sharers["is_open"][place]:
-                rate[sharers["row"][place]] = links["share"][0] * sharers["weight"][place]
+        for sharer in range(num_sharers):
+            if sharers["is_open"][sharer]:
+                rate[sharers["row"][sharer]] = links["share"][0] * sharers["weight"][sharer]
         num_open = 0
     while num_open > 0:
         rival = find_tightest(links["share"], links["link"], num_rivals)
         link = links["link"][rival]
         level = links["share"][rival]
         before = num_open
-        for place in range(num_sharers if any_cap else 0):
-            cap = rate_cap[sharers["row"][place]]
-            if sharers["is_open"][place] and cap <= level * sharers["weight"][place]:
-                num_rivals = _fix(place, cap, rate, residual, links, sharers, crossings, num_rivals)
+        for sharer in range(num_sharers if any_cap else 0):
+            cap = controls.rate_cap[sharers["row"][sharer]]
+            if sharers["is_open"][sharer] and cap <= level * sharers["weight"][sharer]:
+                num_rivals = _fix(sharer, cap, rate, filling, num_rivals)
                 num_open -= 1
         if num_open < before:
             continue
         crossing = links["first_crossing"][link]
         while open_flows[link] > 0:
-            place = crossings["sharer"][crossing]
+            sharer = crossings["sharer"][crossing]
             crossing = crossings["next"][crossing]
-            if sharers["is_open"][place]:
-                fair = level * sharers["weight"][place]
-                num_rivals = _fix(place, fair, rate, residual, links, sharers, crossings, num_rivals)
+            if sharers["is_open"][sharer]:
+                num_rivals = _fix(sharer, level * sharers["weight"][sharer], rate, filling, num_rivals)
                 num_open -= 1
         residual[link] = 0.0
-    for place in range(num_used):
-        open_flows[used[place]] = 0
-        load[used[place]] = 0.0
-    for place in range(num_sharers):
-        row = sharers["row"][place]
+    for i in range(num_used):
+        open_flows[used[i]] = 0
+        load[used[i]] = 0.0
+    for sharer in range(num_sharers):
+        row = sharers["row"][sharer]
         if rate[row] > 0.0:
             served[num_served] = row
             num_served += 1
@@ -217,29 +234,22 @@ def fill_class(
 
 
 @inlined_rule
-def _add_rival(link: int, num_rivals: int, residual: FloatArray, links: Records) -> int:
+def _add_rival(link: int, num_rivals: int, filling: Filling) -> int:
     """Adds a link to the rivals; returns how many there are now."""
+    links = filling.links
     links["rival"][link] = num_rivals
     links["link"][num_rivals] = link
-    links["share"][num_rivals] = residual[link] / links["load"][link]
+    links["share"][num_rivals] = filling.residual[link] / links["load"][link]
     return num_rivals + 1
 
 
 @inlined_rule
-def _fix(
-    place: int,
-    rate_of_flow: float,
-    rate: FloatArray,
-    residual: FloatArray,
-    links: Records,
-    sharers: Records,
-    crossings: Records,
-    num_rivals: int,
-) -> int:
+def _fix(sharer: int, rate_of_flow: float, rate: FloatArray, filling: Filling, num_rivals: int) -> int:
     """Fixes the rate of a flow, and takes it from the links of its path; returns how many rivals are left."""
-    rate[sharers["row"][place]] = rate_of_flow
-    sharers["is_open"][place] = False
-    for step in range(sharers["first"][place], sharers["end"][place]):
+    residual, links, sharers, crossings, _ = filling
+    rate[sharers["row"][sharer]] = rate_of_flow
+    sharers["is_open"][sharer] = False
+    for step in range(sharers["first"][sharer], sharers["end"][sharer]):
         link = crossings["link"][step]
         residual[link] = max(residual[link] - rate_of_flow, 0.0)
         rival = links["rival"][link]
@@ -247,9 +257,9 @@ def _fix(
             continue
         links["open_flows"][link] -= 1
         if links["open_flows"][link] > 0:
-            links["load"][link] -= sharers["weight"][place]
-            if links["load"][link] < CANCELLED * sharers["weight"][place]:
-                links["load"][link] = _open_weight(link, links, sharers, crossings)
+            links["load"][link] -= sharers["weight"][sharer]
+            if links["load"][link] < CANCELLED * sharers["weight"][sharer]:
+                links["load"][link] = _open_weight(link, filling)
             links["share"][rival] = residual[link] / links["load"][link]
         else:
             num_rivals -= 1
@@ -262,33 +272,34 @@ def _fix(
 
 
 @inlined_rule
-def _open_weight(link: int, links: Records, sharers: Records, crossings: Records) -> float:
+def _open_weight(link: int, filling: Filling) -> float:
     """Adds up the weights of the flows on a link whose rates are not fixed yet."""
+    sharers, crossings = filling.sharers, filling.crossings
     total = 0.0
-    crossing = links["first_crossing"][link]
+    crossing = filling.links["first_crossing"][link]
     while True:
-        place = crossings["sharer"][crossing]
-        if sharers["is_open"][place]:
-            total += sharers["weight"][place]
-        if crossing == links["last_crossing"][link]:
+        sharer = crossings["sharer"][crossing]
+        if sharers["is_open"][sharer]:
+            total += sharers["weight"][sharer]
+        if crossing == filling.links["last_crossing"][link]:
             return total
         crossing = crossings["next"][crossing]
 
 
 @inlined_rule
 def find_tightest(share: FloatArray, number: IntArray, count: int) -> int:
-    """Returns the place of the least share of the first ``count`` >= 1; among equals, the one of the least number."""
+    """Returns the index of the least share of the first ``count`` >= 1; among equals, the one of the least number."""
     one = other = np.inf
-    place = 0
-    while place + 1 < count:
-        one = min(one, share[place])
-        other = min(other, share[place + 1])
-        place += 2
-    if place < count:
-        one = min(one, share[place])
+    i = 0
+    while i + 1 < count:
+        one = min(one, share[i])
+        other = min(other, share[i + 1])
+        i += 2
+    if i < count:
+        one = min(one, share[i])
     least = min(one, other)
     tightest = 0
-    for place in range(1, count):
-        if share[place] == least and (share[tightest] != least or number[place] < number[tightest]):
-            tightest = place
+    for i in range(1, count):
+        if share[i] == least and (share[tightest] != least or number[i] < number[tightest]):
+            tightest = i
     return tightest
