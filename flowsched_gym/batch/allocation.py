@@ -3,9 +3,11 @@
 Each function takes the cache besides: where it is ``None``, compiled code has nothing of it.
 """
 
+from typing import Any
+
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.batch.tables import View
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule
 from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, forget, mark_stale
 from flowsched_gym.model.rules.sharing.incremental import leave, share_incrementally
 from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
@@ -14,24 +16,44 @@ from flowsched_gym.model.state import Network
 __all__ = ["changed_flows", "forget_network", "leave_links", "mark_changed", "set_rates"]
 
 
-@inlined_rule
-def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache | None) -> None:
-    """Sets the rates of the active flows of a network, of which these may have changed, and lists those that have one.
-
-    The active flows are sorted by priority: whoever adds up over them must do it in one order.
-    """
+def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:
+    """Shares the links anew."""
     net = t.networks[n]
-    first_link = n * t.link_stride
-    network = Network(
-        t.data_capacity[first_link : first_link + len(t.links)], t.network.path_start, t.network.path_links
-    )
     active = t.live[n * t.num_active : (n + 1) * t.num_active]
     served = t.served[n * t.num_active : (n + 1) * t.num_active]
-    if cache is None:
-        net.served = share_links(active, net.live, t.controls, network, t.state.rate, t.filling, served, net.served)
-    else:
-        sort_by_priority(active, net.live, t.controls.priority)
-        net.served = share_incrementally(n, rows, count, t.controls, network, t.state.rate, served, net.served, cache)
+    net.served = share_links(
+        active, net.live, t.controls, _data_network(t, n), t.state.rate, t.filling, served, net.served
+    )
+
+
+def _share_changes(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
+    """Shares the links from the cache."""
+    net = t.networks[n]
+    active = t.live[n * t.num_active : (n + 1) * t.num_active]
+    served = t.served[n * t.num_active : (n + 1) * t.num_active]
+    # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
+    sort_by_priority(active, net.live, t.controls.priority)
+    net.served = share_incrementally(
+        n, rows, count, t.controls, _data_network(t, n), t.state.rate, served, net.served, cache
+    )
+
+
+def _way_to_share(name: str, cache: type) -> Any:
+    """Finds how links are shared with this cache, or without one."""
+    return _share_changes if cache is AllocationCache else _share_anew
+
+
+@chosen_by_type(_way_to_share)
+def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache | None) -> None:
+    """Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
+
+
+@inlined_rule
+def _data_network(t: View, n: int) -> Network:
+    """Returns the links with the capacities for data."""
+    first_link = n * t.link_stride
+    capacity = t.data_capacity[first_link : first_link + len(t.links)]
+    return Network(capacity, t.network.path_start, t.network.path_links)
 
 
 @inlined_rule

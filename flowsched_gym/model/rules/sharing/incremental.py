@@ -100,8 +100,10 @@ def leave(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int,
     if not net.known or cache.flows[row].level == 0:
         return num_served
     net.num_served = num_served
-    take_from_links(row, cache)
-    set_rate(net, row, 0.0, rate, served, cache)
+    # Of one type with the other rows here, so that less is compiled.
+    unsigned: int = np.uint32(row)  # type: ignore[assignment]
+    take_from_links(unsigned, cache)
+    set_rate(net, unsigned, 0.0, rate, served, cache)
     counted: int = np.int64(net.num_served)  # type: ignore[assignment]
     return counted
 
@@ -329,7 +331,7 @@ def _hand_on(net: Any, number: int, is_next: bool, cache: AllocationCache) -> No
     if not is_next:
         return
     for i in range(net.num_dirty):
-        below = cache.dirty[i] + cache.num_links
+        below = np.uint32(cache.dirty[i] + cache.num_links)
         if cache.links[below].given != cache.links[cache.dirty[i]].left:
             cache.links[below].given = cache.links[cache.dirty[i]].left
             change(below, cache)
