@@ -331,7 +331,7 @@ def _hand_on(net: Any, number: int, is_next: bool, cache: AllocationCache) -> No
     if not is_next:
         return
     for i in range(net.num_dirty):
-        below = np.uint32(cache.dirty[i] + cache.num_links)
+        below: int = np.uint32(cache.dirty[i] + cache.num_links)  # type: ignore[assignment]  # of one type with the others
         if cache.links[below].given != cache.links[cache.dirty[i]].left:
             cache.links[below].given = cache.links[cache.dirty[i]].left
             change(below, cache)
