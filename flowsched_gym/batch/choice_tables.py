@@ -35,7 +35,7 @@ LINK_CHANGE: Final = np.dtype([("time", "f8"), ("link", "i8"), ("up", "?")], ali
 
 
 class Choosing(NamedTuple):
-    """Holds what choices are made from.
+    """What choices are made from.
 
     Attributes:
         choices: (num_networks,) CHOICES.

@@ -93,7 +93,7 @@ def count_delivered(t: View, n: int, choosing: Choosing | None) -> None:
 
 @inlined_rule
 def asks_for_periods(choosing: Choosing | None) -> bool:
-    """Tells whether an agent is asked after each period."""
+    """Returns whether an agent is asked after each period."""
     if choosing is None:
         return False
     asks: bool = choosing.asks == PERIOD

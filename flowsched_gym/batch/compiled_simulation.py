@@ -17,7 +17,7 @@ from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
-__all__ = ["CompiledSimulation"]
+__all__ = ["ActiveFlows", "CompiledSimulation", "Requests"]
 
 IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.integer[Any]]

@@ -50,7 +50,7 @@ def moved(n: int, row: int, own: Any) -> None:
 
 @chosen_by_type(_rule)
 def all_may_change(n: int, own: Any) -> bool:
-    """Tells whether other flows of network ``n`` than new ones and those at ``review_at`` may get other priorities."""
+    """Returns whether flows of network ``n``, beside new ones and those at ``review_at``, may get other priorities."""
     raise NotImplementedError
 
 

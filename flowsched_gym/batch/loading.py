@@ -116,7 +116,7 @@ def set_order(tables: Tables, n: int, order: IntArray) -> None:
 
 @inlined_rule
 def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -> None:
-    """Gives every host that receives flows a queue and its tokens, in the order of the hosts."""
+    """Opens for every host that receives flows a queue and its tokens, in the order of the hosts."""
     first = n * t.num_rows
     net = t.networks[n]
     count = t.host_place

@@ -1,4 +1,4 @@
-"""Keeps the events of networks, where asked for."""
+"""The events of networks, where asked for."""
 
 from flowsched_gym.batch.tables import View
 from flowsched_gym.model.rules.compile import inlined_rule

@@ -27,7 +27,7 @@ SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 @inlined_rule
 def _grant(t: View, n: int, index: int) -> int:
-    """Gives a token of the asking destination to a request."""
+    """Grants a token of the asking destination to a request."""
     net = t.networks[n]
     d = t.destinations[n * t.num_places + net.asking]
     row = take_request(t.requests, d.head, index)

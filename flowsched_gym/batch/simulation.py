@@ -200,7 +200,7 @@ class BatchSimulation:
         return float(self.tables.networks["now"][number])
 
     def finished(self, number: int) -> bool:
-        """Tells whether every flow of a network has been delivered."""
+        """Returns whether every flow of a network has been delivered."""
         network = self.tables.networks[number]
         return bool(network["delivered"] == network["num_flows"])
 
@@ -224,7 +224,7 @@ class BatchSimulation:
         return int(destination["tail"] - destination["head"])
 
     def grant(self, number: int, slot: int) -> int:
-        """Gives a token of the asking destination to the request in a slot; returns the flow's row in its network.
+        """Grants a token of the asking destination to the request in a slot; returns the flow's row in its network.
 
         Raises:
             SimulationError: No destination asks, or no request waits in the slot.

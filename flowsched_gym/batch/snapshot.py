@@ -41,7 +41,7 @@ ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Holds networks with their flows; rows and places count from the first of each network.
+    """Networks with their flows; rows and places count from the first of each network.
 
     Attributes:
         blocks: Parts of ``Tables``, of what the discipline keeps (``own.level``), and of what choices are made from

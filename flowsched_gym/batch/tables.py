@@ -46,7 +46,7 @@ NOBODY: Final = -1
 
 
 class Sending(NamedTuple):
-    """Holds the figures of a transport, of its segments in bytes on the wire.
+    """The figures of a transport, of its segments in bytes on the wire.
 
     Attributes:
         handshake: Round trips between the token's arrival and the first data.
@@ -68,7 +68,7 @@ class Sending(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Holds all that the compiled engine works on, in few arrays: each costs time to hand over.
+    """All that the compiled engine works on, in few arrays: each costs time to hand over.
 
     Attributes:
         networks: State of each network, (num_networks,) NETWORK.

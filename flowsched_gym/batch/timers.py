@@ -1,4 +1,4 @@
-"""Keeps what will happen to flows at known times: starts, ends of pauses, arrivals of last bytes."""
+"""What will happen to flows at known times: starts, ends of pauses, arrivals of last bytes."""
 
 from typing import Final
 

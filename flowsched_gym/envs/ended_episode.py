@@ -13,7 +13,7 @@ __all__ = ["EndedEpisode"]
 
 
 class EndedEpisode:
-    """Knows how an episode ended, as long as somebody may ask for its metrics."""
+    """The end of an episode, for as long as its metrics may be read."""
 
     __slots__ = ("__weakref__", "_completion_time", "_draw", "_grant_time", "_now", "_number", "_simulation")
 

@@ -23,7 +23,7 @@ Infos = dict[str, Any]
 
 
 class LazyInfos(dict[str, Any]):
-    """Is a dict some of whose values are made when they are first read.
+    """A dict some of whose values are made when they are first read.
 
     What most callers never read, such as the flows that finished in each step, then costs them nothing.
 
@@ -35,7 +35,7 @@ class LazyInfos(dict[str, Any]):
     __slots__ = ("_deferred",)
 
     def __init__(self, values: Mapping[str, Any], deferred: Mapping[str, Callable[[], Any]]) -> None:
-        """Keeps the makers."""
+        """Sets ``None`` for the values that are made later."""
         super().__init__(values)
         for key in deferred:
             super().__setitem__(key, None)
@@ -190,20 +190,20 @@ def lists_of_flows(rows: IntArray, counts: IntArray, flow_ids: Sequence[IntArray
 
 
 def only(infos: Mapping[str, Any], who: BoolArray) -> Infos:
-    """Keeps the infos of some environments."""
+    """Restricts infos to some environments."""
     return {
         key: only(value, who) if isinstance(value, dict) else only_entries(value, who) for key, value in infos.items()
     }
 
 
 def only_entries(column: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
-    """Keeps the entries of some environments, zero for the others."""
+    """Restricts entries to some environments, zero for the others."""
     along = who.reshape(who.shape + (1,) * (column.ndim - 1))
     return np.where(along, column, np.zeros(1, column.dtype))
 
 
 def only_tuples(tuples: npt.NDArray[Any], who: BoolArray) -> npt.NDArray[Any]:
-    """Keeps the tuples of some environments, ``None`` for the others."""
+    """Restricts tuples to some environments, ``None`` for the others."""
     kept = tuples.copy()
     kept[~who] = None
     return kept

@@ -51,7 +51,7 @@ class MaskedVectorEnv(FlowSchedVectorEnv):
         return self._masks.copy()
 
     def _settle(self, outputs: Results) -> None:
-        """Keeps the masks."""
+        """Stores the masks."""
         super()._settle(outputs)
         self._masks = outputs.mask
 

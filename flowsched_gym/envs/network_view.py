@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class _Columns(Protocol):
-    """Holds columns of flows by name: records of the compiled engine, or a mapping."""
+    """Columns of flows by name: records of the compiled engine, or a mapping."""
 
     def __getitem__(self, name: str, /) -> npt.NDArray[Any]:
         """Returns a column."""
@@ -209,7 +209,7 @@ class NetworkView:
         return self.discipline.queues_of(rows + self.first_row)
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
-        """Holds live flows in queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
+        """Pins active flows to queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
 
         Raises:
             ConfigError: There is no such queue.

@@ -37,7 +37,7 @@ MOST_PERIODS: Final = 10_000_000
 
 
 class PeriodControl(ABC, Generic[Action]):
-    """Is what a system does once per period, written once for both engines.
+    """The part of a system that acts once per period, for both engines.
 
     It keeps nothing of an episode: what must be remembered from one step to the next stands in ``memory``, an array of
     one network alone, which is part of its state.
@@ -61,7 +61,7 @@ class PeriodControl(ABC, Generic[Action]):
     """Whether ``act`` may write ``view.rate_cap``."""
 
     def asks(self, view: NetworkView) -> bool:
-        """Tells whether there is anything to decide at the beginning of a period; if not, it begins at once."""
+        """Returns whether there is anything to decide at the beginning of a period; if not, it begins at once."""
         return True
 
     @abstractmethod

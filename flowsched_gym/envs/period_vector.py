@@ -25,7 +25,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
     _template: PeriodEnv[Any]
 
     def __init__(self, *args: Any, **arguments: Any) -> None:
-        """Keeps the system's part."""
+        """Takes the system's part from the template."""
         super().__init__(*args, **arguments)
         self._control = self._template._control
 
@@ -77,7 +77,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             simulation.run(*networks)
 
     def _end_step(self, number: int, outputs: Results) -> IntArray:
-        """Pays an environment, and shows where it is; returns the rows that have finished."""
+        """Rewards and observes an environment; returns the rows that have finished."""
         network = int(self._current[number])
         view, memory = self._view(network)
         outputs.reward[number], terms = self._control.reward(view, memory)

@@ -179,7 +179,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._note_flow_ids(network, ids if ids[-1] != len(ids) - 1 else None)
 
     def _note_flow_ids(self, network: int, flow_ids: IntArray | None) -> None:
-        """Keeps the ids of the flows in a network, where they do not count from 0."""
+        """Stores the ids of the flows in a network, where they do not count from 0."""
         if flow_ids is None:
             self._flow_ids.pop(network, None)
         else:
@@ -195,7 +195,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
                     episode.keep()
 
     def _remember(self, numbers: IntArray, actions: npt.NDArray[Any]) -> None:
-        """Keeps the actions of environments whose episodes are running, for drawing them."""
+        """Stores the actions of environments whose episodes are running, for drawing them."""
         assert self._history is not None
         kept = np.array(actions)
         for number in numbers.tolist():

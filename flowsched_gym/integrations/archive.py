@@ -148,11 +148,11 @@ def _added(array: Any, name: str, arrays: dict[str, Any]) -> str:
 def _layout(dtype: Any, name: str) -> dict[str, Any]:
     """Describes records: names, types and offsets of their fields, and their size."""
     fields = [dtype.fields[field] for field in dtype.names]
-    if any(field[0].kind not in NUMBERS for field in fields):
+    if any(field[0].base.kind not in NUMBERS for field in fields):
         raise TypeError(f"{name} is an array of {dtype}: an archive holds records of numbers and truth values")
     return {
         "names": list(dtype.names),
-        "formats": [field[0].str for field in fields],
+        "formats": [[field[0].base.str, list(field[0].shape)] for field in fields],
         "offsets": [field[1] for field in fields],
         "itemsize": dtype.itemsize,
         "aligned": dtype.isalignedstruct,
@@ -178,7 +178,8 @@ def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
         return arrays[content].copy()
     if tag == "$records":
         key, shape, layout = content
-        return arrays[key].copy().view(np.dtype(layout)).reshape(shape)
+        formats = [(name, tuple(shape_of_field)) for name, shape_of_field in layout["formats"]]
+        return arrays[key].copy().view(np.dtype({**layout, "formats": formats})).reshape(shape)
     if tag == "$tuple":
         return tuple(_decoded(each, arrays) for each in content)
     if tag == "$pairs":

@@ -1,4 +1,4 @@
-"""Says what a system hands to the registry. Targets are strings, so that reading a spec imports nothing heavy."""
+"""What a system hands to the registry. Targets are strings, so that reading a spec imports nothing heavy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -30,7 +30,7 @@ DISCIPLINES = {
     "weigh_queues",
 }
 PATHS = {"choose_least_congested", "choose_by_expansion", "_least_loaded"}
-SHARING = {"share_links", "reshare", "refill"}
+SHARING = {"share_links", "share_incrementally"}
 
 
 def compiled(discipline: str, folder: Path, parameters: str = "None") -> set[str]:
@@ -44,6 +44,6 @@ def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_p
     assert compiled("fifo", tmp_path) == {"order_by_arrival", "share_links"}
 
 
-def test_feedback_queues_compile_themselves_and_the_sharing_of_few_links_from_memory(tmp_path: Path) -> None:
+def test_feedback_queues_compile_themselves_and_incremental_sharing(tmp_path: Path) -> None:
     found = compiled("mlfq", tmp_path, "{'thresholds': [1e5]}")
-    assert found == {"level_by_attained", "reshare"}
+    assert found == {"level_by_attained", "share_incrementally"}

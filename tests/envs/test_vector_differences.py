@@ -20,7 +20,7 @@ from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 
-RATE = 8
+RATE = 2
 """Place of the rates among the arrays that `share_links` writes."""
 
 

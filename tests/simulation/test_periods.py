@@ -87,9 +87,9 @@ def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:
     simulation.go_on()
     simulation.run()  # 6 s: flow 1 has gone on to 2 B alone, then both share what is below
     assert simulation.state.attained.tolist() == pytest.approx([2.75, 3.25])
-    discipline.pin(np.array([0, 1]), np.array([0, 0]))
+    discipline.pin(np.array([0, 1]), np.array([0, 1]))
     with pytest.raises(ConfigError, match="queue is 2: it must be from 0 to 1"):
-        discipline.pin(np.array([1, 0]), np.array([1, 2]))
+        discipline.pin(np.array([1, 0]), np.array([0, 2]))
     simulation.go_on()
     simulation.run()
 

@@ -1,4 +1,4 @@
-"""Holds the arguments of the Artemis environment, checked."""
+"""The arguments of the Artemis environment, checked."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,7 +13,7 @@ __all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
 
 class Observation(StrEnum):
-    """Says what the agent sees."""
+    """What the agent sees."""
 
     PAPER = "paper"
     """Size and deadline of each visible request, as in the thesis, section 3.3."""
@@ -22,7 +22,7 @@ class Observation(StrEnum):
 
 
 class Reward(StrEnum):
-    """Says when a met deadline is paid."""
+    """When a met deadline is rewarded."""
 
     LAGGED = "lagged"
     """From a queue, one finished flow for each action, zero when it is empty: the thesis, section 3.3."""
@@ -31,7 +31,7 @@ class Reward(StrEnum):
 
 
 class Defer(StrEnum):
-    """Says what the agent may do besides granting."""
+    """What the agent may do besides granting."""
 
     NONE = "none"
     WAIT = "wait"
@@ -42,7 +42,7 @@ class Defer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtemisConfig:
-    """Holds the arguments of the Artemis environment.
+    """The arguments of the Artemis environment.
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).

@@ -250,7 +250,7 @@ def _tokens(config: ArtemisConfig, scene: Scene, simulation: Episode, shown: Any
 
 
 def _stage(config: ArtemisConfig, scene: Scene, simulation: Episode, row: int) -> str:
-    """Says what a flow that holds a token is doing, with its rate when it sends."""
+    """Describes what a flow that holds a token is doing, with its rate when it sends."""
     if scene.remaining[row] == 0.0:
         return "last byte sent"
     if scene.rate[row] > 0.0:

@@ -1,4 +1,4 @@
-"""Holds the heuristics that only Artemis has."""
+"""Heuristics that only Artemis has."""
 
 from typing import Any, ClassVar, Final, Self
 

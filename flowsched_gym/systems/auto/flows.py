@@ -26,7 +26,7 @@ LAST_PROTOCOL: Final = 255.0
 
 
 class FlowUnits(NamedTuple):
-    """Holds what turns the columns of a flow into numbers that are shown, in the order of ``rules.finished_flows``.
+    """Units that turn the columns of a flow into numbers that are shown, in the order of ``rules.finished_flows``.
 
     Attributes:
         host: Divides hosts, counted from 1.

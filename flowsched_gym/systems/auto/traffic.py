@@ -1,4 +1,4 @@
-"""Tells what clusters of hosts send, as far as thresholds by theory need it: a size distribution and a load each."""
+"""What clusters of hosts send, as far as thresholds by theory need it: a size distribution and a load each."""
 
 import functools
 import math
@@ -20,7 +20,7 @@ USUAL_LOAD: Final = 0.8
 
 
 def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:
-    """Tells what each cluster of an environment sends, in the long run; bursts of incast are left out.
+    """Returns what each cluster of an environment sends, in the long run; bursts of incast are left out.
 
     Where hosts of one cluster send different traffic, or change theirs, it is the mixture of all of it.
 

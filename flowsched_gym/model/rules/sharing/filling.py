@@ -98,7 +98,7 @@ def new_filling(network: Network, num_flows: int) -> Filling:
 
 @inlined_rule
 def is_still_blocked(row: int, path: int, filling: Filling) -> bool:
-    """Tells whether the link that was full when the flow was last looked at is full now."""
+    """Returns whether the link that was full when the flow was last looked at is full now."""
     blocks = filling.blocks
     blocked: bool = blocks["next_path"][row] == path + 1 and filling.residual[blocks["full_link"][row]] == 0.0
     return blocked

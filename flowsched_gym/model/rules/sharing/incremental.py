@@ -178,7 +178,7 @@ def _fill(net: Any, number: int, rate: FloatArray, served: IntArray, cache: Allo
 
 @inlined_rule
 def _is(stage: int, net: Any, link: Any) -> bool:
-    """Tells whether a link is at a stage, or at one of several, of this filling."""
+    """Returns whether a link is at a stage, or at one of several, of this filling."""
     reached: bool = link.filling == net.filling and link.stage & stage != 0
     return reached
 
@@ -258,7 +258,7 @@ def _tightest(net: Any, cache: AllocationCache) -> int:
 
 @inlined_rule
 def _comes_before(tightest: int, index: int, cache: AllocationCache) -> bool:
-    """Tells whether the round of the tightest open link happens before one that is cached."""
+    """Returns whether the round of the tightest open link happens before one that is cached."""
     if tightest == NOBODY:
         return False
     share, level = cache.share[cache.links[np.uint32(tightest)].at], cache.links[index].level
@@ -322,7 +322,7 @@ def _close(net: Any, link: Any, cache: AllocationCache) -> None:
 
 @inlined_rule
 def _hand_on(net: Any, number: int, is_next: bool, cache: AllocationCache) -> None:
-    """Tells the next priority, if there is one, what is left of the links, and notes that nothing has changed since."""
+    """Leaves the rest of the links to the next priority, if there is one, and notes that nothing has changed since."""
     priority = cache.priorities[number]
     first = number * cache.num_links
     for i in range(first, first + priority.num_changed):

@@ -1,4 +1,4 @@
-"""Holds the arguments of AuTO's environment of long flows, checked."""
+"""The arguments of AuTO's environment of long flows, checked."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ FINISHED_RECORDED: Final = 11
 
 
 class Scope(StrEnum):
-    """Says whose long flows a decision is about."""
+    """The servers whose long flows a decision is about."""
 
     SERVER = "server"
     """Those that one server sends; the servers are asked one after the other, each once in a period."""
@@ -31,7 +31,7 @@ class Scope(StrEnum):
 
 
 class LongFlowsObservation(StrEnum):
-    """Says what the agent sees."""
+    """What the agent sees."""
 
     FULL = "full"
     """The paper's features, and how far flows are and how many others are on the links of their paths."""
@@ -40,7 +40,7 @@ class LongFlowsObservation(StrEnum):
 
 
 class LongFlowsLayout(StrEnum):
-    """Says in which order and units the paper's features come."""
+    """The order and units in which the paper's features come."""
 
     GROUPED = "grouped"
     """All features of the active flows, then those of finished ones, from 0 to 1."""
@@ -49,7 +49,7 @@ class LongFlowsLayout(StrEnum):
 
 
 class LongFlowsReward(StrEnum):
-    """Says which of the named terms is paid."""
+    """The term that is the reward."""
 
     PROGRESS = "progress"
     """By how much the logarithms of the bytes that long flows have sent, finished or not, have grown."""
@@ -63,7 +63,7 @@ class LongFlowsReward(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuTOLongFlowsConfig:
-    """Holds the arguments of AuTO's environment of long flows.
+    """The arguments of AuTO's environment of long flows.
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).

@@ -55,7 +55,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
         return Mlfq(self.config.thresholds)
 
     def asks(self, view: NetworkView) -> bool:
-        """Tells whether there is a long flow to decide about."""
+        """Returns whether there is a long flow to decide about."""
         return len(seen_flows(view, self.config)) > 0
 
     def check(self, action: object, name: str = "action") -> IntArray:

@@ -33,7 +33,7 @@ ALL: Final = -1
 
 
 class Observer:
-    """Tells the agent what it sees.
+    """Observations of one environment's configuration.
 
     Args:
         config: The arguments of the environment.

@@ -1,4 +1,4 @@
-"""Pays for what long flows have been through since the last action."""
+"""Rewards for what long flows have been through since the last action."""
 
 from typing import Final
 

@@ -57,7 +57,7 @@ def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> I
 
 
 def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> BoolArray:
-    """Tells which paths of flows have no failed link, or are taken already, (count, paths)."""
+    """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
     usable = np.empty((len(rows), config.paths), dtype=np.bool_)
     capacity = view.capacity.reshape(config.paths, 2, config.hosts)
     mark_usable(rows, view.source, view.destination, view.path, capacity, usable)

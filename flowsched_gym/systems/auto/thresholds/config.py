@@ -1,4 +1,4 @@
-"""Holds the arguments of AuTO's environment of thresholds, checked."""
+"""The arguments of AuTO's environment of thresholds, checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class ThresholdsTopology(StrEnum):
-    """Says on which network flows compete."""
+    """The network on which flows compete."""
 
     BIG_SWITCH = "big-switch"
     """One switch that joins all servers (AuTO, section 6)."""
@@ -33,7 +33,7 @@ class ThresholdsTopology(StrEnum):
 
 
 class ThresholdsObservation(StrEnum):
-    """Says what the agent sees."""
+    """What the agent sees."""
 
     SUMMARY = "summary"
     """Sizes and completion times by class of size, load, queues and thresholds, for each cluster."""
@@ -42,7 +42,7 @@ class ThresholdsObservation(StrEnum):
 
 
 class ThresholdsReward(StrEnum):
-    """Says which of the named terms is paid."""
+    """The term that is the reward."""
 
     LOG_FCT = "log_fct"
     """Minus the logarithm of the mean completion time over what the same flows would take alone, on average."""
@@ -54,7 +54,7 @@ class ThresholdsReward(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuTOThresholdsConfig:
-    """Holds the arguments of AuTO's environment of thresholds.
+    """The arguments of AuTO's environment of thresholds.
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).

@@ -63,7 +63,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         view.set_thresholds(thresholds_of_action(action.reshape(self._config.clusters, -1)))
 
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
-        """Pays for the flows that finished."""
+        """Rewards for the flows that finished."""
         terms = reward_terms(view, memory)
         return terms[self._paid], terms
 

@@ -1,4 +1,4 @@
-"""Tells the agent how flows have fared in the period that has ended, and how the queues stand."""
+"""How flows have fared in the period that has ended, and how the queues stand."""
 
 from collections.abc import Callable
 from typing import Final
@@ -110,7 +110,7 @@ class _FinishedFlows:
     """
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
-        """Keeps the units."""
+        """Takes the units from the configuration."""
         self._count = config.m_s
         self._units = squashed_units(config.hosts, SIZE_SCALE, TIME_SCALE)
 

@@ -1,4 +1,4 @@
-"""Holds the policies that set thresholds: what theory says of the traffic, right or wrong, and what needs no theory."""
+"""Policies that set thresholds: what theory says of the traffic, right or wrong, and what needs no theory."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Self

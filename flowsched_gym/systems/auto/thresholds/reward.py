@@ -1,4 +1,4 @@
-"""Pays for the flows that finished in a period, by their completion times."""
+"""Rewards for the flows that finished in a period, by their completion times."""
 
 from typing import Final
 

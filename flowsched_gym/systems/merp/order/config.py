@@ -1,4 +1,4 @@
-"""Holds the arguments of the MERP ordering environment, checked."""
+"""The arguments of the MERP ordering environment, checked."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ __all__ = ["DEFAULT_WORKLOADS", "MERPOrderConfig", "OrderReward", "OrderTopology
 
 
 class OrderTopology(StrEnum):
-    """Says on which network flows compete."""
+    """The network on which flows compete."""
 
     ONE_LINK = "one-link"
     """One link that all flows share."""
@@ -19,7 +19,7 @@ class OrderTopology(StrEnum):
 
 
 class OrderReward(StrEnum):
-    """Says which of the named terms is paid."""
+    """The term that is the reward."""
 
     LEXICOGRAPHIC = "lexicographic"
     """The paper's objective: the largest slowdown first, then the next, each with half the weight of the one before."""
@@ -37,7 +37,7 @@ DEFAULT_WORKLOADS: Final = {OrderTopology.ONE_LINK: "poisson-pareto", OrderTopol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MERPOrderConfig:
-    """Holds the arguments of the MERP ordering environment.
+    """The arguments of the MERP ordering environment.
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``);

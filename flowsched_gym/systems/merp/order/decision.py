@@ -98,7 +98,7 @@ class OrderRules(NamedTuple):
         return terms[self.rewarded]  # type: ignore[no-any-return]  # a float
 
     def final(self, decision: Decision, values: FloatArray) -> None:
-        """Tells nothing besides."""
+        """Adds nothing."""
 
 
 @inlined_part

@@ -1,4 +1,4 @@
-"""Holds the heuristics that only the ordering of MERP has."""
+"""Heuristics that only the ordering of MERP has."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Holds the arguments of MERP's routing environment, checked."""
+"""The arguments of MERP's routing environment, checked."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -25,7 +25,7 @@ SMALLEST_ARITY = 4
 
 
 class RouteDiscipline(StrEnum):
-    """Says how flows share the links; ``flowsched_gym.disciplines`` holds what each of them does."""
+    """How flows share the links; ``flowsched_gym.disciplines`` holds what each of them does."""
 
     MERP = "merp"
     """By MERP's virtual deadlines: the paper's rate control, also under ECMP."""
@@ -38,7 +38,7 @@ class RouteDiscipline(StrEnum):
 
 
 class RouteReward(StrEnum):
-    """Says what is paid for flows that finish."""
+    """What is rewarded when flows finish."""
 
     SLOWDOWN = "slowdown"
     """Slowdowns."""
@@ -50,7 +50,7 @@ class RouteReward(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MERPRouteConfig:
-    """Holds the arguments of MERP's routing environment.
+    """The arguments of MERP's routing environment.
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).

@@ -114,7 +114,7 @@ class RouteRules(NamedTuple):
         return reward
 
     def final(self, decision: Decision, values: FloatArray) -> None:
-        """Tells nothing besides."""
+        """Adds nothing."""
 
 
 @inlined_part

@@ -1,4 +1,4 @@
-"""Holds the heuristics that choose paths, from what is observed alone. Ties go to the lower path, unless said."""
+"""Heuristics that choose paths, from what is observed alone. Ties go to the lower path, unless said."""
 
 from typing import ClassVar, Final
 
@@ -27,7 +27,7 @@ class PathPolicy(SlotPolicy):
         return batch[:, start :: self.stride]
 
     def live(self, batch: Observations) -> BoolArray:
-        """Tells which slots hold a live path, (batch, num_slots)."""
+        """Returns which slots hold a path that is up, (batch, num_slots)."""
         return self.column(batch, self.size_at) > 0
 
 
