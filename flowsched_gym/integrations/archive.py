@@ -178,8 +178,9 @@ def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
         return arrays[content].copy()
     if tag == "$records":
         key, shape, layout = content
-        formats = [(name, tuple(shape_of_field)) for name, shape_of_field in layout["formats"]]
-        return arrays[key].copy().view(np.dtype({**layout, "formats": formats})).reshape(shape)
+        formats = [(name, tuple(field_shape)) for name, field_shape in layout["formats"]]
+        records: Any = {**layout, "formats": formats}
+        return arrays[key].copy().view(np.dtype(records)).reshape(shape)
     if tag == "$tuple":
         return tuple(_decoded(each, arrays) for each in content)
     if tag == "$pairs":
