@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from flowsched_gym.batch import CompiledSimulation
 from flowsched_gym.batch.stepping import Results, decision_of, new_results, show, step
-from flowsched_gym.batch.tables import view
+from flowsched_gym.batch.tables import Tables, view
 from flowsched_gym.encoders import Layout, read_choice
 from flowsched_gym.envs.base import Observation
 from flowsched_gym.envs.masks import MaskedEnv
@@ -83,6 +83,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         )
         self._ended = np.zeros(1, dtype=np.bool_)
         self._show, self._shown = SteadyRule(show), True
+        self._tables: Tables | None = None
 
     def decision(self) -> Decision:
         """Lays out what is to be decided now.
@@ -111,11 +112,11 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
             self._run(self._simulation)
             return
         tables = self._simulation.batch.tables
-        # Tables grow with the flows of an episode.
-        self._results = self._results._replace(finished=np.zeros(tables.num_active, dtype=np.int64))
-        arguments = self._arguments(NO_ACTIONS)
-        self._step = compiled_for(step, *arguments)
-        self._step(*arguments)
+        if self._tables is not tables:  # the first ones, or larger ones
+            self._tables = tables
+            self._results = self._results._replace(finished=np.zeros(tables.num_active, dtype=np.int64))
+            self._step = compiled_for(step, *self._arguments(NO_ACTIONS))
+        self._step(*self._arguments(NO_ACTIONS))
 
     def _restored(self) -> None:
         """Writes what the other network shows."""
@@ -170,14 +171,19 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         info = super()._info(finished, terms)
         results = self._results
         if self._network.num_tokens is not None:
-            asking = self._simulation.asking
-            info["destination"] = -1 if asking is None else asking.host
+            info["destination"] = self._asking_host(self._simulation)
         info["empty_slot_choices"] = self._episodes["empty_slot_choices"].item()
         if self._over and not isinstance(self._simulation, CompiledSimulation):
             self.rules.final(self._decision, results.final[0])
         if self._over:
             info |= zip(self.final_infos, results.final[0].tolist(), strict=True)
         return info
+
+    def _asking_host(self, simulation: Simulation | CompiledSimulation) -> int:
+        """Returns the destination that asks, -1 for none."""
+        if isinstance(simulation, CompiledSimulation):
+            return int(self._results.host[0])
+        return -1 if simulation.asking is None else simulation.asking.host
 
     def _arguments(self, actions: npt.NDArray[np.int64]) -> tuple[Any, ...]:
         """Lists what the compiled step takes."""
