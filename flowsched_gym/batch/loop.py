@@ -32,7 +32,7 @@ from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule
+from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule, threaded_rule
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.rules.transport.tokens import take_out
 from flowsched_gym.model.state import Network
@@ -86,7 +86,7 @@ def run(t: View, n: int, goal: int) -> None:
         forget_touched(t.choosing)
 
 
-@rule
+@threaded_rule
 def run_many(tables: Tables, numbers: IntArray) -> None:
     """Runs networks, (count,), each until a decision is asked or all flows are delivered; called from Python."""
     t = view(tables)

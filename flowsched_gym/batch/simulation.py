@@ -1,10 +1,12 @@
 """Simulates many networks at once: the compiled counterpart of ``simulation.Simulation``."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.loading import load_one, set_order
@@ -12,6 +14,7 @@ from flowsched_gym.batch.loop import run_many, run_until
 from flowsched_gym.batch.orders import begin_next_period, give_one
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
+from flowsched_gym.batch.threads import Threads
 from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.decision import Order
@@ -28,6 +31,8 @@ from flowsched_gym.topology import Routing, Topology, isolated_fct
 from flowsched_gym.workload import Workload
 
 __all__ = ["BatchSimulation"]
+
+Result = TypeVar("Result")
 
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
@@ -54,6 +59,7 @@ class BatchSimulation:
         flow_fields: What a system keeps of a flow besides, as names and types.
         episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
+        num_threads: Threads that run networks, >= 1.
 
     Attributes:
         tables: The arrays that compiled code works on.
@@ -83,6 +89,7 @@ class BatchSimulation:
         flow_fields: Fields = (),
         episode_fields: Fields = (),
         rate_caps: bool = False,
+        num_threads: int = 1,
     ) -> None:
         """Makes room for the flows."""
         if not compiles():
@@ -115,6 +122,7 @@ class BatchSimulation:
         self._episode_fields = episode_fields
         self._rate_caps = rate_caps
         self.tables: Tables
+        self._threads = Threads(num_threads)
         self._make_room(num_rows, num_places, num_changes)
 
     @property
@@ -134,11 +142,11 @@ class BatchSimulation:
         )
         put(self.tables, np.arange(self.num_networks), everything)
 
-    def take(self, numbers: npt.NDArray[np.int64]) -> Snapshot:
+    def take(self, numbers: IntArray) -> Snapshot:
         """Copies networks, (count,)."""
         return take(self.tables, numbers)
 
-    def put(self, numbers: npt.NDArray[np.int64], snapshot: Snapshot) -> None:
+    def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
         """Sets networks, (count,), to what a snapshot holds."""
         self.grow(snapshot.num_rows, snapshot.num_places, snapshot.num_changes)
         put(self.tables, numbers, snapshot)
@@ -189,7 +197,11 @@ class BatchSimulation:
 
     def run(self, *numbers: int) -> None:
         """Runs networks, each until a decision is asked or all flows are delivered."""
-        run_many(self.tables, np.array(numbers, dtype=np.int64))
+        self.share_out(run_many, np.array(numbers, dtype=np.int64))
+
+    def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
+        """Lets each thread do a part of the work; see ``Threads.share_out``."""
+        return self._threads.share_out(work, numbers)
 
     def run_until(self, number: int, num_delivered: int) -> None:
         """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""
@@ -367,7 +379,7 @@ class BatchSimulation:
 
     def _make_room(self, num_rows: int, num_places: int, num_changes: int) -> None:
         """Makes empty tables."""
-        self.tables = new_tables(
+        tables = new_tables(
             num_networks=self.num_networks,
             num_rows=num_rows,
             num_places=num_places,
@@ -381,19 +393,20 @@ class BatchSimulation:
             links_change=self._routing is not None,
             rate_caps=self._rate_caps,
         )
-        if self._routing is None and self._asks is Asks.NOTHING:
-            return
-        choosing = new_choosing(
-            num_networks=self.num_networks,
-            num_rows=num_rows,
-            num_active=self.tables.num_active,
-            num_links=self.topology.num_links,
-            most_changes=num_changes,
-            routing=self._routing,
-            asks=self._asks,
-            period=self._period,
-        )
-        self.tables = self.tables._replace(choosing=choosing)
+        if self._routing is not None or self._asks is not Asks.NOTHING:
+            choosing = new_choosing(
+                num_networks=self.num_networks,
+                num_rows=num_rows,
+                num_active=tables.num_active,
+                num_links=self.topology.num_links,
+                most_changes=num_changes,
+                routing=self._routing,
+                asks=self._asks,
+                period=self._period,
+            )
+            tables = tables._replace(choosing=choosing)
+        self.tables = tables
+        self._threads.begin(tables)
 
     def _open_paths(self, number: int, workload: Workload) -> None:
         """Lets the flows of a network choose paths, and puts down the changes of its links."""
@@ -423,7 +436,7 @@ class BatchSimulation:
                 choosing.changes[name][places] = getattr(changes, name)
         choosing.choices["num_changes"][number] = num_changes
 
-    def _path(self, workload: Workload) -> npt.NDArray[np.int64]:
+    def _path(self, workload: Workload) -> IntArray:
         """Finds the paths of flows."""
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
 

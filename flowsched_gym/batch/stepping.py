@@ -14,7 +14,7 @@ from flowsched_gym.batch.records import CACHE_LINE
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.decision import Decision
 from flowsched_gym.model.questions import Asks
-from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule, threaded_rule
 from flowsched_gym.model.state import Network
 
 __all__ = ["Results", "decision_of", "new_results", "show", "step"]
@@ -116,7 +116,7 @@ def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], m
     _mask(rules, decision, mask)
 
 
-@rule
+@threaded_rule
 def step(
     tables: Tables,
     rules: Any,
@@ -136,21 +136,14 @@ def step(
         current: Network of each environment, (num_envs,).
         numbers: Environments to step, (count,).
         over: Which environments are over, (num_envs,); updated.
-        actions: Actions, (num_envs,); (0,) to apply none: networks that have been loaded then run to their first
-            decision, and what the environments show is written, rewards and flags left as they are.
+        actions: Actions inside the space, (num_envs,); (0,) to apply none: networks that have been loaded then run to
+            their first decision, and what the environments show is written, rewards and flags left as they are.
         results: Receives what the environments return.
 
     Returns:
-        Number of flows that finished, and of these environments that are over; or, negated and less 1, the number of
-        the first environment whose action is outside the space: nothing is changed then.
+        Number of flows that finished, and of these environments that are over.
     """
     acts = len(actions) > 0
-    if acts:
-        num_actions = results.mask.shape[1]
-        for i in range(len(numbers)):
-            e = numbers[i]
-            if not over[e] and not 0 <= actions[e] < num_actions:
-                return -1 - e, 0
     t = view(tables)
     num_finished = 0
     num_over = 0

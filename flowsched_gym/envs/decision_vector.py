@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.stepping import Results, step
+from flowsched_gym.batch.tables import Tables
 from flowsched_gym.encoders import as_integers
 from flowsched_gym.envs.decision_env import DecisionEnv
 from flowsched_gym.envs.masks import MaskedVectorEnv
@@ -29,24 +30,15 @@ class DecisionVectorEnv(MaskedVectorEnv):
         self._everyone = np.arange(self.num_envs)
         self._no_actions = np.zeros(0, dtype=np.int64)
         self._finished: IntArray = self._no_actions
-        self._step = compiled_for(step, *self._step_arguments(self._everyone, self._everyone, self._new_outputs()))
+        tables, outputs = self.simulation.tables, self._new_outputs()
+        self._step = compiled_for(step, *self._step_arguments(tables, self._everyone, self._everyone, outputs))
 
-    def _step_arguments(self, numbers: IntArray, actions: IntArray, outputs: Results) -> tuple[Any, ...]:
+    def _step_arguments(
+        self, tables: Tables, numbers: IntArray, actions: IntArray, outputs: Results
+    ) -> tuple[Any, ...]:
         """Lists what the compiled step takes."""
-        template, tables = self._template, self.simulation.tables
-        if len(self._finished) < self.num_envs * tables.num_active:
-            self._finished = np.zeros(self.num_envs * tables.num_active, dtype=np.int64)
-        outputs = outputs._replace(finished=self._finished)
-        return (
-            tables,
-            template.rules,
-            template._max_decisions,
-            self._current,
-            numbers,
-            self._over,
-            actions,
-            outputs,
-        )
+        template = self._template
+        return tables, template.rules, template._max_decisions, self._current, numbers, self._over, actions, outputs
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
         """Applies actions where no environment is over."""
@@ -54,18 +46,33 @@ class DecisionVectorEnv(MaskedVectorEnv):
         if chosen is None or chosen.shape != (self.num_envs,):
             raise InvalidAction(f"actions is {shown(actions)}: it must be {self.num_envs} integers")
         contiguous = np.ascontiguousarray(chosen, dtype=np.int64)
-        num_finished, num_over = self._step(*self._step_arguments(self._everyone, contiguous, outputs))
-        if num_finished < 0:
-            number = -1 - num_finished
+        if contiguous.view(np.uint64).max() >= self._template.num_actions:
+            self._refuse(contiguous)
+        num_active = self.simulation.tables.num_active
+        if len(self._finished) < self.num_envs * num_active:
+            self._finished = np.zeros(self.num_envs * num_active, dtype=np.int64)
+
+        def work(tables: Tables, numbers: IntArray) -> tuple[IntArray, int]:
+            own = outputs._replace(finished=self._finished[numbers[0] * num_active :])
+            num_finished, num_over = self._step(*self._step_arguments(tables, numbers, contiguous, own))
+            return own.finished[:num_finished], num_over
+
+        parts = self.simulation.share_out(work, self._everyone)
+        return np.concatenate([finished for finished, _ in parts]), sum(num_over for _, num_over in parts)
+
+    def _refuse(self, actions: IntArray) -> None:
+        """Refuses actions outside the space where no environment is over."""
+        num_actions = self._template.num_actions
+        outside = np.flatnonzero(((actions < 0) | (actions >= num_actions)) & ~self._over)
+        if len(outside):
             raise InvalidAction(
-                f"action of environment {number} is {chosen[number]}: "
-                f"it must be an integer from 0 to {self._template.num_actions - 1}"
+                f"action of environment {outside[0]} is {actions[outside[0]]}: "
+                f"it must be an integer from 0 to {num_actions - 1}"
             )
-        return self._finished[:num_finished].copy(), num_over
 
     def _observe(self, numbers: IntArray, outputs: Results) -> None:
         """Writes what environments show now; those that have been loaded run to their first decision."""
-        self._step(*self._step_arguments(numbers, self._no_actions, outputs))
+        self._step(*self._step_arguments(self.simulation.tables, numbers, self._no_actions, outputs))
 
     def _columns(self, outputs: Results) -> dict[str, npt.NDArray[Any]]:
         """Returns the infos of every step."""

@@ -90,7 +90,7 @@ class NetworkSetup:
             period=self.period,
         )
 
-    def new_batch(self, num_networks: int, workload: Workload) -> BatchSimulation:
+    def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> BatchSimulation:
         """Makes compiled networks, with room for such a workload in each."""
         changes = workload.link_changes
         return BatchSimulation(
@@ -108,4 +108,5 @@ class NetworkSetup:
             flow_fields=self.flow_fields,
             episode_fields=self.episode_fields,
             rate_caps=self.rate_caps,
+            num_threads=num_threads,
         )

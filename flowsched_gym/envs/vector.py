@@ -42,6 +42,7 @@ class FlowSchedVectorEnv(VectorInfos):
         workload: As in the single environment.
         autoreset_mode: When an environment that has ended begins its next episode.
         max_episode_steps: Decisions after which Gymnasium's time limit would truncate; ``None`` for none.
+        num_threads: Threads that step the environments, >= 1; the numbers are the same with any.
         **arguments: The other arguments of the single environment.
 
     Attributes:
@@ -67,6 +68,7 @@ class FlowSchedVectorEnv(VectorInfos):
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
+        num_threads: int = 1,
         **arguments: Any,
     ) -> None:
         """Makes room for the episodes."""
@@ -75,7 +77,7 @@ class FlowSchedVectorEnv(VectorInfos):
         except ValueError:
             modes = ", ".join(mode.value for mode in AutoresetMode)
             raise ConfigError(f"autoreset_mode is {shown(autoreset_mode)}: it must be one of {modes}") from None
-        super().__init__(num_envs, arguments if workload is None else {"workload": workload, **arguments})
+        super().__init__(num_envs, arguments if workload is None else {"workload": workload, **arguments}, num_threads)
         template = self._template
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = template.render_mode

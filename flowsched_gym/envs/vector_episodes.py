@@ -35,6 +35,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
     Args:
         num_envs: Environments, >= 1.
         arguments: Arguments of the single environment.
+        num_threads: Threads that step them, >= 1.
 
     Attributes:
         simulation: The networks.
@@ -43,9 +44,10 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
     single: ClassVar[type[FlowSchedEnv[Any]]]
     """The single environment."""
 
-    def __init__(self, num_envs: int, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, num_envs: int, arguments: Mapping[str, Any], num_threads: int) -> None:
         """Makes room for two episodes of each environment."""
         check_integer("num_envs", num_envs, at_least=1)
+        check_integer("num_threads", num_threads, at_least=1)
         if arguments.get("engine", "compiled") != "compiled":
             raise ConfigError(
                 f"engine is {shown(arguments['engine'])}: vector environments are compiled; "
@@ -56,7 +58,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         first_episode = template._source.draw(0)
         check_room(num_envs, max(first_episode.num_flows, 1), template.layout.size)
         self.num_envs = num_envs
-        self.simulation = template._network.new_batch(2 * num_envs, first_episode)
+        self.simulation = template._network.new_batch(2 * num_envs, first_episode, num_threads)
         self._source = template._source
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs

@@ -43,6 +43,7 @@ __all__ = [
     "pasted_rule",
     "rule",
     "source_files",
+    "threaded_rule",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -136,6 +137,11 @@ def rule(function: Function) -> Function:
     instruction: passing a record of arrays from function to function cost fifty times the work on them.
     """
     return _compile(function, _nrt=False)
+
+
+def threaded_rule(function: Function) -> Function:
+    """Compiles a rule beside which other threads run: it releases Python's global lock, which takes 0.1 us."""
+    return _compile(function, _nrt=False, nogil=True)
 
 
 def inlined_rule(function: Function) -> Function:
