@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.simulation import Simulation
 
 __all__ = ["NetworkView", "view_network", "view_simulation"]
@@ -139,6 +140,11 @@ class NetworkView:
     def ideal_fct(self) -> FloatArray:
         """Completion times in s alone on the empty network, (num_flows,) float64."""
         return self.flows["ideal_fct"]
+
+    @functools.cached_property
+    def columns(self) -> FlowColumns:
+        """Columns under their names, for rules."""
+        return FlowColumns(**{name: getattr(self, name) for name in FlowColumns._fields})
 
     @functools.cached_property
     def live(self) -> IntArray:

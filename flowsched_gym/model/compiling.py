@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from numba.core import event
 
-__all__ = ["QUIET_VARIABLE", "announced_by", "watch_compilations"]
+__all__ = ["QUIET_VARIABLE", "announced_by", "is_of_rules", "watch_compilations"]
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
@@ -23,7 +23,6 @@ Write = Callable[[str], None]
 COMPILATION: Final = "numba:compile"
 """Numba's signal, as its documentation lists it."""
 PACKAGE: Final = __name__.partition(".")[0]
-RULES_PACKAGE: Final = f"{__package__}.rules."
 QUIET_VARIABLE: Final = "FLOWSCHED_QUIET"
 """Environment variable that, when set, hides the lines."""
 
@@ -55,6 +54,11 @@ def announced_by(write: Write) -> Iterator[None]:
         _writers.remove(write)
 
 
+def is_of_rules(function: Callable[..., object]) -> bool:
+    """Returns whether a function is one of ``model.rules``, or of a module ``rules`` of a system or of the policies."""
+    return _is_ours(function) and "rules" in function.__module__.split(".")
+
+
 class _Announcer(event.Listener):
     """A listener to Numba's signals; what is compiled for the sake of something else is not counted."""
 
@@ -74,7 +78,7 @@ class _Announcer(event.Listener):
         if self._depth > 1:
             return
         self._begin = time.monotonic()
-        if function.__module__.startswith(RULES_PACKAGE):
+        if is_of_rules(function):
             if self._spent_on_rules >= UNNOTICED and not self._told_of_rules and not self._covered:
                 self._told_of_rules = True
                 _tell(RULES)
@@ -90,7 +94,7 @@ class _Announcer(event.Listener):
         if not _is_ours(function):
             return
         self._depth -= 1
-        if not self._depth and function.__module__.startswith(RULES_PACKAGE):
+        if not self._depth and is_of_rules(function):
             self._spent_on_rules += time.monotonic() - self._begin
 
 

@@ -1,12 +1,14 @@
 """Columns that environments keep of flows beside those of the engine, by name."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Fields", "fill_flow_fields"]
+from flowsched_gym.arrays import FloatArray, IntArray
+
+__all__ = ["Fields", "FlowColumns", "fill_flow_fields"]
 
 Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
@@ -15,26 +17,44 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 OF_WORKLOAD: Final = ("flow_id", "source", "destination", "deadline_span")
 
 
+class FlowColumns(NamedTuple):
+    """Columns of flows that an environment whose agent acts once per period may see, (num_flows,) each."""
+
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    completion_time: FloatArray
+    ideal_fct: FloatArray
+    attained: FloatArray
+    remaining: FloatArray
+    rate: FloatArray
+    rate_cap: FloatArray
+    path: IntArray
+    queue: IntArray
+
+
 class _Flows(Protocol):
     """Flows, as a workload has them."""
 
     @property
-    def flow_id(self) -> npt.NDArray[np.int64]: ...
+    def flow_id(self) -> IntArray: ...
     @property
-    def source(self) -> npt.NDArray[np.int64]: ...
+    def source(self) -> IntArray: ...
     @property
-    def destination(self) -> npt.NDArray[np.int64]: ...
+    def destination(self) -> IntArray: ...
     @property
-    def deadline_span(self) -> npt.NDArray[np.float64] | None: ...
+    def deadline_span(self) -> FloatArray | None: ...
     @property
-    def arrival_time(self) -> npt.NDArray[np.float64]: ...
+    def arrival_time(self) -> FloatArray: ...
 
 
 def fill_flow_fields(
     columns: npt.NDArray[Any],
     names: Iterable[str],
     flows: _Flows,
-    ideal_fct: Callable[[], npt.NDArray[np.float64]],
+    ideal_fct: Callable[[], FloatArray],
 ) -> None:
     """Sets the columns of an episode that begins.
 

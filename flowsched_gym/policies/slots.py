@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray
+from flowsched_gym.arrays import BoolArray, IntArray, SeenArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import SpaceMismatchError
-from flowsched_gym.model.rules.slots import occupied_slots, smallest_ratio_slot, smallest_slot
 from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.policies.rules import SlotColumn, occupied_slots, smallest_ratio_slot, smallest_slot
 
 __all__ = [
     "EarliestDeadline",
@@ -24,8 +24,6 @@ __all__ = [
     "SmallestRemaining",
     "SmallestSize",
 ]
-
-Observations = npt.NDArray[np.float32]
 
 
 class SlotPolicy:
@@ -78,8 +76,12 @@ class SlotPolicy:
         batch = observation.reshape(-1, self.layout.size)
         return self.choose(batch).reshape(observation.shape[:-1]), state
 
+    def slot_column(self, name: str) -> SlotColumn:
+        """Finds a squashed column of the slots."""
+        return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
+
     @abstractmethod
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Chooses a slot for each observation, (batch, size) to (batch,)."""
 
 
@@ -88,7 +90,7 @@ class FirstSlot(SlotPolicy):
 
     pure: ClassVar[bool] = True
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Chooses slot 0."""
         return np.zeros(len(batch), dtype=np.int64)
 
@@ -96,7 +98,7 @@ class FirstSlot(SlotPolicy):
 class _CountingSlotPolicy(SlotPolicy):
     """A slot policy that needs the number of occupied slots."""
 
-    def count(self, batch: Observations) -> IntArray:
+    def count(self, batch: SeenArray) -> IntArray:
         """Counts the occupied slots, (batch,), at least 1 each."""
         count = np.empty(len(batch), dtype=np.int64)
         occupied_slots(batch, self.size_at, self.stride, count)
@@ -108,7 +110,7 @@ class LastSlot(_CountingSlotPolicy):
 
     pure: ClassVar[bool] = True
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Chooses the last occupied slot."""
         return self.count(batch) - 1
 
@@ -116,7 +118,7 @@ class LastSlot(_CountingSlotPolicy):
 class RandomSlot(_CountingSlotPolicy):
     """Any visible request, each with the same probability."""
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Draws one of the occupied slots."""
         return (self.rng.random(len(batch)) * self.count(batch)).astype(np.int64)
 
@@ -124,7 +126,7 @@ class RandomSlot(_CountingSlotPolicy):
 class _SmallestColumn(SlotPolicy):
     """The request with the smallest value of one column."""
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Compares the column."""
         action = np.empty(len(batch), dtype=np.int64)
         smallest_slot(batch, self.size_at, self.needed_at[0], self.stride, action)
@@ -166,11 +168,12 @@ class SmallestRatio(SlotPolicy):
     needs = ("deadline_span",)
     sign: ClassVar[float] = 1.0
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: SeenArray) -> IntArray:
         """Compares the ratios."""
         action = np.empty(len(batch), dtype=np.int64)
-        scales = self.layout.slot_scale("size"), self.layout.slot_scale("deadline_span")
-        smallest_ratio_slot(batch, self.size_at, self.needed_at[0], self.stride, *scales, self.sign, action)
+        smallest_ratio_slot(
+            batch, self.slot_column("size"), self.slot_column("deadline_span"), self.stride, self.sign, action
+        )
         return action
 
 

@@ -64,10 +64,10 @@ def function(module: str):
 
 FUNCTIONS = {
     "rule": function("flowsched_gym.model.rules.sharing.share_links"),
-    "other rule": function("flowsched_gym.model.rules.numerics.sums"),
+    "other rule": function("flowsched_gym.systems.auto.rules"),
     "load": function("flowsched_gym.batch.loading"),
     "run": function("flowsched_gym.batch.loop"),
-    "step": function("flowsched_gym.systems.artemis.compiled"),
+    "step": function("flowsched_gym.systems.artemis.decision"),
     "user's": function("my_own_package"),
 }
 

@@ -28,7 +28,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.types import BaseNamedTuple, BaseTuple
 from numba.extending import overload, register_jitable
 
-from flowsched_gym.model.compiling import watch_compilations
+from flowsched_gym.model.compiling import is_of_rules, watch_compilations
 
 __all__ = [
     "SteadyRule",
@@ -50,42 +50,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
-RULES: Final = __name__.removesuffix("compile")
-"""How the names of the modules with public rules begin."""
 PACKAGE: Final = Path(__file__).parents[2]
 LOGGER: Final = logging.getLogger(__name__)
 
 TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
-LAZILY_COMPILED: Final = frozenset(
-    f"flowsched_gym.model.rules.{name}"
-    for name in (
-        "finished_flows",
-        "long_flows",
-        "numerics.compiled",
-        "numerics.scaling",
-        "numerics.sums",
-        "ordering.competing",
-        "ordering.expansion",
-        "ordering.feedback",
-        "ordering.keys",
-        "ordering.limits",
-        "ordering.virtual_deadlines",
-        "routing.availability",
-        "routing.candidates",
-        "routing.choose_path",
-        "routing.congestion",
-        "routing.memr",
-        "selection",
-        "sharing.filling",
-        "sharing.share_links",
-        "summary",
-        "transport.progress",
-        "transport.tokens",
-        "transport.windows",
-    )
-)
-"""Modules with rules of single events. Others loop over networks or flows, or count on integers that wrap around."""
+COMPILED_AT_ONCE: Final = frozenset(f"{__package__}.sharing.{name}" for name in ("allocation_cache", "incremental"))
+"""Modules of rules that are not lazily compiled: they loop over networks, or count on integers that wrap around."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
 DIGEST_SIZE: Final = 16
@@ -151,7 +122,7 @@ def inlined_rule(function: Function) -> Function:
     rules are called by compiled code alone, and stay plain functions in Python: to make all of them ready to be called
     with all these arrays from there takes as long as to compile them.
     """
-    if function.__module__.startswith(RULES) and not function.__name__.startswith("_"):
+    if is_of_rules(function) and not function.__name__.startswith("_"):
         return _compile(function, **INLINED)
     return inlined_part(function)
 
@@ -252,7 +223,7 @@ def _compile(function: Function, **options: Any) -> Function:
             raise
         if folder := _given_folder():
             _tell_of_unwritable(folder)
-    if function.__module__ in LAZILY_COMPILED:
+    if is_of_rules(function) and function.__module__ not in COMPILED_AT_ONCE:
         dispatcher._compile_for_args = _LazyCompilation(dispatcher)
     return cast(Function, dispatcher)
 

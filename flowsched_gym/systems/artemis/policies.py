@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.encoders import Layout
-from flowsched_gym.model.rules.slots import feasible_slot
 from flowsched_gym.policies.policy import attribute_of
 from flowsched_gym.policies.slots import SlotPolicy
+from flowsched_gym.systems.artemis.rules import feasible_slot
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 
 __all__ = ["FeasibleFirst"]
@@ -58,11 +58,9 @@ class FeasibleFirst(SlotPolicy):
         action = np.empty(len(batch), dtype=np.int64)
         feasible_slot(
             batch,
-            self.size_at,
-            self.needed_at[0],
+            self.slot_column("size"),
+            self.slot_column("time_left"),
             self.stride,
-            self.layout.slot_scale("size"),
-            self.layout.slot_scale("time_left"),
             self._latency,
             self._share / self._line_rate,
             action,

@@ -1,14 +1,10 @@
-"""Finds where the environments of AuTO draw their flows from, and shows flows in their units."""
+"""Finds where the environments of AuTO draw their flows from."""
 
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from flowsched_gym.envs import NetworkView
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.rules.finished_flows import show_finished
+from flowsched_gym.systems.auto.rules import FlowUnits
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
@@ -19,34 +15,10 @@ from flowsched_gym.workload import (
     workload_label,
 )
 
-__all__ = ["FlowUnits", "flow_source", "show_flows", "squashed_units"]
+__all__ = ["flow_source", "squashed_units"]
 
 LAST_PORT: Final = 65_535.0
 LAST_PROTOCOL: Final = 255.0
-
-
-class FlowUnits(NamedTuple):
-    """Units that turn the columns of a flow into numbers that are shown, in the order of ``rules.finished_flows``.
-
-    Attributes:
-        host: Divides hosts, counted from 1.
-        port: Divides ports.
-        protocol: Divides the protocol's number.
-        squashed: Whether ``x / (x + scale)`` is shown of size and completion time, or ``x / scale``, cut.
-        size_scale: Scale of sizes in B.
-        most_size: Where sizes that are not squashed are cut.
-        fct_scale: Scale of completion times in s.
-        most_fct: Where those that are not squashed are cut.
-    """
-
-    host: float = 1.0
-    port: float = 1.0
-    protocol: float = 1.0
-    squashed: bool = False
-    size_scale: float = 1.0
-    most_size: float = np.inf
-    fct_scale: float = 1.0
-    most_fct: float = np.inf
 
 
 def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits:
@@ -58,24 +30,6 @@ def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits
         squashed=True,
         size_scale=size_scale,
         fct_scale=fct_scale,
-    )
-
-
-def show_flows(
-    view: NetworkView, rows: npt.NDArray[np.int64], units: FlowUnits, first: int, shown: npt.NDArray[np.float32]
-) -> None:
-    """Shows flows that have finished, (count,), from the place ``first`` of ``shown`` on; see ``show_finished``."""
-    show_finished(
-        rows,
-        view.flow_id,
-        view.source,
-        view.destination,
-        view.size,
-        view.arrival_time,
-        view.completion_time,
-        *units,
-        first,
-        shown,
     )
 
 

@@ -9,16 +9,9 @@ from typing import Final
 
 from flowsched_gym.encoders import Column, Encoding, Layout, Rows
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
-from flowsched_gym.units import BYTES_PER_MEGABYTE
+from flowsched_gym.systems.auto.long_flows.rules import BYTES_SCALE, COUNT_SCALE, TIME_SCALE
 
-__all__ = ["BYTES_SCALE", "COUNT_SCALE", "MOST", "TIME_SCALE", "long_flows_layout"]
-
-BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
-"""Bytes that become one half: where flows begin to be long."""
-TIME_SCALE: Final = 0.1
-"""Time in s that becomes one half: what these bytes take at 1 Gbps, and a little more."""
-COUNT_SCALE: Final = 4.0
-"""Other flows on a link that become one half."""
+__all__ = ["MOST", "long_flows_layout"]
 
 MOST: Final = {
     "source": 65_535.0,

@@ -6,17 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.long_flows import latest_long, show_long, show_paths
-from flowsched_gym.systems.auto.flows import FlowUnits, show_flows, squashed_units
+from flowsched_gym.systems.auto.flows import squashed_units
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
-from flowsched_gym.systems.auto.long_flows.layouts import (
-    BYTES_SCALE,
-    COUNT_SCALE,
-    MOST,
-    TIME_SCALE,
-    long_flows_layout,
-)
-from flowsched_gym.systems.auto.long_flows.seen import asked_server, long_live, of_asked, on_links
+from flowsched_gym.systems.auto.long_flows.layouts import MOST, long_flows_layout
+from flowsched_gym.systems.auto.long_flows.rules import BYTES_SCALE, TIME_SCALE, latest_long, show_long, show_paths
+from flowsched_gym.systems.auto.long_flows.seen import asked_server, long_active, of_asked, on_links
+from flowsched_gym.systems.auto.rules import FlowUnits, show_finished
 from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
 __all__ = ["Observer"]
@@ -62,42 +57,13 @@ class Observer:
         """Returns what the agent sees, (size,)."""
         config, units = self._config, self._units
         shown = np.zeros(self._size, dtype=np.float32)
-        long = long_live(view, config)
+        flows, long = view.columns, long_active(view, config)
         active, finished = of_asked(view, config, long)[: config.n_l], _last_finished(view, config)
-        flow_id, source, destination, arrival_time = view.flow_id, view.source, view.destination, view.arrival_time
-        show_long(
-            active,
-            flow_id,
-            source,
-            destination,
-            view.queue,
-            *units[:3],
-            self._first_queue,
-            self._num_queues,
-            self._slot_at,
-            shown,
-        )
-        show_flows(view, finished, units, self._past_at, shown)
+        show_long(active, flows, units, self._first_queue, self._num_queues, self._slot_at, shown)
+        show_finished(finished, flows, units, self._past_at, shown)
         if config.observation is LongFlowsObservation.FULL:
-            show_paths(
-                active,
-                view.now,
-                view.attained,
-                arrival_time,
-                view.rate,
-                view.rate_cap,
-                source,
-                destination,
-                view.path,
-                on_links(view, config, long),
-                on_links(view, config, view.live),
-                config.capacity,
-                BYTES_SCALE,
-                TIME_SCALE,
-                COUNT_SCALE,
-                self._further_at,
-                shown,
-            )
+            long_on, all_on = on_links(view, config, long), on_links(view, config, view.live)
+            show_paths(active, view.now, flows, long_on, all_on, config.capacity, self._further_at, shown)
         return shown
 
 
@@ -110,6 +76,6 @@ def _last_finished(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     while end and count < len(found):
         first = max(end - width, 0)
         rows = view.delivered_between(first, end)
-        count = latest_long(rows, view.size, view.source, config.long_from, wanted, count, found)
+        count = latest_long(rows, view.columns, config.long_from, wanted, count, found)
         end, width = first, 2 * width
     return found[:count]

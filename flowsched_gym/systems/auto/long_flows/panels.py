@@ -19,8 +19,8 @@ from flowsched_gym.envs.drawing.panels import Column, Grid, Key, Row, Rows, Stac
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.seen import (
     asked_server,
+    long_active,
     long_finished,
-    long_live,
     long_on_links,
     path_of,
     seen_flows,
@@ -120,7 +120,7 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.
 
 def _results(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
     """Lists how long flows, short ones and all have fared."""
-    every, active = len(view.live), len(long_live(view, config))
+    every, active = len(view.live), len(long_active(view, config))
     short = np.setdiff1d(view.delivered, done)
     parts = ("long", active, done), ("short so far", every - active, short), ("all", every, view.delivered)
     return Table(

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.long_flows import progress_of_long
 from flowsched_gym.model.rules.numerics.compiled import sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
-from flowsched_gym.systems.auto.long_flows.seen import long_live
+from flowsched_gym.systems.auto.long_flows.rules import progress_of_long
+from flowsched_gym.systems.auto.long_flows.seen import long_active
 
 __all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 
 TERMS: Final = tuple(str(term) for term in LongFlowsReward)
 THROUGHPUT: Final = 0
-"""Place in the memory of the throughput of the step before, in B/s."""
+"""Index in the memory of the throughput of the step before, in B/s."""
 SLOWDOWNS: Final = 1
-"""Place of the sum of the slowdowns so far of the long flows that were live."""
+"""Index of the sum of the slowdowns so far of the long flows that were active."""
 PROGRESS: Final = 2
-"""Place of the sum of the logarithms of the bytes that the long flows had sent that were live."""
+"""Index of the sum of the logarithms of the bytes that the long flows had sent that were active."""
 MEMORY_SIZE: Final = 3
 
 
@@ -33,20 +33,10 @@ def reward_terms(view: NetworkView, config: AuTOLongFlowsConfig, memory: FloatAr
         config: The arguments of the environment.
         memory: Numbers of this network alone, (MEMORY_SIZE,); zeros at the beginning of an episode.
     """
-    finished, long = view.finished, long_live(view, config)
+    finished, long = view.finished, long_active(view, config)
     progress = np.empty(len(long) + len(finished))
     count, so_far, slowdown, throughput = progress_of_long(
-        view.now,
-        finished,
-        long,
-        view.size,
-        view.arrival_time,
-        view.completion_time,
-        view.ideal_fct,
-        view.attained,
-        config.long_from,
-        np.empty(len(long) + 2 * len(finished)),
-        progress,
+        view.now, finished, long, view.columns, config.long_from, progress
     )
     sent = sum_of_logs(progress[: len(long)])
     delivered = sum_of_logs(progress[len(long) : len(long) + count])

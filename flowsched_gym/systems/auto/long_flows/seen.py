@@ -4,13 +4,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.long_flows import count_on_links, find_long, mark_usable
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, Scope
+from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, mark_usable
 
 __all__ = [
     "asked_server",
+    "long_active",
     "long_finished",
-    "long_live",
     "long_on_links",
     "of_asked",
     "on_links",
@@ -23,10 +23,10 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
 
-def long_live(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Returns the rows of the live flows that have sent the last threshold, in the order of arrival, (count,)."""
+def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
+    """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
     rows = np.empty(len(view.live), dtype=np.int64)
-    return rows[: find_long(view.live, view.attained, view.arrival_time, config.long_from, rows)]
+    return rows[: find_long(view.live, view.columns, config.long_from, rows)]
 
 
 def long_finished(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
@@ -48,7 +48,7 @@ def of_asked(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> 
 
 def seen_flows(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the flows in the slots, slot by slot, at most ``n_l``: the oldest long ones."""
-    return of_asked(view, config, long_live(view, config))[: config.n_l]
+    return of_asked(view, config, long_active(view, config))[: config.n_l]
 
 
 def path_of(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
@@ -60,17 +60,17 @@ def usable_paths(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray)
     """Returns which paths of flows have no failed link, or are taken already, (count, paths)."""
     usable = np.empty((len(rows), config.paths), dtype=np.bool_)
     capacity = view.capacity.reshape(config.paths, 2, config.hosts)
-    mark_usable(rows, view.source, view.destination, view.path, capacity, usable)
+    mark_usable(rows, view.columns, capacity, usable)
     return usable
 
 
 def on_links(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:
     """Counts flows on each link: path, up or down, host; (paths, 2, hosts)."""
     count = np.empty((config.paths, 2, config.hosts), dtype=np.int64)
-    count_on_links(rows, view.source, view.destination, view.path, count)
+    count_on_links(rows, view.columns, count)
     return count
 
 
 def long_on_links(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
-    """Counts the live long flows on each link: path, up or down, host; (paths, 2, hosts)."""
-    return on_links(view, config, long_live(view, config))
+    """Counts the active long flows on each link: path, up or down, host; (paths, 2, hosts)."""
+    return on_links(view, config, long_active(view, config))

@@ -9,13 +9,24 @@ import numpy.typing as npt
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.model.rules import numerics
-from flowsched_gym.model.rules.summary import show_places, summarise_active, summarise_arrived, summarise_finished
-from flowsched_gym.systems.auto.flows import show_flows, squashed_units
+from flowsched_gym.systems.auto.flows import squashed_units
+from flowsched_gym.systems.auto.rules import show_finished
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
 from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.systems.auto.thresholds.rules import (
+    ACTIVE_SCALE,
+    CLASS_ENDS,
+    LEFT_SCALE,
+    QUANTILES,
+    TIME_UNIT,
+    show_heights,
+    summarise_active,
+    summarise_arrived,
+    summarise_finished,
+)
+from flowsched_gym.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 
-__all__ = ["CLASS_ENDS", "QUANTILES", "TIME_RANGE", "class_of_size", "new_observer", "thresholds_layout"]
+__all__ = ["TIME_RANGE", "class_of_size", "new_observer", "thresholds_layout"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -27,16 +38,9 @@ TIME_SCALE: Final = 10 * SECONDS_PER_MILLISECOND
 """Time in s that becomes one half: such a flow takes 8 ms alone at 1 Gbps."""
 FINISHED_SCALE: Final = 500.0
 """Number of finished flows that becomes one half: those of a period, unless told otherwise."""
-LIVE_SCALE: Final = 10.0
-"""Number of live flows in a queue that becomes one half."""
-LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
-"""Bytes left in all queues of a cluster that become one half."""
-TIME_RANGE: Final = (0.01 * SECONDS_PER_MILLISECOND, 10_000 * SECONDS_PER_MILLISECOND)
+TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
-CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
-"""Largest sizes in B of small and of medium flows, as in the figures of PIAS and AuTO."""
 CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
-QUANTILES: Final = (0.5, 0.9)
 
 
 def _fraction(name: str, meaning: str) -> Column:
@@ -79,7 +83,7 @@ def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
         *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
         _fraction("mean_fct", "mean completion time of its flows (log)"),
         _squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
-        *(_squashed(f"live_{k}", f"live flows in queue {k}", "flows", LIVE_SCALE) for k in range(num_queues)),
+        *(_squashed(f"live_{k}", f"live flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
         _squashed("left", "bytes left to send", "B", LEFT_SCALE),
         *(_fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
     )
@@ -118,7 +122,7 @@ class _FinishedFlows:
         """Shows them."""
         shown = np.zeros(self._count * len(FLOW), dtype=np.float32)
         rows = view.delivered_between(max(view.num_delivered - self._count, 0), view.num_delivered)
-        show_flows(view, rows[::-1].copy(), self._units, 0, shown)
+        show_finished(rows[::-1].copy(), view.columns, self._units, 0, shown)
         return shown
 
 
@@ -130,12 +134,12 @@ class _Summary:
     """
 
     def __init__(self, config: AuTOThresholdsConfig) -> None:
-        """Finds where everything is shown: shares, loads, live flows, and, of heights on logarithmic scales, each."""
+        """Finds where everything is shown: shares, loads, active flows, and, of heights on logarithmic scales, each."""
         self._config = config
         names = [column.name for column in _cluster_columns(config.queues)]
         self._stride = len(names)
         first = {name: 1 + names.index(name) for name in ("load", "live_0")}
-        self._load_at, self._live_at = first["load"], first["live_0"]
+        self._load_at, self._active_at = first["load"], first["live_0"]
         shares = np.array([1 + names.index(f"{name}_share") for name in CLASSES])
         self._share_at = (shares + self._stride * np.arange(config.clusters)[:, np.newaxis]).ravel()
         logarithmic = "_size_", "_fct_", "mean_fct", "threshold_"
@@ -148,59 +152,18 @@ class _Summary:
         self._cluster_capacity = config.cluster_capacity
         # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.
         self._nothing = np.ones((config.clusters, len(heights)))
-        self._ends = np.empty(len(self._share_at), dtype=np.int64)
-        self._offered, self._waiting = np.empty(config.clusters), np.empty(config.clusters * (config.queues + 1))
-        self._class_ends, self._quantiles = np.array(CLASS_ENDS), np.array(QUANTILES)
 
     def __call__(self, view: NetworkView) -> SeenArray:
         """Describes them."""
-        config, finished, size, source = self._config, view.finished, view.size, view.source
+        config, finished, flows = self._config, view.finished, view.columns
         shown = np.zeros(1 + config.clusters * self._stride, dtype=np.float32)
         shown[0] = len(finished) / (len(finished) + FINISHED_SCALE)
         heights = self._nothing.copy()
         heights[:, -config.num_thresholds :] = view.thresholds()
-        summarise_finished(
-            finished,
-            size,
-            view.arrival_time,
-            view.completion_time,
-            source,
-            self._cluster_of,
-            self._class_ends,
-            self._quantiles,
-            TIME_RANGE[0],
-            np.empty(4 * len(finished)),
-            np.empty(len(finished), dtype=np.int64),
-            self._ends,
-            self._share_at,
-            shown,
-            heights,
-        )
+        cluster_of, stride = self._cluster_of, self._stride
+        summarise_finished(finished, flows, cluster_of, self._share_at, shown, heights)
         could_send = self._cluster_capacity * view.period
-        summarise_arrived(
-            view.arrived,
-            size,
-            source,
-            self._cluster_of,
-            could_send,
-            self._offered,
-            self._load_at,
-            self._stride,
-            shown,
-        )
-        summarise_active(
-            view.live,
-            view.remaining,
-            source,
-            view.queue,
-            config.queues,
-            self._cluster_of,
-            LIVE_SCALE,
-            LEFT_SCALE,
-            self._waiting,
-            self._live_at,
-            self._stride,
-            shown,
-        )
-        show_places(heights, self._low, self._span, self._height_at, self._stride, shown)
+        summarise_arrived(view.arrived, flows, cluster_of, could_send, self._load_at, stride, shown)
+        summarise_active(view.live, flows, config.queues, cluster_of, self._active_at, stride, shown)
+        show_heights(heights, self._low, self._span, self._height_at, stride, shown)
         return shown

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.finished_flows import mean_fares
 from flowsched_gym.model.rules.numerics.compiled import natural_log
+from flowsched_gym.systems.auto.rules import mean_fares
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
 
 __all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
 TERMS: Final = tuple(str(term) for term in ThresholdsReward)
 LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)
-"""Places in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
+"""Indices in the memory: mean completion time in s of the last step in which a flow finished, 0 before the first, and
 what two terms were then."""
 
 FIRST_RATIO: Final = 1.0
@@ -28,10 +28,7 @@ def reward_terms(view: NetworkView, memory: npt.NDArray[np.float64]) -> dict[str
     ratio = FIRST_RATIO
     rows = view.finished
     if len(rows):
-        scratch = np.empty(3 * len(rows))
-        mean_fct, mean_slowdown, mean_ideal = mean_fares(
-            rows, view.arrival_time, view.completion_time, view.ideal_fct, scratch
-        )
+        mean_fct, mean_slowdown, mean_ideal = mean_fares(rows, view.columns)
         if memory[LAST_FCT] > 0:
             ratio = float(memory[LAST_FCT]) / mean_fct
         memory[LAST_FCT] = mean_fct

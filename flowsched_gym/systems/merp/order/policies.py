@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.slots import virtual_deadline_slot
 from flowsched_gym.policies import SlotPolicy
+from flowsched_gym.systems.merp.order.rules import virtual_deadline_slot
 
 __all__ = ["VirtualDeadlines"]
 
@@ -26,16 +26,12 @@ class VirtualDeadlines(SlotPolicy):
     def choose(self, batch: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         """Orders the flows of each observation."""
         action = np.empty(len(batch), dtype=np.int64)
-        layout, (remaining_at, so_far_at) = self.layout, self.needed_at
         virtual_deadline_slot(
             batch,
-            self.size_at,
-            remaining_at,
-            so_far_at,
+            self.slot_column("size"),
+            self.slot_column("remaining"),
+            self.slot_column("slowdown_so_far"),
             self.stride,
-            layout.slot_scale("size"),
-            layout.slot_scale("remaining"),
-            layout.slot_scale("slowdown_so_far"),
             action,
         )
         return action

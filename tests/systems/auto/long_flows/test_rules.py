@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.model.rules.long_flows import count_on_links, find_long, latest_long, progress_of_long
+from flowsched_gym.model.flow_fields import FlowColumns
+from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, latest_long, progress_of_long
 
 HOSTS, PATHS, NUM_FLOWS = 5, 3, 200
 LONG = 1e4
@@ -28,21 +29,22 @@ def drawn(seed: int) -> dict[str, Any]:
         "rate_cap": rng.choice([0.3, np.inf], NUM_FLOWS),
         "path": rng.integers(0, 90, NUM_FLOWS).astype(np.uint32),
         "queue": rng.integers(0, 4, NUM_FLOWS),
-        "live": np.sort(rng.permutation(NUM_FLOWS)[:80]),
+        "remaining": np.ones(NUM_FLOWS),
+        "active": np.sort(rng.permutation(NUM_FLOWS)[:80]),
         "finished": rng.permutation(NUM_FLOWS)[:60],
     }
 
 
-def columns(flows: dict[str, Any], *names: str) -> list[Any]:
-    return [flows[name] for name in names]
+def columns(flows: dict[str, Any]) -> FlowColumns:
+    return FlowColumns(**{name: flows[name] for name in FlowColumns._fields})
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_live_long_flows_come_in_the_order_of_arrival_and_those_of_one_instant_in_their_own(seed: int) -> None:
+def test_active_long_flows_come_in_the_order_of_arrival_and_those_of_one_instant_in_their_own(seed: int) -> None:
     flows = drawn(seed)
     found = np.full(80, -1)
-    count = find_long(*columns(flows, "live", "attained", "arrival_time"), LONG, found)
-    long = [row for row in flows["live"].tolist() if flows["attained"][row] >= LONG]
+    count = find_long(flows["active"], columns(flows), LONG, found)
+    long = [row for row in flows["active"].tolist() if flows["attained"][row] >= LONG]
     assert found[:count].tolist() == sorted(long, key=lambda row: flows["arrival_time"][row])
 
 
@@ -50,7 +52,7 @@ def test_live_long_flows_come_in_the_order_of_arrival_and_those_of_one_instant_i
 def test_flows_that_were_long_come_latest_first_behind_those_found_before(server: int, before: int) -> None:
     flows = drawn(1)
     found = np.full(8, -1)
-    count = latest_long(*columns(flows, "finished", "size", "source"), LONG, server, before, found)
+    count = latest_long(flows["finished"], columns(flows), LONG, server, before, found)
 
     chosen = [
         row
@@ -64,17 +66,9 @@ def test_flows_that_were_long_come_latest_first_behind_those_found_before(server
 @pytest.mark.parametrize("num_finished", [0, 60])
 def test_sums_over_long_flows_have_the_bits_of_numpys(num_finished: int) -> None:
     flows = drawn(2)
-    now, long, finished = 30.0, flows["live"][5:50], flows["finished"][:num_finished]
+    now, long, finished = 30.0, flows["active"][5:50], flows["finished"][:num_finished]
     progress = np.empty(len(long) + num_finished)
-    count, so_far, slowdown, throughput = progress_of_long(
-        now,
-        finished,
-        long,
-        *columns(flows, "size", "arrival_time", "completion_time", "ideal_fct", "attained"),
-        LONG,
-        np.empty(len(long) + 2 * num_finished),
-        progress,
-    )
+    count, so_far, slowdown, throughput = progress_of_long(now, finished, long, columns(flows), LONG, progress)
 
     done = finished[flows["size"][finished] > LONG]
     fct = (flows["completion_time"] - flows["arrival_time"])[done]
@@ -98,5 +92,5 @@ def counted(flows: dict[str, Any], rows: Any) -> Any:
 def test_flows_are_counted_on_the_links_up_and_down_of_their_planes() -> None:
     flows = drawn(3)
     count = np.full((PATHS, 2, HOSTS), -1)
-    count_on_links(*columns(flows, "live", "source", "destination", "path"), count)
-    assert count.tolist() == counted(flows, flows["live"]).tolist()
+    count_on_links(flows["active"], columns(flows), count)
+    assert count.tolist() == counted(flows, flows["active"]).tolist()

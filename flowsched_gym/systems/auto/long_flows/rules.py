@@ -1,23 +1,39 @@
-"""Finds the flows that have sent more than a threshold, and tells AuTO's agent of long flows about them.
+"""Finds the flows that have sent more than a threshold, and shows them to AuTO's agent of long flows.
 
 Links are those of ``topology.multi_plane``: of each plane, the hosts' uplinks and then their downlinks. A flow has a
 path in each plane, whose row in the path table is the plane's number modulo the number of planes, ``num_paths``.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.model.rules.finished_flows import NUM_TUPLE_COLUMNS, write_five_tuple
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, SeenArray
+from flowsched_gym.model.flow_fields import FlowColumns
+from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
+from flowsched_gym.systems.auto.rules import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
+from flowsched_gym.units import BYTES_PER_MEGABYTE
 
-__all__ = ["count_on_links", "find_long", "latest_long", "mark_usable", "progress_of_long", "show_long", "show_paths"]
+__all__ = [
+    "BYTES_SCALE",
+    "COUNT_SCALE",
+    "TIME_SCALE",
+    "count_on_links",
+    "find_long",
+    "latest_long",
+    "mark_usable",
+    "progress_of_long",
+    "show_long",
+    "show_paths",
+]
 
-PathArray = npt.NDArray[np.integer[Any]]
-SeenArray = npt.NDArray[np.float32]
+BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
+"""Bytes that become one half: where flows begin to be long."""
+TIME_SCALE: Final = 0.1
+"""Time in s that becomes one half: what these bytes take at 1 Gbps, and a little more."""
+COUNT_SCALE: Final = 4.0
+"""Other flows on a link that become one half."""
 
 UP: Final = 0
 DOWN: Final = 1
@@ -26,9 +42,7 @@ NUM_OWN_COLUMNS: Final = 5
 
 
 @rule
-def find_long(
-    active: IntArray, attained: FloatArray, arrival_time: FloatArray, long_from: float, long: IntArray
-) -> int:
+def find_long(active: IntArray, flows: FlowColumns, long_from: float, long: IntArray) -> int:
     """Finds the active flows that have sent so much, in the order of arrival; returns how many there are.
 
     Args:
@@ -36,10 +50,10 @@ def find_long(
         long_from: Bytes from which on a flow is long.
         long: Receives the rows, (at least num_active,); those of one instant in their own order.
     """
-    count = 0
+    count, arrival_time = 0, flows.arrival_time
     for index in range(len(active)):
         row = active[index]
-        if attained[row] >= long_from:
+        if flows.attained[row] >= long_from:
             hole = count
             while hole > 0 and arrival_time[long[hole - 1]] > arrival_time[row]:
                 long[hole] = long[hole - 1]
@@ -50,9 +64,7 @@ def find_long(
 
 
 @rule
-def latest_long(
-    rows: IntArray, size: FloatArray, source: IntArray, long_from: float, server: int, count: int, found: IntArray
-) -> int:
+def latest_long(rows: IntArray, flows: FlowColumns, long_from: float, server: int, count: int, found: IntArray) -> int:
     """Finds flows that have been long among some that have finished, the last one first.
 
     Args:
@@ -68,34 +80,24 @@ def latest_long(
     index = len(rows) - 1
     while index >= 0 and count < len(found):
         row = rows[index]
-        if size[row] > long_from and (server < 0 or source[row] == server):
+        if flows.size[row] > long_from and (server < 0 or flows.source[row] == server):
             found[count] = row
             count += 1
         index -= 1
     return count
 
 
-@rule
+@allocating_rule
 def progress_of_long(
-    now: float,
-    finished: IntArray,
-    long: IntArray,
-    size: FloatArray,
-    arrival_time: FloatArray,
-    completion_time: FloatArray,
-    ideal_fct: FloatArray,
-    attained: FloatArray,
-    long_from: float,
-    scratch: FloatArray,
-    progress: FloatArray,
+    now: float, finished: IntArray, long: IntArray, flows: FlowColumns, long_from: float, progress: FloatArray
 ) -> tuple[int, float, float, float]:
     """Adds up how long flows fare that have finished, and those that are active.
 
     Args:
+        now: Time in s.
         finished: Rows of flows that have finished, (num_finished,), short ones too.
         long: Rows of the active long flows, (num_long,).
         long_from: Bytes above which a flow has been long.
-        scratch: Room for them, (num_long + 2 * num_finished,).
         progress: Receives over ``long_from`` what active long flows have sent, and behind these what the finished ones
             have, (at least num_long + num_finished,).
 
@@ -103,33 +105,31 @@ def progress_of_long(
         How many of the finished flows have been long, and three sums: of the slowdowns so far of active long flows, of
         the slowdowns of finished ones and of their throughputs in B/s.
     """
-    num_active, most = len(long), len(finished)
-    for index in range(num_active):
+    so_far, slowdown, throughput = np.empty(len(long)), np.empty(len(finished)), np.empty(len(finished))
+    for index in range(len(long)):
         row = long[index]
-        scratch[index] = (now - arrival_time[row]) / ideal_fct[row]
-        progress[index] = attained[row] / long_from
+        so_far[index] = (now - flows.arrival_time[row]) / flows.ideal_fct[row]
+        progress[index] = flows.attained[row] / long_from
     count = 0
-    for index in range(most):
+    for index in range(len(finished)):
         row = finished[index]
-        if size[row] > long_from:
-            fct = completion_time[row] - arrival_time[row]
-            scratch[num_active + count] = fct / ideal_fct[row]
-            scratch[num_active + most + count] = size[row] / fct
-            progress[num_active + count] = size[row] / long_from
+        size = flows.size[row]
+        if size > long_from:
+            fct = flows.completion_time[row] - flows.arrival_time[row]
+            slowdown[count] = fct / flows.ideal_fct[row]
+            throughput[count] = size / fct
+            progress[len(long) + count] = size / long_from
             count += 1
-    slowdown = pairwise_sum(scratch, num_active, num_active + count)
-    throughput = pairwise_sum(scratch, num_active + most, num_active + most + count)
-    return count, pairwise_sum(scratch, 0, num_active), slowdown, throughput
+    return (
+        count,
+        pairwise_sum(so_far, 0, len(long)),
+        pairwise_sum(slowdown, 0, count),
+        pairwise_sum(throughput, 0, count),
+    )
 
 
 @rule
-def count_on_links(
-    rows: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    path: PathArray,
-    count: IntArray,
-) -> None:
+def count_on_links(rows: IntArray, flows: FlowColumns, count: IntArray) -> None:
     """Counts flows on links.
 
     Args:
@@ -142,21 +142,16 @@ def count_on_links(
             count[plane, UP, host] = count[plane, DOWN, host] = 0
     for index in range(len(rows)):
         row = rows[index]
-        plane = path[row] % num_paths
-        count[plane, UP, source[row]] += 1
-        count[plane, DOWN, destination[row]] += 1
+        plane = flows.path[row] % num_paths
+        count[plane, UP, flows.source[row]] += 1
+        count[plane, DOWN, flows.destination[row]] += 1
 
 
 @rule
 def show_long(
     rows: IntArray,
-    flow_id: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    queue: IntArray,
-    host: float,
-    port: float,
-    protocol: float,
+    flows: FlowColumns,
+    units: FlowUnits,
     first_queue: int,
     num_queues: float,
     slot_at: IntArray,
@@ -166,10 +161,6 @@ def show_long(
 
     Args:
         rows: The flows, slot by slot, (count,).
-        queue: Queues, (num_flows,).
-        host: Divides hosts.
-        port: Divides ports.
-        protocol: Divides the protocol's number.
         first_queue: Number of the highest queue.
         num_queues: Divides queues.
         slot_at: Where each slot begins, (num_slots,).
@@ -177,27 +168,18 @@ def show_long(
     """
     for slot in range(len(rows)):
         row, at = rows[slot], slot_at[slot]
-        write_five_tuple(row, flow_id, source, destination, host, port, protocol, at, shown)
-        shown[at + NUM_TUPLE_COLUMNS] = (queue[row] + first_queue) / num_queues
+        write_five_tuple(row, flows, units, at, shown)
+        shown[at + NUM_TUPLE_COLUMNS] = (flows.queue[row] + first_queue) / num_queues
 
 
 @rule
 def show_paths(
     rows: IntArray,
     now: float,
-    attained: FloatArray,
-    arrival_time: FloatArray,
-    rate: FloatArray,
-    rate_cap: FloatArray,
-    source: IntArray,
-    destination: IntArray,
-    path: PathArray,
+    flows: FlowColumns,
     long_on: IntArray,
     all_on: IntArray,
     capacity: float,
-    bytes_scale: float,
-    time_scale: float,
-    count_scale: float,
     at: IntArray,
     shown: SeenArray,
 ) -> None:
@@ -205,45 +187,36 @@ def show_paths(
 
     Args:
         rows: The flows, slot by slot, (count,).
+        now: Time in s.
         long_on: Long flows on each link, these included: plane, up or down, host; (num_paths, 2, num_hosts).
-        all_on: Live flows, likewise.
+        all_on: Active flows, likewise.
         capacity: Of each link in B/s.
-        bytes_scale: Bytes that become one half.
-        time_scale: Time in s that becomes one half.
-        count_scale: Number of flows that becomes one half.
         at: Where each slot begins, (num_slots,).
         shown: Receives five numbers of each flow, and four of each of its paths: long flows up and down, and all.
     """
     num_paths = len(long_on)
     for slot in range(len(rows)):
         row, index = rows[slot], at[slot]
-        taken = path[row] % num_paths
-        waiting = now - arrival_time[row]
-        shown[index] = attained[row] / (attained[row] + bytes_scale)
-        shown[index + 1] = waiting / (waiting + time_scale)
-        shown[index + 2] = min(rate[row] / capacity, 1.0)
-        shown[index + 3] = min(rate_cap[row] / capacity, 1.0)
+        taken = flows.path[row] % num_paths
+        attained, waiting = flows.attained[row], now - flows.arrival_time[row]
+        shown[index] = attained / (attained + BYTES_SCALE)
+        shown[index + 1] = waiting / (waiting + TIME_SCALE)
+        shown[index + 2] = min(flows.rate[row] / capacity, 1.0)
+        shown[index + 3] = min(flows.rate_cap[row] / capacity, 1.0)
         shown[index + 4] = (taken + 1) / num_paths
         index += NUM_OWN_COLUMNS
         for plane in range(num_paths):
             itself = 1 if plane == taken else 0
             for counts in (long_on, all_on):
-                up = counts[plane, UP, source[row]] - itself
-                down = counts[plane, DOWN, destination[row]] - itself
-                shown[index] = up / (up + count_scale)
-                shown[index + 1] = down / (down + count_scale)
+                up = counts[plane, UP, flows.source[row]] - itself
+                down = counts[plane, DOWN, flows.destination[row]] - itself
+                shown[index] = up / (up + COUNT_SCALE)
+                shown[index + 1] = down / (down + COUNT_SCALE)
                 index += 2
 
 
 @rule
-def mark_usable(
-    rows: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    path: PathArray,
-    capacity: FloatArray,
-    usable: BoolArray,
-) -> None:
+def mark_usable(rows: IntArray, flows: FlowColumns, capacity: FloatArray, usable: BoolArray) -> None:
     """Marks the paths of flows that have no failed link, or are taken already.
 
     Args:
@@ -255,5 +228,5 @@ def mark_usable(
     for index in range(len(rows)):
         row = rows[index]
         for plane in range(num_paths):
-            up, down = capacity[plane, UP, source[row]], capacity[plane, DOWN, destination[row]]
-            usable[index, plane] = (up > 0.0 and down > 0.0) or path[row] % num_paths == plane
+            up, down = capacity[plane, UP, flows.source[row]], capacity[plane, DOWN, flows.destination[row]]
+            usable[index, plane] = (up > 0.0 and down > 0.0) or flows.path[row] % num_paths == plane
