@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from numba.core import event
 
-__all__ = ["QUIET_VARIABLE", "announced_by", "is_of_rules", "watch_compilations"]
+__all__ = ["QUIET_VARIABLE", "announced_by", "is_of_rules", "tell_of_waiting", "watch_compilations"]
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
@@ -34,6 +34,7 @@ ENGINE: Final = (
     "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "
     f"computing, once per machine for each kind of environment or discipline ({HINT})"
 )
+WAITING: Final = f"flowsched: waiting for another process that compiles the same ({HINT})"
 RULES: Final = (
     f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, once per machine ({HINT})"
 )
@@ -57,6 +58,11 @@ def announced_by(write: Write) -> Iterator[None]:
 def is_of_rules(function: Callable[..., object]) -> bool:
     """Returns whether a function is one of ``model.rules``, or of a module ``rules`` of a system or of the policies."""
     return _is_ours(function) and "rules" in function.__module__.split(".")
+
+
+def tell_of_waiting() -> None:
+    """Prints that another process compiles what this one needs."""
+    _tell(WAITING)
 
 
 class _Announcer(event.Listener):

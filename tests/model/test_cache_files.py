@@ -11,7 +11,8 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.environment import has_vector
-from flowsched_gym.model.rules.compile import _CacheFiles, rule
+from flowsched_gym.model.machine_code import _CacheFiles
+from flowsched_gym.model.rules.compile import rule
 
 Damage = Callable[[Path], object]
 

@@ -5,17 +5,22 @@ import importlib
 import inspect
 import json
 import logging
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
-from flowsched_gym.model.rules.compile import inlined_rule, rule, source_files
+from flowsched_gym.model.machine_code import source_files
+from flowsched_gym.model.rules.compile import inlined_rule, rule
 from tests.envs.episodes import each_environment
-from tests.processes import run_python
+from tests.processes import PATIENCE, run_python
+from tests.repository import ROOT
 
 PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 
@@ -204,6 +209,39 @@ print(volume[0], len(wire_volume.signatures), compiling.__file__)
     assert (result, signatures) == ("1.0", "1")
     assert Path(file).is_relative_to(installed)
     assert list(tmp_path.rglob("*.nb*")) == []
+
+
+def test_two_processes_that_start_together_compile_once(tmp_path: Path) -> None:
+    """The rule takes a second to compile; each process waits until the other is there too."""
+    lines = "".join(f"        x = math.sin(x) if x > {i} else x * math.exp(-x / {i + 1}.0)\n" for i in range(100))
+    begin = (
+        "import math\nfrom flowsched_gym.model.rules.compile import rule\n@rule\ndef slow(x):\n    for _ in range(9):\n"
+    )
+    (tmp_path / "racing.py").write_text(f"{begin}{lines}    return x\n")
+    program = """
+import os, sys
+from pathlib import Path
+from numba.core import event
+sys.path.insert(0, os.getcwd())
+from racing import slow
+here, other = Path(sys.argv[1]), Path(sys.argv[2])
+here.touch()
+while not other.exists():
+    pass
+with event.install_recorder("numba:compile") as recorder:
+    slow(1.0)
+print(len(recorder.buffer) // 2)
+"""
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", program]
+    processes = [
+        subprocess.Popen([*words, *names], cwd=tmp_path, env=variables, stdout=subprocess.PIPE, text=True)
+        for names in (("first", "second"), ("second", "first"))
+    ]
+    compilations = [int(process.communicate(timeout=PATIENCE)[0]) for process in processes]
+
+    assert sorted(compilations) == [0, 1]
+    assert list(tmp_path.rglob("*.lock")) == []
 
 
 def test_a_full_disk_stops_no_rule(tmp_path, monkeypatch, caplog) -> None:

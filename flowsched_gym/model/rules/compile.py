@@ -1,34 +1,21 @@
 """Compiles the rules: one decorator, so that all of them obey the same arithmetic.
 
-Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
-into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
-of every cached function is a digest of its source and of all that this imports, and what that imports. Each file of the
-cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
-
 Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
 are called event by event are compiled lazily: where no machine code is on disk yet, they run as the plain functions
 that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
 """
 
-import hashlib
-import inspect
-import logging
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache, wraps
-from io import BytesIO
-from pathlib import Path
+from collections.abc import Callable
+from functools import wraps
 from time import perf_counter
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numba import config, njit, typeof
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.types import BaseNamedTuple, BaseTuple
 from numba.extending import overload, register_jitable
 
 from flowsched_gym.model.compiling import is_of_rules, watch_compilations
+from flowsched_gym.model.machine_code import MachineCode, compiled_alone, machine_code_of
 
 __all__ = [
     "SteadyRule",
@@ -42,7 +29,6 @@ __all__ = [
     "is_compiled",
     "pasted_rule",
     "rule",
-    "source_files",
     "threaded_rule",
 ]
 
@@ -50,8 +36,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
 INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
-PACKAGE: Final = Path(__file__).parents[2]
-LOGGER: Final = logging.getLogger(__name__)
 
 TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
@@ -59,44 +43,6 @@ COMPILED_AT_ONCE: Final = frozenset(f"{__package__}.sharing.{name}" for name in 
 """Modules of rules that are not lazily compiled: they loop over networks, or count on integers that wrap around."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
-DIGEST_SIZE: Final = 16
-"""Bytes of the digest at the end of each file of the cache."""
-IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-"""An import of this package's, which all are of this form."""
-
-
-@cache
-def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
-    """Digests a source, and lists the sources of this package that it imports."""
-    source = path.read_bytes()
-    imported = []
-    for module, names in IMPORT.findall(source.decode()):
-        folder = PACKAGE.parent.joinpath(*module.split("."))
-        candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
-        for name in re.findall(r"\w+", names):
-            candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
-        imported += [candidate for candidate in candidates if candidate.is_file()]
-    if not path.is_relative_to(PACKAGE):
-        # A user's own system: whatever stands beside it may be a part of it.
-        imported += sorted(path.parent.glob("*.py"))
-    return hashlib.sha256(source).digest(), tuple(imported)
-
-
-@cache
-def source_files(path: Path) -> tuple[Path, ...]:
-    """Returns the sources that compiled code in a file of this package may be made of, that file included."""
-    found, new = {path}, [path]
-    while new:
-        fresh = {imported for each in new for imported in _read(each)[1]} - found
-        found |= fresh
-        new = list(fresh)
-    return tuple(sorted(found))
-
-
-@cache
-def _stamp(path: Path) -> str:
-    """Digests the sources that compiled code in a file depends on."""
-    return hashlib.sha256(b"".join(_read(source)[0] for source in source_files(path))).hexdigest()
 
 
 def rule(function: Function) -> Function:
@@ -191,9 +137,15 @@ def compiled_for(function: Function, *arguments: object) -> Function:
     dispatcher = cast(Any, function)
     if not compiles():
         return function
-    types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
-    dispatcher.compile(types)
+    types = _types(arguments)
+    with compiled_alone(dispatcher, types):
+        dispatcher.compile(types)
     return cast(Function, dispatcher.get_overload(types))
+
+
+def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:
+    """Finds Numba's types of arguments."""
+    return tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
@@ -205,8 +157,8 @@ def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
     """
     rule = cast(Any, function)
     signatures = list(rule.signatures)
-    if isinstance(rule._cache, _Cache):
-        signatures += [key[0] for key in rule._cache._cache_file._load_index()]  # type: ignore[no-untyped-call]  # Numba's
+    if isinstance(rule._cache, MachineCode):
+        signatures += rule._cache.signatures()
     if for_record is None:
         return bool(signatures)
     return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
@@ -216,127 +168,12 @@ def _compile(function: Function, **options: Any) -> Function:
     if not compiles():
         return function
     dispatcher = njit(**OPTIONS, **options)(function)
-    try:
-        dispatcher._cache = _Cache(function)
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        if folder := _given_folder():
-            _tell_of_unwritable(folder)
-    if is_of_rules(function) and function.__module__ not in COMPILED_AT_ONCE:
-        dispatcher._compile_for_args = _LazyCompilation(dispatcher)
+    machine_code = machine_code_of(function)
+    if machine_code is not None:
+        dispatcher._cache = machine_code
+    lazily = is_of_rules(function) and function.__module__ not in COMPILED_AT_ONCE
+    dispatcher._compile_for_args = (_LazyCompilation if lazily else _Compilation)(dispatcher)
     return cast(Function, dispatcher)
-
-
-def _given_folder() -> str:
-    """Returns where the user wants machine code to be kept, empty without a wish."""
-    return str(cast(Any, config).CACHE_DIR)
-
-
-@cache
-def _tell_of_unwritable(folder: str) -> None:
-    """Warns, once in a process, that the folder for machine code cannot be written to."""
-    LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
-
-
-def _record_sources(types: Iterable[Any]) -> Iterator[Path]:
-    """Finds the sources of the NamedTuples among types, and within them."""
-    for each in types:
-        if isinstance(each, BaseTuple):
-            yield from _record_sources(cast(Any, each))
-            if isinstance(each, BaseNamedTuple):
-                yield Path(inspect.getfile(cast(Any, each).instance_class))
-
-
-class _CacheFiles(IndexDataCacheFile):
-    """The index and the machine code of one rule, each file sealed by a digest."""
-
-    def save(self, key: object, data: object) -> None:
-        """Saves machine code.
-
-        Numba numbers the files, so that two processes that begin at once may give one number to code for different
-        types, and the index of the one then leads to the code of the other. Here each has a name of its own.
-        """
-        name = hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_SIZE).hexdigest()
-        name = self._load_index().get(key, f"{self._index_name.removesuffix('.nbi')}.{name}.nbc")
-        self._save_data(name, data)  # type: ignore[no-untyped-call]  # Numba's
-        self._save_index(self._load_index() | {key: name})  # type: ignore[no-untyped-call]  # Numba's
-
-    def _load_index(self) -> dict[Any, str]:
-        """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
-        try:
-            overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
-        except Exception as error:  # noqa: BLE001 - a damaged pickle may raise anything
-            LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
-            return {}
-        # An index of another version is empty, whether sealed or not.
-        return overloads if not overloads or self._is_whole(self._index_path) else {}
-
-    def _load_data(self, name: str) -> Any:
-        """Reads machine code."""
-        path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
-        if not self._is_whole(path):
-            raise OSError(f"{path} is damaged")
-        return super()._load_data(name)  # type: ignore[no-untyped-call]  # Numba's
-
-    @contextmanager
-    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
-        """Seals what is written. Unpickling stops before the digest."""
-        content = BytesIO()
-        yield content
-        with super()._open_for_write(filepath) as file:
-            file.write(content.getvalue() + self._seal(content.getvalue()))
-
-    def _is_whole(self, path: str) -> bool:
-        """Compares a file with its digest, and warns where they differ."""
-        content = Path(path).read_bytes()
-        whole = content[-DIGEST_SIZE:] == self._seal(content[:-DIGEST_SIZE])
-        if not whole:
-            LOGGER.warning("machine code is compiled anew: %s is damaged", path)
-        return whole
-
-    def _seal(self, content: bytes) -> bytes:
-        """Digests a content and the version, so that no index is served with the machine code of another version."""
-        return hashlib.blake2b(self._version.encode() + content, digest_size=DIGEST_SIZE).digest()
-
-
-class _CachePlace(CompileResultCacheImpl):
-    """Where machine code is kept: where the user says, and only without a word beside the source or in the home."""
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        if _given_folder():
-            # The first is the user's folder; the names of these classes differ between versions of Numba.
-            self._locator_classes = self._locator_classes[:1]
-        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
-
-
-class _Cache(FunctionCache):
-    """Machine code on disk, kept for as long as no source changes."""
-
-    _impl_class = _CachePlace
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
-        self._source = Path(function.__code__.co_filename)
-        found, stamp = self._cache_file, _stamp(self._source)
-        # Elsewhere Numba looks at the time of the change.
-        own = stamp if function.__module__.startswith(PACKAGE.name) else found._source_stamp
-        self._cache_file = _CacheFiles(self.cache_path, self._impl.filename_base, own)  # type: ignore[no-untyped-call]  # Numba's
-        # The version is compared before the rest of a file is read, which may name classes that are gone.
-        self._cache_file._version = f"{found._version} {stamp}"
-
-    def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
-        """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
-        known = source_files(self._source)
-        stamps = [_stamp(path) for path in sorted(set(_record_sources(signature))) if path not in known]
-        return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
-
-    def save_overload(self, signature: object, data: object) -> None:
-        """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
-        try:
-            super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
-        except OSError as error:
-            LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
 
 
 class SteadyRule:
@@ -371,21 +208,34 @@ class SteadyRule:
     def _is_cached(self) -> bool:
         """Looks, before the first call, whether there is machine code on disk."""
         cache = self._rule._cache
-        return self._spent == 0.0 and isinstance(cache, _Cache) and bool(cache._cache_file._load_index())  # type: ignore[no-untyped-call]  # Numba has no types
+        return self._spent == 0.0 and isinstance(cache, MachineCode) and bool(cache.signatures())
 
 
-class _LazyCompilation:
-    """The choice of what a rule runs as; Numba consults it where it has no machine code for the argument types.
+class _Compilation:
+    """What Numba does where it has no machine code for the types of arguments: one process compiles, others wait.
 
     Args:
         dispatcher: The compiled rule.
     """
 
     def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._compile = dispatcher._compile_for_args
+
+    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+        """Returns the function to call with these arguments."""
+        with compiled_alone(self._dispatcher, _types((*arguments, *keywords.values()))):
+            return cast(Callable[..., object], self._compile(*arguments, **keywords))
+
+
+class _LazyCompilation(_Compilation):
+    """The choice of what a rule runs as, until it has taken so long that it is compiled."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        super().__init__(dispatcher)
         # Machine code does not warn of an overflow either.
         self._function = np.errstate(all="ignore")(dispatcher.py_func)
         self._cache = dispatcher._cache
-        self._compile = dispatcher._compile_for_args
         self._spent = 0.0
         self._begin = 0.0
 
@@ -396,13 +246,11 @@ class _LazyCompilation:
         if self._spent < TIME_BEFORE_COMPILING and longest <= LONGEST_PLAIN and not self._is_cached():
             return self._run
         self._spent = TIME_BEFORE_COMPILING
-        return cast(Callable[..., object], self._compile(*arguments, **keywords))
+        return super().__call__(*arguments, **keywords)
 
     def _is_cached(self) -> bool:
         """Looks, before the first call, whether there is machine code on disk."""
-        if self._spent > 0.0 or not isinstance(self._cache, _Cache):
-            return False
-        return bool(self._cache._cache_file._load_index())  # type: ignore[no-untyped-call]  # Numba has no types
+        return self._spent == 0.0 and isinstance(self._cache, MachineCode) and bool(self._cache.signatures())
 
     def _run(self, *arguments: object, **keywords: object) -> object:
         """Runs the plain function; returns Python's own numbers as machine code does."""
