@@ -14,6 +14,7 @@ from flowsched_gym.batch.log import note
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
 from flowsched_gym.model.rules.routing.availability import count_paths_up, path_is_up
@@ -157,23 +158,19 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
 
 
 @inlined_rule
-def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
-    """Chooses the path of a flow by the routing."""
+def scene(t: View, n: int, choosing: Choosing) -> NetworkState:
+    """Returns a network as it is, for those who choose paths."""
     net = t.networks[n]
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    path = choose_path(
-        net.now,
-        row,
-        live,
-        net.live,
-        t.state,
-        t.controls,
-        Network(capacity, t.network.path_start, t.network.path_links),
-        choosing.routes,
-        choosing.chooser,
-    )
-    set_path(t, n, row, path)
+    network = Network(capacity, t.network.path_start, t.network.path_links)
+    return NetworkState(net.now, live, net.live, t.state, t.controls, network, choosing.routes)
+
+
+@inlined_rule
+def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
+    """Chooses the path of a flow by the routing."""
+    set_path(t, n, row, choose_path(row, scene(t, n, choosing), choosing.chooser))
 
 
 @inlined_rule
@@ -197,19 +194,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
     """Lets flows that have been quiet choose anew, before links are shared."""
     if choosing is None:
         return
-    net = t.networks[n]
-    capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    num_moved = review_paths(
-        net.now,
-        t.live[n * t.num_active : (n + 1) * t.num_active],
-        net.live,
-        t.state,
-        t.controls,
-        Network(capacity, t.network.path_start, t.network.path_links),
-        choosing.routes,
-        choosing.moved,
-        choosing.chooser,
-    )
+    num_moved = review_paths(scene(t, n, choosing), choosing.moved, choosing.chooser)
     for place in range(num_moved):
         moved(n, choosing.moved[place], t.own)
         mark_changed(n, choosing.moved[place], t.cache)
@@ -220,9 +205,7 @@ def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
     """Notes who has no rate, after links have been shared."""
     if choosing is None:
         return
-    net = t.networks[n]
-    live = t.live[n * t.num_active : (n + 1) * t.num_active]
-    note_pauses(net.now, live, net.live, t.state, choosing.routes, choosing.chooser)
+    note_pauses(scene(t, n, choosing), choosing.chooser)
 
 
 @inlined_rule

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.state import FlowState, Network
 
 __all__ = [
     "ByCongestion",
@@ -14,6 +16,7 @@ __all__ = [
     "ByLoad",
     "Chooser",
     "HopByHop",
+    "NetworkState",
     "Routes",
     "RoutingKind",
     "new_chooser",
@@ -90,6 +93,28 @@ class Routes(NamedTuple):
     hash: IntArray
     destination: IntArray
     quiet_since: FloatArray
+
+
+class NetworkState(NamedTuple):
+    """One network at an instant, as those see it who choose paths.
+
+    Attributes:
+        now: Time in s.
+        active: Rows of the active flows, in the first ``num_active`` entries.
+        num_active: Number of active flows.
+        state: The flows; rates are those before this instant.
+        controls: Their controls.
+        network: Links and paths; a link that has failed has capacity 0.
+        routes: Between which paths each flow may choose.
+    """
+
+    now: float
+    active: IntArray
+    num_active: int
+    state: FlowState
+    controls: Controls
+    network: Network
+    routes: Routes
 
 
 def new_routes(*, first: IntArray, last: IntArray, hash: IntArray, destination: IntArray) -> Routes:

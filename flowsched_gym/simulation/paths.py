@@ -9,7 +9,7 @@ from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.questions import PathQuestion
-from flowsched_gym.model.routes import Routes, new_chooser
+from flowsched_gym.model.routes import NetworkState, Routes, new_chooser
 from flowsched_gym.model.rules.routing.availability import count_paths_up, note_quiet, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.model.state import FlowState, Network
@@ -62,6 +62,10 @@ class Paths:
         self._on_moved = on_moved
         self._moved = np.zeros(len(state.size), dtype=np.int64)
 
+    def scene(self, now: float, active: IntArray, count: int) -> NetworkState:
+        """Returns the network at an instant, as those see it who choose paths."""
+        return NetworkState(now, active, count, self._state, self._controls, self._network, self.routes)
+
     def is_up(self, row: int) -> bool:
         """Returns whether the path of a flow is up."""
         return bool(path_is_up(self._controls.path[row], *self._network))
@@ -72,10 +76,7 @@ class Paths:
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
-        path = choose_path(
-            now, row, active, count, self._state, self._controls, self._network, self.routes, self._chooser
-        )
-        self._set(row, path)
+        self._set(row, choose_path(row, self.scene(now, active, count), self._chooser))
 
     def request(self, row: int) -> Event:
         """Queues a flow for an agent; the event happens when it has chosen a path."""
@@ -116,9 +117,7 @@ class Paths:
         """Chooses anew for flows that have been quiet, before links are shared."""
         if not self._reviews:
             return
-        num_moved = review_paths(
-            now, active, count, self._state, self._controls, self._network, self.routes, self._moved, self._chooser
-        )
+        num_moved = review_paths(self.scene(now, active, count), self._moved, self._chooser)
         for row in self._moved[:num_moved].tolist():
             self._on_moved(row)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model import Controls, FlowState, Network, new_controls, new_flow_state
-from flowsched_gym.model.routes import Routes, RoutingKind, new_chooser, new_routes
+from flowsched_gym.model.routes import NetworkState, Routes, RoutingKind, new_chooser, new_routes
 from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
 from flowsched_gym.topology import fat_tree
 
@@ -40,18 +40,21 @@ class Crossroads(NamedTuple):
     routes: Routes
     active: npt.NDArray[np.int64]
 
+    def at(self, now: float, active: npt.NDArray[np.int64]) -> NetworkState:
+        return NetworkState(now, active, len(active), *self[:4])
+
     def choose(self, kind: RoutingKind, row: int = -1, *, now: float = 0.0, is_active: bool = False) -> int:
         """Chooses the path of a flow, by default of the last one, which is about to join the others."""
         row = row % len(self.active)
         active = self.active if is_active else self.active[self.active != row]
-        chosen = choose_path(now, row, active, len(active), *self[:4], new_chooser(kind, GAP))
+        chosen = choose_path(row, self.at(now, active), new_chooser(kind, GAP))
         assert isinstance(chosen, int)
         return chosen
 
     def review(self, kind: RoutingKind, *, now: float, flowlet_gap: float = GAP) -> list[int]:
         """Lets flows choose anew, and returns who has moved."""
         moved = np.full(len(self.active), -1)
-        count = review_paths(now, self.active, len(self.active), *self[:4], moved, new_chooser(kind, flowlet_gap))
+        count = review_paths(self.at(now, self.active), moved, new_chooser(kind, flowlet_gap))
         return moved[:count].tolist()
 
 

@@ -114,7 +114,7 @@ def test_a_larger_flow_to_the_same_host_warns_of_a_queue_on_its_path(far: tuple[
 def test_nothing_is_expected_on_a_failed_link() -> None:
     scene = crossroads(FAR, [Flow(path=1, size=4.0), Flow(choices=(0, 2))], failed=[1])
     ratio, rate = np.zeros(5), np.zeros(5)
-    expect_on_links(0.0, 1, scene.active, 1, *scene[:4], ratio, rate)
+    expect_on_links(1, scene.at(0.0, scene.active[:1]), ratio, rate)
     assert ratio.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
     assert rate.tolist() == [0.8, 0.0, 0.8, 0.8, 0.0]
 
@@ -130,7 +130,7 @@ def test_the_order_of_the_live_flows_rounds_nothing(kind: RoutingKind) -> None:
         for row in range(len(scene.active)):
             ratio, rate = np.zeros((2, 2, len(scene.network.capacity)))
             for one, other, each in zip(ratio, rate, (scene, backwards), strict=True):
-                expect_on_links(0.125, row, each.active, len(each.active), *each[:4], one, other)
+                expect_on_links(row, each.at(0.125, each.active), one, other)
             assert ratio[0].tolist() == ratio[1].tolist()
             assert rate[0].tolist() == rate[1].tolist()
             assert scene.choose(kind, row, now=0.125) == backwards.choose(kind, row, now=0.125)

@@ -17,175 +17,79 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.arrays import IntArray
-from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, Routes
+from flowsched_gym.model.routes import ByCongestion, ByExpansion, ByHash, ByLoad, Chooser, HopByHop, NetworkState
 from flowsched_gym.model.rules.compile import allocating_rule, chosen_by_type, rule
 from flowsched_gym.model.rules.routing.availability import count_paths_up, note_quiet
 from flowsched_gym.model.rules.routing.candidates import is_candidate, nth_candidate, shared_ends
 from flowsched_gym.model.rules.routing.congestion import choose_least_congested, review_quiet
 from flowsched_gym.model.rules.routing.memr import choose_by_expansion
-from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose", "choose_path", "note_pauses", "review_paths"]
 
 
 @rule
-def choose_path(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: Chooser | None,
-) -> int:
+def choose_path(row: int, scene: NetworkState, chooser: Chooser | None) -> int:
     """Chooses the path of a flow that arrives, or whose path has failed.
 
     Args:
         row: Row of the flow; it may be among the active ones.
-        state: The flows; rates are those before this instant.
+        scene: The network.
         chooser: How it is chosen; ``None``: flows keep their paths.
 
     Returns:
         Row of the path table; the flow's present path where none is up.
     """
-    first, last = routes.first[row], routes.last[row]
+    first, last, network = scene.routes.first[row], scene.routes.last[row], scene.network
     num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
     if num_paths == 0:
-        chosen = int(controls.path[row])
+        chosen = int(scene.controls.path[row])
     elif num_paths == 1:
         chosen = int(nth_candidate(0, first, last, network))
     else:
-        chosen = int(choose(now, row, active, count, state, controls, network, routes, chooser))
+        chosen = int(choose(row, scene, chooser))
     return chosen
 
 
-def _by_hash(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: ByHash,
-) -> int:
-    first, last = routes.first[row], routes.last[row]
+def _by_hash(row: int, scene: NetworkState, chooser: ByHash) -> int:
+    first, last, network = scene.routes.first[row], scene.routes.last[row], scene.network
     num_paths = count_paths_up(first, last, network.capacity, network.path_start, network.path_links)
-    return int(nth_candidate(routes.hash[row] % num_paths, first, last, network))
+    return int(nth_candidate(scene.routes.hash[row] % num_paths, first, last, network))
 
 
-def _by_load(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: ByLoad,
-) -> int:
-    return int(_least_loaded(row, active, count, state, controls, network, routes.first[row], routes.last[row]))
+def _by_load(row: int, scene: NetworkState, chooser: ByLoad) -> int:
+    return int(_least_loaded(row, scene))
 
 
-def _by_congestion(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: ByCongestion,
-) -> int:
-    return int(choose_least_congested(row, active, count, state, controls, network, routes))
+def _by_congestion(row: int, scene: NetworkState, chooser: ByCongestion) -> int:
+    return int(choose_least_congested(row, scene))
 
 
-def _by_expansion(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: ByExpansion,
-) -> int:
-    return int(choose_by_expansion(False, now, row, active, count, state, controls, network, routes))
+def _by_expansion(row: int, scene: NetworkState, chooser: ByExpansion) -> int:
+    return int(choose_by_expansion(False, row, scene))
 
 
-def _hop_by_hop(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: HopByHop,
-) -> int:
-    return int(choose_by_expansion(True, now, row, active, count, state, controls, network, routes))
+def _hop_by_hop(row: int, scene: NetworkState, chooser: HopByHop) -> int:
+    return int(choose_by_expansion(True, row, scene))
 
 
-def _review_none(
-    now: float,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    moved: IntArray,
-    chooser: Chooser | None,
-) -> int:
+def _stay(row: int, scene: NetworkState, chooser: None) -> int:
+    return int(scene.controls.path[row])
+
+
+def _review_none(scene: NetworkState, moved: IntArray, chooser: Chooser | None) -> int:
     return 0
 
 
-def _review_quiet(
-    now: float,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    moved: IntArray,
-    chooser: ByCongestion,
-) -> int:
-    return int(review_quiet(now, chooser.flowlet_gap, active, count, state, controls, network, routes, moved))
+def _review_quiet(scene: NetworkState, moved: IntArray, chooser: ByCongestion) -> int:
+    return int(review_quiet(chooser.flowlet_gap, scene, moved))
 
 
-def _stay(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: None,
-) -> int:
-    return int(controls.path[row])
-
-
-def _note_none(
-    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
-) -> None:
+def _note_none(scene: NetworkState, chooser: Chooser | None) -> None:
     """Does nothing."""
 
 
-def _note_quiet(
-    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: ByCongestion
-) -> None:
-    note_quiet(now, active, count, state.rate, routes.quiet_since)
+def _note_quiet(scene: NetworkState, chooser: ByCongestion) -> None:
+    note_quiet(scene.now, scene.active, scene.num_active, scene.state.rate, scene.routes.quiet_since)
 
 
 CHOICES: Final[Mapping[type, Any]] = {
@@ -209,53 +113,29 @@ def _chosen(name: str, chooser: type) -> Any:
 
 
 @chosen_by_type(_chosen)
-def choose(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    chooser: Chooser | None,
-) -> int:
+def choose(row: int, scene: NetworkState, chooser: Chooser | None) -> int:
     """Chooses among several paths that are up; arguments as in ``choose_path``."""
     raise NotImplementedError
 
 
 @chosen_by_type(_chosen)
-def note_pauses(
-    now: float, active: IntArray, count: int, state: FlowState, routes: Routes, chooser: Chooser | None
-) -> None:
+def note_pauses(scene: NetworkState, chooser: Chooser | None) -> None:
     """Records which flows have no rate, after links have been shared, where it matters.
 
     Args:
-        routes: Receives since when each flow has been quiet.
+        scene: The network; ``routes`` receives since when each flow has been quiet.
         chooser: How paths are chosen.
     """
 
 
 @chosen_by_type(_chosen)
-def review_paths(
-    now: float,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    moved: IntArray,
-    chooser: Chooser | None,
-) -> int:
+def review_paths(scene: NetworkState, moved: IntArray, chooser: Chooser | None) -> int:
     """Chooses anew for flows that have been quiet for the flowlet gap, under CONGA; others keep their paths.
 
     A flow that goes on to be quiet chooses at each call, as its next packet would if it left now.
 
     Args:
-        state: The flows; rates are those before this instant.
-        controls: Their controls; ``path`` is written for flows that change their path.
-        routes: Between which paths each flow may choose, and since when it has been quiet.
+        scene: The network; ``controls.path`` is written for flows that change their path.
         moved: Receives the rows of the flows whose path has changed, in the order of ``active``.
         chooser: How paths are chosen.
 
@@ -266,27 +146,19 @@ def review_paths(
 
 
 @allocating_rule
-def _least_loaded(
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    first: int,
-    last: int,
-) -> int:
+def _least_loaded(row: int, scene: NetworkState) -> int:
     """Returns the path with the fewest bytes left, then the fewest flows, on its most loaded link."""
+    network, first, last = scene.network, scene.routes.first[row], scene.routes.last[row]
     path_start, path_links = network.path_start, network.path_links
     bytes_left = np.zeros(len(network.capacity))
     num_flows = np.zeros(len(network.capacity), dtype=np.int64)
-    for index in range(count):
-        other = active[index]
+    for index in range(scene.num_active):
+        other = scene.active[index]
         if other == row:
             continue
-        path = controls.path[other]
+        path = scene.controls.path[other]
         for step in range(path_start[path], path_start[path + 1]):
-            bytes_left[path_links[step]] += state.remaining[other]
+            bytes_left[path_links[step]] += scene.state.remaining[other]
             num_flows[path_links[step]] += 1
     head, tail = shared_ends(first, last, network)
     chosen, least, fewest = -1, np.inf, 0

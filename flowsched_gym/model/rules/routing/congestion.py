@@ -13,11 +13,9 @@ as one is idle, which serves such disciplines better than packets could that mus
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.routing.candidates import is_candidate, shared_ends
-from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["choose_least_congested", "review_quiet"]
 
@@ -25,75 +23,56 @@ NOBODY = -1
 
 
 @allocating_rule
-def choose_least_congested(
-    row: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, routes: Routes
-) -> int:
+def choose_least_congested(row: int, scene: NetworkState) -> int:
     """Returns the least congested path of a flow; arguments as in ``choose_path``."""
-    used = np.zeros(len(network.capacity))
-    _add_rates(row, active, count, state.rate, controls.path, network, used)
-    congestion = np.empty(routes.last[row] - routes.first[row])
-    return _least_congested(row, state, controls, network, routes, used, congestion)
+    used = np.zeros(len(scene.network.capacity))
+    _add_rates(row, scene, used)
+    congestion = np.empty(scene.routes.last[row] - scene.routes.first[row])
+    return _least_congested(row, scene, used, congestion)
 
 
 @allocating_rule
-def review_quiet(
-    now: float,
-    flowlet_gap: float,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    moved: IntArray,
-) -> int:
+def review_quiet(flowlet_gap: float, scene: NetworkState, moved: IntArray) -> int:
     """Chooses anew for quiet flows, and returns how many change their path; arguments as in ``review_paths``."""
+    now, active, count, routes, path_of = scene.now, scene.active, scene.num_active, scene.routes, scene.controls.path
     waits = 0
     while waits < count and routes.quiet_since[active[waits]] + flowlet_gap > now:
         waits += 1
     if waits == count:
         return 0
-    used = np.zeros(len(network.capacity))
+    used = np.zeros(len(scene.network.capacity))
     # Nobody is left out: who chooses has no rate.
-    _add_rates(NOBODY, active, count, state.rate, controls.path, network, used)
+    _add_rates(NOBODY, scene, used)
     num_moved = 0
     for index in range(count):
         row = active[index]
         if routes.quiet_since[row] + flowlet_gap > now:
             continue
         congestion = np.empty(routes.last[row] - routes.first[row])
-        path = _least_congested(row, state, controls, network, routes, used, congestion)
-        if path != controls.path[row]:
-            controls.path[row] = path
+        path = _least_congested(row, scene, used, congestion)
+        if path != path_of[row]:
+            path_of[row] = path
             moved[num_moved] = row
             num_moved += 1
     return num_moved
 
 
 @rule
-def _add_rates(
-    left_out: int, active: IntArray, count: int, rate: FloatArray, path_of: IntArray, network: Network, used: FloatArray
-) -> None:
+def _add_rates(left_out: int, scene: NetworkState, used: FloatArray) -> None:
     """Adds the rates in B/s of all flows but one to the links that they cross."""
-    for index in range(count):
-        row = active[index]
+    network, rate, path_of = scene.network, scene.state.rate, scene.controls.path
+    for index in range(scene.num_active):
+        row = scene.active[index]
         if row != left_out and rate[row] > 0.0:
             for step in range(network.path_start[path_of[row]], network.path_start[path_of[row] + 1]):
                 used[network.path_links[step]] += rate[row]
 
 
 @rule
-def _least_congested(
-    row: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    used: FloatArray,
-    congestion: FloatArray,
-) -> int:
+def _least_congested(row: int, scene: NetworkState, used: FloatArray, congestion: FloatArray) -> int:
     """Returns the least congested path, the present one where none is up; ``congestion`` is scratch."""
-    first, last, present = routes.first[row], routes.last[row], controls.path[row]
+    network, routes = scene.network, scene.routes
+    first, last, present = routes.first[row], routes.last[row], scene.controls.path[row]
     head, tail = shared_ends(first, last, network)
     least, num_least = np.inf, 0
     for path in range(first, last):
@@ -111,7 +90,7 @@ def _least_congested(
             num_least += 1
     if num_least == 0:
         return int(present)
-    if state.attained[row] > 0.0 and first <= present < last and congestion[present - first] == least:
+    if scene.state.attained[row] > 0.0 and first <= present < last and congestion[present - first] == least:
         return int(present)
     index = routes.hash[row] % num_least
     path = first

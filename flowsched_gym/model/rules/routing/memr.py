@@ -17,12 +17,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.routes import Routes
+from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.ordering.virtual_deadlines import goes_later, virtual_deadlines
 from flowsched_gym.model.rules.routing.candidates import is_candidate, nth_candidate
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.state import Network
 
 __all__ = [
     "choose_by_expansion",
@@ -179,48 +178,29 @@ def _begins_alike(path: int, other: int, num_links: int, network: Network) -> bo
 
 
 @allocating_rule
-def choose_by_expansion(
-    hop_by_hop: bool,
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-) -> int:
+def choose_by_expansion(hop_by_hop: bool, row: int, scene: NetworkState) -> int:
     """Chooses the path of a flow, hop by hop or whole; the other arguments as in ``choose_path``."""
+    network, first, last = scene.network, scene.routes.first[row], scene.routes.last[row]
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
-    expect_on_links(now, row, active, count, state, controls, network, routes, ratio, rate)
-    first, last = routes.first[row], routes.last[row]
+    expect_on_links(row, scene, ratio, rate)
     if hop_by_hop:
         return int(pick_hop_by_hop(first, last, network, ratio, rate))
     return int(pick_whole_path(first, last, network, ratio, rate))
 
 
 @allocating_rule
-def expect_on_links(
-    now: float,
-    row: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    routes: Routes,
-    ratio: FloatArray,
-    rate: FloatArray,
-) -> None:
+def expect_on_links(row: int, scene: NetworkState, ratio: FloatArray, rate: FloatArray) -> None:
     """Finds what a flow may expect on each link of its paths.
 
     After one look at all active flows, only those are weighed that are on these links, or on the links of its rivals.
 
     Args:
         row: Row of the flow; it may be among the active ones.
+        scene: The network.
         ratio: Receives the expansion ratios of the flow, (num_links,), all 0 before; 0 stays where a link has failed.
         rate: Receives the least expected rates in B/s, (num_links,), all 0 before.
     """
+    now, active, count, state, controls, network, routes = scene
     capacity, path_start, path_links = network.capacity, network.path_start, network.path_links
     low = high = int(row)
     num_entries = 0

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.decision import Decision, Order
+from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import allocating_part, inlined_part
 from flowsched_gym.model.rules.numerics.scaling import squash
 from flowsched_gym.model.rules.routing.availability import path_is_up
@@ -145,7 +146,7 @@ def _show(decision: Decision, line_rate: float, observation: Values) -> None:
             used[path_links[step]] += state.rate[other]
             num_flows[path_links[step]] += 1.0
     ratio, rate = np.zeros(num_links), np.zeros(num_links)
-    expect_on_links(now, row, active, count, state, controls, network, routes, ratio, rate)
+    expect_on_links(row, NetworkState(now, active, count, state, controls, network, routes), ratio, rate)
     head, tail = shared_ends(first, last, network)
     num_own = np.int64(path_start[first + 1]) - np.int64(path_start[first]) - 2
     observation[0] = squash(state.size[row], SIZE_SCALE)

@@ -9,6 +9,7 @@ import pytest
 
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.policies import SlotPolicy
 from flowsched_gym.simulation import Simulation
@@ -56,18 +57,16 @@ def expected(simulation: Simulation, question: PathQuestion) -> list[tuple[float
     network, links = simulation.network, simulation.links
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
     assert simulation.routes is not None
-    expect_on_links(
+    scene = NetworkState(
         simulation.now,
-        question.row,
         links.active,
         links.num_active,
         simulation.state,
         simulation.controls,
         network,
         simulation.routes,
-        ratio,
-        rate,
     )
+    expect_on_links(question.row, scene, ratio, rate)
     return [expect_on_path(path, network, ratio, rate) for path in range(question.first, question.last)]
 
 
