@@ -158,7 +158,7 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
 
 
 @inlined_rule
-def scene(t: View, n: int, choosing: Choosing) -> NetworkState:
+def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
     """Returns a network as it is, for those who choose paths."""
     net = t.networks[n]
     live = t.live[n * t.num_active : (n + 1) * t.num_active]
@@ -170,7 +170,7 @@ def scene(t: View, n: int, choosing: Choosing) -> NetworkState:
 @inlined_rule
 def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
     """Chooses the path of a flow by the routing."""
-    set_path(t, n, row, choose_path(row, scene(t, n, choosing), choosing.chooser))
+    set_path(t, n, row, choose_path(row, _scene(t, n, choosing), choosing.chooser))
 
 
 @inlined_rule
@@ -194,7 +194,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
     """Lets flows that have been quiet choose anew, before links are shared."""
     if choosing is None:
         return
-    num_moved = review_paths(scene(t, n, choosing), choosing.moved, choosing.chooser)
+    num_moved = review_paths(_scene(t, n, choosing), choosing.moved, choosing.chooser)
     for place in range(num_moved):
         moved(n, choosing.moved[place], t.own)
         mark_changed(n, choosing.moved[place], t.cache)
@@ -205,7 +205,7 @@ def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
     """Notes who has no rate, after links have been shared."""
     if choosing is None:
         return
-    note_pauses(scene(t, n, choosing), choosing.chooser)
+    note_pauses(_scene(t, n, choosing), choosing.chooser)
 
 
 @inlined_rule

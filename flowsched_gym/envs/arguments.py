@@ -1,6 +1,6 @@
 """Checks the arguments of environments, and turns names into members and numbers into Python's own.
 
-The functions ``settle_*`` take a frozen dataclass whose fields are being set (``__post_init__``). ``None`` is allowed
+The functions ``convert_*`` take a frozen dataclass whose fields are being set (``__post_init__``). ``None`` is allowed
 where the type of a field allows it.
 """
 
@@ -24,10 +24,10 @@ __all__ = [
     "check_room",
     "check_seed",
     "check_seeds",
+    "convert_integers",
+    "convert_members",
+    "convert_numbers",
     "refusing_unknown",
-    "settle_integers",
-    "settle_members",
-    "settle_numbers",
 ]
 
 
@@ -87,7 +87,7 @@ def refusing_unknown(initialise: Callable[Arguments, None]) -> Callable[Argument
     return checked
 
 
-def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
+def convert_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
     """Turns names into members.
 
     Args:
@@ -103,7 +103,7 @@ def settle_members(config: Any, members: Mapping[str, type[StrEnum]]) -> None:
         object.__setattr__(config, name, allowed(value))
 
 
-def settle_integers(config: Any, at_least: Mapping[str, int]) -> None:
+def convert_integers(config: Any, at_least: Mapping[str, int]) -> None:
     """Turns whole numbers into ``int``; those of which many cost time or memory are bounded by ``MOST``.
 
     Args:
@@ -118,7 +118,7 @@ def settle_integers(config: Any, at_least: Mapping[str, int]) -> None:
         object.__setattr__(config, name, int(value))
 
 
-def settle_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Iterable[str] = ()) -> None:
+def convert_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: Iterable[str] = ()) -> None:
     """Turns numbers into ``float``; those with which times lose their digits are bounded by ``RANGES``.
 
     Args:

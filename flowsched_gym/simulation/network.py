@@ -66,8 +66,8 @@ class SimulatedNetwork:
         asking: Destination that waits for a decision, if any.
         last_asking: The one that waited last.
         question: What else waits for a decision, if anything.
-        delivery_order: Rows of the flows whose last byte has arrived, in that order, in its first ``num_delivered``
-            places, (num_flows,).
+        delivery_order: Rows of the flows whose last byte has arrived, in that order, in the first ``num_delivered``
+            entries, (num_flows,).
         num_delivered: Flows delivered so far.
         completion_time: Absolute times in s at which last bytes have arrived, (num_flows,), NaN where they have not.
         log: Events as (time in s, kind, row), where asked for; a change of a link has its number for a row.

@@ -8,7 +8,7 @@ __all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
-    """Describes a heuristic policy.
+    """A heuristic policy.
 
     Attributes:
         name: Name on the command line.
@@ -23,7 +23,7 @@ class PolicySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSpec:
-    """Describes an environment.
+    """An environment.
 
     Attributes:
         id: Gymnasium id, ``flowsched/<Name>-v0``.
@@ -53,7 +53,7 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec:
-    """Describes a system.
+    """A system.
 
     Attributes:
         name: Name of its folder.

@@ -130,7 +130,7 @@ class DeadlineWarning(FlowSchedWarning):
     """A column of time spans that looks as if it held absolute times."""
 
 
-def check_names(names: Sequence[str], place: str) -> None:
+def check_names(names: Sequence[str], source: str) -> None:
     """Refuses unknown, repeated and missing column names.
 
     Raises:
@@ -141,20 +141,20 @@ def check_names(names: Sequence[str], place: str) -> None:
         plural = "s" if len(unknown) > 1 else ""
         allowed = HEADER.replace(",", ", ")
         raise WorkloadError(
-            f"{place}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place)"
+            f"{source}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place)"
         )
     repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
     if repeated:
-        raise WorkloadError(f"{place}: column {', '.join(repeated)} appears more than once")
+        raise WorkloadError(f"{source}: column {', '.join(repeated)} appears more than once")
     if "deadline_s" in names and "due_s" in names:
         raise WorkloadError(
-            f"{place}: columns deadline_s (time allowed after arrival) and due_s (absolute time): only one is allowed"
+            f"{source}: columns deadline_s (time allowed after arrival) and due_s (absolute time): only one is allowed"
         )
     missing = [column.name for column in COLUMNS if column.required and column.name not in names]
     if missing:
         plural = "s" if len(missing) > 1 else ""
         raise WorkloadError(
-            f"{place}: missing column{plural} {', '.join(missing)}: only task_id and deadline_s may be left out"
+            f"{source}: missing column{plural} {', '.join(missing)}: only task_id and deadline_s may be left out"
         )
 
 
@@ -198,15 +198,15 @@ def first_fault(
     return row, name
 
 
-def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], place: str) -> Workload:
+def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], source: str) -> Workload:
     """Builds the workload of checked columns; empty cells become "no task" and "no deadline".
 
-    Warns of time spans that look like absolute times; the place, such as a file name, begins the message.
+    Warns of time spans that look like absolute times; the source, such as a file name, begins the message.
     """
     filled = dict(values)
     if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
         message = (
-            f"{place}: deadline_s grows with arrival_s as an absolute time would: it is the time allowed after "
+            f"{source}: deadline_s grows with arrival_s as an absolute time would: it is the time allowed after "
             "arrival; absolute times belong in a column due_s"
         )
         # The levels between: this function, the reader, and the public function that called it.
@@ -259,51 +259,51 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
     return workload_from_columns_at(columns, "mapping")
 
 
-def workload_from_columns_at(columns: Mapping[str, ColumnLike], place: str) -> Workload:
-    """Implements ``workload_from_columns``; the place, such as a file name, begins each message."""
-    check_names([str(name) for name in columns], place)
+def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> Workload:
+    """Implements ``workload_from_columns``; the source, such as a file name, begins each message."""
+    check_names([str(name) for name in columns], source)
     values: dict[str, NumberArray] = {}
     present: dict[str, BoolArray] = {}
     for column in COLUMNS:
         if column.name in columns:
-            array, filled = _numbers_of(columns[column.name], column, place)
+            array, filled = _numbers_of(columns[column.name], column, source)
             values[column.name] = array
             if not column.required:
                 present[column.name] = filled
     num_rows = len(values["flow_id"])
     for name, array in values.items():
         if len(array) != num_rows:
-            raise WorkloadError(f"{place}: {name} has {len(array)} rows, flow_id has {num_rows}: lengths must agree")
+            raise WorkloadError(f"{source}: {name} has {len(array)} rows, flow_id has {num_rows}: lengths must agree")
     if not num_rows:
-        raise WorkloadError(f"{place}: no flows: at least one row is needed")
+        raise WorkloadError(f"{source}: no flows: at least one row is needed")
     fault = first_fault(values, present, previous_id=-1)
     if fault is not None:
         row, name = fault
-        raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, place)
-    return make_workload_of(values, present, place)
+        raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, source)
+    return make_workload_of(values, present, source)
 
 
-def _numbers_of(entries: ColumnLike, column: Column, place: str) -> tuple[NumberArray, BoolArray]:
+def _numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[NumberArray, BoolArray]:
     """Returns an array of a column's entries, and which are filled; required columns are filled throughout."""
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
-        raise WorkloadError(f"{place}: {column.name} is {shown(entries)}: it must be a sequence of numbers")
+        raise WorkloadError(f"{source}: {column.name} is {shown(entries)}: it must be a sequence of numbers")
     try:
         array = np.asarray(entries)
     except ValueError:
-        raise WorkloadError(f"{place}: {column.name} is nested: it must be a sequence of numbers") from None
+        raise WorkloadError(f"{source}: {column.name} is nested: it must be a sequence of numbers") from None
     if array.ndim != 1:
-        raise WorkloadError(f"{place}: {column.name} has shape {array.shape}: it must have one dimension")
+        raise WorkloadError(f"{source}: {column.name} has shape {array.shape}: it must have one dimension")
     if array.dtype.kind not in "iuf":
-        return _numbers_of_objects(list(entries), column, place)
+        return _numbers_of_objects(list(entries), column, source)
     filled = ~np.ma.getmaskarray(entries) if np.ma.isMaskedArray(entries) else np.ones(len(array), dtype=np.bool_)
     if array.dtype.kind == "f" and not column.required:
         filled &= ~np.isnan(array)
     if column.required and not filled.all():
-        raise _fault_of(None, column, int(np.argmin(filled)), place)
-    return _convert(array, filled, column, place), filled
+        raise _fault_of(None, column, int(np.argmin(filled)), source)
+    return _convert(array, filled, column, source), filled
 
 
-def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tuple[NumberArray, BoolArray]:
+def _numbers_of_objects(entries: list[object], column: Column, source: str) -> tuple[NumberArray, BoolArray]:
     """Returns an array of entries that are not all numbers: None, text and others."""
     filled = np.ones(len(entries), dtype=np.bool_)
     numbers: list[float] = []
@@ -313,9 +313,9 @@ def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tu
             # Only NaN differs from itself; asking for it by name would make a float of a whole number of any length.
             empty = bool(entry != entry)
         elif not empty:
-            raise _fault_of(entry, column, row, place)
+            raise _fault_of(entry, column, row, source)
         if empty and column.required:
-            raise _fault_of(entry, column, row, place)
+            raise _fault_of(entry, column, row, source)
         filled[row] = not empty
         numbers.append(0 if empty else cast("float", entry))
     integral = column.integral and all(isinstance(number, Integral) for number in numbers)
@@ -323,11 +323,11 @@ def _numbers_of_objects(entries: list[object], column: Column, place: str) -> tu
         array = np.array(numbers, dtype=np.int64 if integral else np.float64)
     except OverflowError:
         row = max(range(len(numbers)), key=lambda index: abs(numbers[index]))
-        raise _fault_of(entries[row], column, row, place) from None
-    return _convert(array, filled, column, place), filled
+        raise _fault_of(entries[row], column, row, source) from None
+    return _convert(array, filled, column, source), filled
 
 
-def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, place: str) -> NumberArray:
+def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, source: str) -> NumberArray:
     """Converts numbers to the column's type without changing any of them."""
     if not column.integral:
         return array.astype(np.float64)
@@ -339,11 +339,11 @@ def _convert(array: npt.NDArray[np.generic], filled: BoolArray, column: Column, 
         fits = (np.floor(whole) == whole) & (np.abs(whole) < EXACT_FLOAT_END)
     if not fits.all():
         row = int(np.argmin(fits))
-        raise _fault_of(array[row], column, row, place)
+        raise _fault_of(array[row], column, row, source)
     return whole.astype(np.int64)
 
 
-def _fault_of(value: object, column: Column, row: int, place: str) -> WorkloadError:
+def _fault_of(value: object, column: Column, row: int, source: str) -> WorkloadError:
     """Describes a value that is not allowed."""
     plain = value.item() if isinstance(value, np.generic) else value
-    return WorkloadError(f"{place}, row {row}, column {column.name}: {shown(plain)}: it must be {column.allowed}")
+    return WorkloadError(f"{source}, row {row}, column {column.name}: {shown(plain)}: it must be {column.allowed}")

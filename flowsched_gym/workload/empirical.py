@@ -160,22 +160,22 @@ def read_cdf(path: str | PathLike[str], *, minimum: float = 0.0) -> Empirical:
     return _parse_cdf(text, str(path), minimum)
 
 
-def _parse_cdf(text: str, place: str, minimum: float) -> Empirical:
+def _parse_cdf(text: str, source: str, minimum: float) -> Empirical:
     lines = text.splitlines()
     if not lines or lines[0].replace(" ", "") != CDF_HEADER:
         found = lines[0] if lines else ""
-        raise ConfigError(f"{place}, line 1 is {found!r}: the header must be {CDF_HEADER!r}")
+        raise ConfigError(f"{source}, line 1 is {found!r}: the header must be {CDF_HEADER!r}")
     points: list[CdfPoint] = []
     for number, line in enumerate(lines[1:], start=2):
         try:
             value, probability = map(float, line.split(","))
         except ValueError:
-            raise ConfigError(f"{place}, line {number} is {line!r}: it must be two numbers, size and CDF") from None
+            raise ConfigError(f"{source}, line {number} is {line!r}: it must be two numbers, size and CDF") from None
         points.append((value, probability))
     try:
         return Empirical(points=tuple(points), minimum=minimum)
     except ConfigError as error:
-        raise ConfigError(f"{place}: {error}") from None
+        raise ConfigError(f"{source}: {error}") from None
 
 
 def _interpolate(x: FloatArray, points: FloatArray, heights: FloatArray, *, below: float = 0.0) -> FloatArray:

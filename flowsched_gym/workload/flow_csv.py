@@ -107,20 +107,20 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
     return make_workload_of(values, present, str(path))
 
 
-def _read_header(file: BinaryIO, place: str) -> list[str]:
+def _read_header(file: BinaryIO, source: str) -> list[str]:
     line = file.readline(MAX_HEADER_BYTES)
     if not line:
-        raise FlowFileError(f"{place}: the file is empty: its first line must be the header {HEADER}")
+        raise FlowFileError(f"{source}: the file is empty: its first line must be the header {HEADER}")
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FlowFileError(f"{place}, line 1: not UTF-8 text ({error.reason}): a CSV file is needed") from None
+        raise FlowFileError(f"{source}, line 1: not UTF-8 text ({error.reason}): a CSV file is needed") from None
     names = [_unquote(cell) for cell in text.rstrip("\r\n").split(",")]
     if not any(name in COLUMN_NAMES for name in names):
         shown = text.rstrip("\r\n")[:SHOWN_CHARACTERS]
-        raise FlowFileError(f"{place}, line 1: {shown!r}: it must be the header, with the columns {HEADER}")
+        raise FlowFileError(f"{source}, line 1: {shown!r}: it must be the header, with the columns {HEADER}")
     try:
-        check_names(names, f"{place}, line 1")
+        check_names(names, f"{source}, line 1")
     except WorkloadError as error:
         raise FlowFileError(str(error)) from None
     return names
@@ -184,7 +184,7 @@ def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
         return None
 
 
-def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, place: str, first_line: int) -> _Chunk:
+def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, source: str, first_line: int) -> _Chunk:
     """Parses lines one by one, and raises for the first one that is not allowed."""
     lines = chunk.split(b"\n")
     complete = not lines[-1]
@@ -193,7 +193,7 @@ def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, plac
     numbers: dict[str, list[float]] = {column.name: [] for column in columns}
     filled: dict[str, list[bool]] = {column.name: [] for column in columns if not column.required}
     for number, line in enumerate(lines, start=first_line):
-        where = f"{place}, line {number}"
+        where = f"{source}, line {number}"
         row = _parse_line(line, columns, where, cut=not complete and number == first_line + len(lines) - 1)
         for column, value in zip(columns, row, strict=True):
             if not column.required:

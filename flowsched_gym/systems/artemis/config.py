@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
+from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import TransportName
 from flowsched_gym.units import gbps_to_capacity
@@ -56,7 +56,7 @@ class ArtemisConfig:
         f: Requests that the agent sees (slots), >= 1.
         transport: How a flow sends, ``ideal`` or ``tcp``.
         observation: What the agent sees, ``full`` or ``paper``.
-        reward: When a met deadline is paid, ``on_completion`` or ``lagged``.
+        reward: When a met deadline is rewarded, ``on_completion`` or ``lagged``.
         defer: What the agent may do besides granting: ``none``, ``wait`` or ``to-back``.
         link_gbps: Capacity of each link in Gbps, > 0 (thesis, section 4.1.1: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (thesis, section 4.1.1: 250).
@@ -84,12 +84,12 @@ class ArtemisConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        settle_members(
+        convert_members(
             self,
             {"transport": TransportName, "observation": Observation, "reward": Reward, "defer": Defer},
         )
-        settle_integers(self, {"k": 1, "f": 1, "destinations": 1, "bursts": 1, "max_decisions": 1})
-        settle_numbers(self, positive=("burst_rate", "load", "seconds", "link_gbps"), at_least_0=("link_delay_us",))
+        convert_integers(self, {"k": 1, "f": 1, "destinations": 1, "bursts": 1, "max_decisions": 1})
+        convert_numbers(self, positive=("burst_rate", "load", "seconds", "link_gbps"), at_least_0=("link_delay_us",))
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 raise ConfigError(f"{first} and {second} are both given: give one of them")

@@ -64,10 +64,10 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ``observation="paper"``: size and deadline_span of each slot alone, (2 f,).
 
     ## Rewards
-    One term, ``deadline_met``: 1 for each flow that finishes by its deadline, paid to the action after which it
+    One term, ``deadline_met``: 1 for each flow that finishes by its deadline, given to the action after which it
     finished (``reward="on_completion"``), or from a queue, one finished flow (1 or 0) for each action and 0 when the
     queue is empty (``reward="lagged"``, the thesis's way). What is still in that queue when the episode ends is not
-    paid, and counted in ``info["unpaid_rewards"]``. A flow without a deadline pays 1 when it finishes.
+    paid, and counted in ``info["unpaid_rewards"]``. A flow without a deadline counts 1 when it finishes.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
@@ -75,7 +75,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     with the same arguments, and goes on bit for bit.
 
     ## Episode End
-    ``terminated`` when every flow has finished; the last action is paid for all of them. ``truncated`` after
+    ``terminated`` when every flow has finished; the last action is rewarded for all of them. ``truncated`` after
     ``max_decisions``, if given. ``info["episode_metrics"]`` then holds the metrics; those of a truncated episode count
     the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 

@@ -41,7 +41,7 @@ def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic,
     if source.change_every is not None:
         return (_mixed(source.traffic),) * num_clusters
     hosts = np.arange(source.num_hosts).reshape(num_clusters, -1) // source.hosts_per_cluster
-    return tuple(_mixed(tuple(source.traffic[place] for place in row)) for row in hosts.tolist())
+    return tuple(_mixed(tuple(source.traffic[host] for host in row)) for row in hosts.tolist())
 
 
 def qlas_thresholds(size: Distribution | str, load: float, num_queues: int) -> tuple[float, ...]:

@@ -194,7 +194,7 @@ def _reach(stage: int, net: Any, link: Any) -> None:
 
 @inlined_rule
 def _make_dirty(net: Any, index: int, rate: FloatArray, cache: AllocationCache) -> None:
-    """Lets a link be filled anew, from where the filling is now."""
+    """Opens a link, to be filled anew from where the filling is now."""
     link = cache.links[index]
     if _is(DIRTY, net, link):
         return

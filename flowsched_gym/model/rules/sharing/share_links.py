@@ -109,7 +109,7 @@ def _serve_alone(
     served: IntArray,
     num_served: int,
 ) -> int:
-    """Gives a flow with a priority of its own what is left on its path; returns how many flows have a rate now."""
+    """Assigns a flow with a priority of its own what is left on its path; returns how many flows have a rate now."""
     path = controls.path[row]
     residual = filling.residual
     if not controls.admitted[row] or is_still_blocked(row, path, filling):

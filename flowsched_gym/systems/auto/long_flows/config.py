@@ -5,7 +5,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
-from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
+from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.workload.checks import as_tuple, check_number
@@ -79,7 +79,7 @@ class AuTOLongFlowsConfig:
         m_l: Finished long flows that it sees, >= 0; ``None`` for the paper's 10, or the 11 of recorded rows.
         observation: What it sees, ``full`` or ``paper``.
         layout: Order and units of the paper's features, ``grouped`` or ``recorded``.
-        reward: Term that is paid, ``progress``, ``slowdown``, ``slowdown_growth`` or ``throughput_ratio``.
+        reward: Term that is the reward, ``progress``, ``slowdown``, ``slowdown_growth`` or ``throughput_ratio``.
         link_gbps: Capacity of each link in Gbps, > 0 (AuTO, section 6: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (AuTO, section 6: 100 us for the round trip).
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
@@ -107,12 +107,12 @@ class AuTOLongFlowsConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        settle_members(
+        convert_members(
             self,
             {"scope": Scope, "observation": LongFlowsObservation, "layout": LongFlowsLayout, "reward": LongFlowsReward},
         )
-        settle_integers(self, {"flows": 1, "hosts": 2, "paths": 1, "n_l": 1, "m_l": 0, "max_decisions": 1})
-        settle_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
+        convert_integers(self, {"flows": 1, "hosts": 2, "paths": 1, "n_l": 1, "m_l": 0, "max_decisions": 1})
+        convert_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
         self._check_thresholds()
 
     def _check_thresholds(self) -> None:

@@ -1,4 +1,4 @@
-"""Lets an agent steer long flows: what it may choose, what that does, what it sees and is paid."""
+"""The control of long flows: the choices of the agent, their effects, its observations and its rewards."""
 
 from typing import ClassVar, Final
 
@@ -26,7 +26,7 @@ RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 
 
 class LongFlowsControl(PeriodControl[IntArray]):
-    """Sets queue, largest rate and path of the long flows that an agent sees.
+    """Control of the queue, the largest rate and the path of the long flows that an agent sees.
 
     Args:
         config: The arguments of the environment.
@@ -40,7 +40,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
         """Sets the spaces."""
         self.config = config
         self.terms = TERMS
-        self._observe, self._paid = Observer(config), str(config.reward)
+        self._observe, self._rewarded = Observer(config), str(config.reward)
         self.layout = long_flows_layout(config)
         parts = (config.num_queues, len(RATE_STEPS), config.paths)
         self._num_choices = np.tile(np.array(parts, dtype=np.int64), config.n_l)
@@ -79,7 +79,7 @@ class LongFlowsControl(PeriodControl[IntArray]):
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward, and its named terms."""
         terms = reward_terms(view, self.config, memory)
-        return terms[self._paid], terms
+        return terms[self._rewarded], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""

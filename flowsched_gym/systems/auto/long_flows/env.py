@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
-    """Lets an agent steer long flows: choose their queues, largest rates and paths.
+    """AuTO's control of long flows: an agent chooses their queues, largest rates and paths.
 
     ## Description
     Flows of very different sizes, which nobody knows beforehand, run between servers that are joined by several planes
@@ -106,16 +106,16 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     | finished_fct | completion time | us | plain | 1000000000000 |
 
     ## Rewards
-    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern long
-    flows, those that finished since the last action above all; the first action is paid for those before it too.
+    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern long
+    flows, those that finished since the last action above all; the first action is rewarded for those before it too.
     ``slowdown``: minus their mean slowdown, 0 where none finished. ``slowdown_growth``: minus the growth since the last
-    action of the sum of the slowdowns of long flows, finished or, so far, live; the return of an episode is minus the
+    action of the sum of the slowdowns of long flows, finished or, so far, active; the return of an episode is minus the
     sum of the slowdowns of all long flows. ``progress``: the growth since the last action of the sum of ln(bytes sent /
-    last threshold) over long flows, finished or live, to which each adds its rate over what it has sent: so it tells at
-    once what a choice was worth. An episode's adds up to the same whatever is chosen; a discount makes early progress
-    worth more. ``throughput_ratio``, the paper's: (x + C) / (y + C), with x the sum of size over completion time of the
-    flows that finished in this step, y that of the step before, 0 before the first, and C the capacity of a link, which
-    keeps it finite where none finished.
+    last threshold) over long flows, finished or active, to which each adds its rate over what it has sent: so it tells
+    at once what a choice was worth. An episode's adds up to the same whatever is chosen; a discount makes early
+    progress worth more. ``throughput_ratio``, the paper's: (x + C) / (y + C), with x the sum of size over completion
+    time of the flows that finished in this step, y that of the step before, 0 before the first, and C the capacity of a
+    link, which keeps it finite where none finished.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
@@ -123,8 +123,8 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     or in another one with the same arguments, and goes on bit for bit.
 
     ## Episode End
-    ``terminated`` when every flow has finished; the last action is paid for all of them. Where there never is a long
-    flow, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
+    ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where there never is a
+    long flow, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
     ``info["episode_metrics"]`` then holds the metrics, of all flows. (Gymnasium's ``max_episode_steps`` truncates from
     outside, without metrics.)
 

@@ -24,7 +24,7 @@ NO_LIMIT: Final = len(RATE_STEPS) - 1
 
 
 class SteeringPolicy:
-    """Chooses a queue, a rate step and a path for each slot; of empty slots the first of each.
+    """A choice of queue, rate step and path for each slot; of empty slots the first of each.
 
     Args:
         layout: Columns of the observations.
@@ -75,7 +75,7 @@ class SteeringPolicy:
 
 
 class RandomSteering(SteeringPolicy):
-    """Draws each choice, all with the same probability."""
+    """Random choices, all with the same probability."""
 
     def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
         """Draws all of them at once."""
@@ -86,7 +86,7 @@ class RandomSteering(SteeringPolicy):
 
 
 class KeepPath(SteeringPolicy):
-    """Leaves flows on the paths that ECMP has given them, in the lowest queue."""
+    """The paths that ECMP has given, and the lowest queue."""
 
     pure: ClassVar[bool] = True
 
@@ -111,7 +111,7 @@ class KeepPath(SteeringPolicy):
 
 
 class LeastLoadedPath(KeepPath):
-    """Moves flows to the path with the fewest long flows on its busier link, slot by slot, where that is another one.
+    """The path with the fewest long flows on its busier link, slot by slot, where that is another one.
 
     Flows of the slots before are counted where they have just been moved to.
     """
@@ -140,7 +140,7 @@ class LeastLoadedPath(KeepPath):
 
 
 class LeastAttained(LeastLoadedPath):
-    """Serves long flows that have sent less before those that have sent more, besides.
+    """Least-loaded paths, and a higher queue for long flows that have sent less.
 
     Flows go to queue 1, then 2, ... as their bytes double, beginning at the last threshold: the first queue is left to
     flows that have just begun.

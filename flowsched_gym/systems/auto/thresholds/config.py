@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flowsched_gym.disciplines.parameters import check_limits, check_within
-from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
+from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.questions import Period
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
@@ -72,7 +72,7 @@ class AuTOThresholdsConfig:
             queues; or the name of a packaged size distribution, whose best thresholds at the workload's load are taken.
         observation: What the agent sees, ``summary`` or ``paper``.
         m_s: Finished flows that the paper's observation shows, >= 1 (AuTO: 100, 700 numbers).
-        reward: Term that is paid, ``log_fct``, ``log_slowdown`` or ``fct_ratio``.
+        reward: Term that is the reward, ``log_fct``, ``log_slowdown`` or ``fct_ratio``.
         link_gbps: Capacity of each link in Gbps, > 0 (AuTO, section 6: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (AuTO, section 6: 100 us for the round trip).
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
@@ -101,19 +101,19 @@ class AuTOThresholdsConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        settle_members(
+        convert_members(
             self,
             {"topology": ThresholdsTopology, "observation": ThresholdsObservation, "reward": ThresholdsReward},
         )
         object.__setattr__(self, "within", str(check_within(self.within)))
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)
         counts = {"hosts": 2, "clusters": 1, "queues": NUM_QUEUES.start, "m_s": 1}
-        settle_integers(self, {**counts, "flows": 1, "period_flows": 1, "max_decisions": 1})
+        convert_integers(self, {**counts, "flows": 1, "period_flows": 1, "max_decisions": 1})
         if self.queues not in NUM_QUEUES:
             raise ConfigError(f"queues is {self.queues}: it must be from {NUM_QUEUES.start} to {NUM_QUEUES.stop - 1}")
         if self.hosts % self.clusters:
             raise ConfigError(f"clusters is {self.clusters}: it must divide the number of hosts, {self.hosts}")
-        settle_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
+        convert_numbers(self, positive=("load", "period_ms", "link_gbps"), at_least_0=("link_delay_us",))
         if not isinstance(self.initial_thresholds, str):
             self._check_thresholds()
 

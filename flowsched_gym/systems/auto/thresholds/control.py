@@ -1,4 +1,4 @@
-"""Sets thresholds by actions, and shows and pays what they did: the environment's part that both engines share."""
+"""The control of thresholds: actions, observations and rewards, for both engines."""
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ThresholdsControl(PeriodControl[FloatArray]):
-    """Sets the thresholds of each cluster.
+    """Control of the thresholds of each cluster.
 
     Args:
         config: The arguments of the environment.
@@ -34,7 +34,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
         self.action_space = spaces.Box(-1.0, 1.0, (config.clusters * config.num_thresholds,), np.float32)
         self._config = config
         self.terms = TERMS
-        self._observe, self._paid = new_observer(config), str(config.reward)
+        self._observe, self._rewarded = new_observer(config), str(config.reward)
         self._initial_thresholds = initial_thresholds
 
     def new_discipline(self) -> Mlfq:
@@ -65,7 +65,7 @@ class ThresholdsControl(PeriodControl[FloatArray]):
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Rewards for the flows that finished."""
         terms = reward_terms(view, memory)
-        return terms[self._paid], terms
+        return terms[self._rewarded], terms
 
     def observe(self, view: NetworkView, memory: FloatArray) -> npt.NDArray[np.float32]:
         """Returns what the agent sees."""

@@ -24,15 +24,15 @@ __all__ = ["AuTOThresholdsEnv", "AuTOThresholdsVectorEnv"]
 
 
 class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
-    """Lets an agent set the thresholds at which multi-level feedback queues demote flows.
+    """AuTO's control of thresholds: an agent sets those at which multi-level feedback queues demote flows.
 
     ## Description
     Flows of very different sizes, which nobody knows beforehand, run between servers that one switch joins. Hosts and
     switch serve K queues in strict priority. A flow starts in the first queue and is demoted to the next one when it
     has sent as many bytes as a threshold says, so that short flows pass long ones. The best thresholds depend on sizes
     and load; the agent, AuTO's sRLA, sets them anew at the beginning and after each period, with one set for all
-    servers or one for each cluster of them, which the flows that it sends obey. New thresholds hold for live flows too:
-    these may rise again.
+    servers or one for each cluster of them, which the flows that it sends obey. New thresholds hold for active flows
+    too: these may rise again.
 
     ## Action Space
     ``Box(-1, 1, (clusters * (queues - 1),))`` of float32, cluster by cluster. With u = (action + 1) / 2, the first
@@ -45,7 +45,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ``Box`` of float32. ``observation="summary"``: a column of the network, then these for each cluster, (26,) with one
     cluster and four queues; with other numbers of queues, as many ``live`` and ``threshold`` columns as there are. The
     columns of flows concern those that its servers sent and that finished since the last action; 0 where there are
-    none. What ends in (log) is the place, from 0 to 1, on a logarithmic scale: of sizes from 1 KB to 1 GB, of times
+    none. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of sizes from 1 KB to 1 GB, of times
     from 10 us to 10 s. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits.
 
     | column | meaning | unit | encoding | scale |
@@ -68,10 +68,10 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     | large_fct_90 | 90 % quantile of the completion time of flows above 10 MB (log) | 1 | fraction | 1 |
     | mean_fct | mean completion time of its flows (log) | 1 | fraction | 1 |
     | load | bytes that arrived in the step over what its links could send | 1 | squashed | 1 |
-    | live_0 | live flows in queue 0 | flows | squashed | 10 |
-    | live_1 | live flows in queue 1 | flows | squashed | 10 |
-    | live_2 | live flows in queue 2 | flows | squashed | 10 |
-    | live_3 | live flows in queue 3 | flows | squashed | 10 |
+    | live_0 | active flows in queue 0 | flows | squashed | 10 |
+    | live_1 | active flows in queue 1 | flows | squashed | 10 |
+    | live_2 | active flows in queue 2 | flows | squashed | 10 |
+    | live_3 | active flows in queue 3 | flows | squashed | 10 |
     | left | bytes left to send | B | squashed | 100000000 |
     | threshold_1 | threshold 1 (log) | 1 | fraction | 1 |
     | threshold_2 | threshold 2 (log) | 1 | fraction | 1 |
@@ -91,9 +91,9 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     | fct | its completion time | s | squashed | 0.01 |
 
     ## Rewards
-    Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern the flows
-    that finished since the last action. ``log_fct``: minus the logarithm of their mean completion time over the mean
-    of what they would take alone. ``log_slowdown``: minus the logarithm of their mean slowdown. ``fct_ratio``, the
+    Three terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
+    flows that finished since the last action. ``log_fct``: minus the logarithm of their mean completion time over the
+    mean of what they would take alone. ``log_slowdown``: minus the logarithm of their mean slowdown. ``fct_ratio``, the
     paper's: mean completion time of the step before over that of this step, 1 in the first. In a step in which no flow
     finishes, ``fct_ratio`` is 1, and the others are what they were in the step before, 0 in the first.
 
@@ -103,7 +103,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ``get_state()`` was called, in this environment or in another one with the same arguments, and goes on bit for bit.
 
     ## Episode End
-    ``terminated`` when every flow has finished, wherever in a period that is; the last action is paid for the flows
+    ``terminated`` when every flow has finished, wherever in a period that is; the last action is rewarded for the flows
     that finished until then. ``truncated`` after ``max_decisions``, if given. ``info["episode_metrics"]`` then holds
     the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 

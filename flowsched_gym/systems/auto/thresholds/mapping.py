@@ -1,7 +1,7 @@
 """Turns actions into thresholds and back.
 
 AuTO prints neither the scale of its actor's outputs nor how they become ordered thresholds. Here each number chooses a
-place on a logarithmic scale between the threshold before it and the largest one, so that thresholds are ordered
+position on a logarithmic scale between the threshold before it and the largest one, so that thresholds are ordered
 whatever the agent says.
 """
 
@@ -22,7 +22,7 @@ __all__ = [
     "LOWEST",
     "TOP",
     "action_of_thresholds",
-    "place_of_size",
+    "position_of_size",
     "thresholds_of_action",
 ]
 
@@ -67,21 +67,21 @@ def action_of_thresholds(thresholds: FloatArray) -> FloatArray:
     """
     wanted = numerics.log(thresholds)
     logarithm, share = np.empty_like(wanted), np.zeros_like(wanted)
-    for place in range(wanted.shape[1]):
-        low, high = _range_of(place, logarithm)
-        logarithm[:, place] = np.clip(wanted[:, place], low, high)
-        np.divide(logarithm[:, place] - low, high - low, out=share[:, place], where=high > low)
+    for index in range(wanted.shape[1]):
+        low, high = _range_of(index, logarithm)
+        logarithm[:, index] = np.clip(wanted[:, index], low, high)
+        np.divide(logarithm[:, index] - low, high - low, out=share[:, index], where=high > low)
     return np.clip(2.0 * share - 1.0, -1.0, 1.0)
 
 
-def place_of_size(size: FloatArray) -> FloatArray:
+def position_of_size(size: FloatArray) -> FloatArray:
     """Returns where sizes in B, > 0, stand on the logarithmic scale from LOWEST (0) to HIGHEST (1), cut to that."""
-    place: FloatArray = ((numerics.log(size) - BOTTOM) / (TOP - BOTTOM)).clip(0.0, 1.0)
-    return place
+    position: FloatArray = ((numerics.log(size) - BOTTOM) / (TOP - BOTTOM)).clip(0.0, 1.0)
+    return position
 
 
-def _range_of(place: int, logarithm: FloatArray) -> tuple[FloatArray, float]:
+def _range_of(index: int, logarithm: FloatArray) -> tuple[FloatArray, float]:
     """Returns between which logarithms a threshold may lie, by those before it: (num_clusters,), and the upper end."""
     num_clusters, count = logarithm.shape
-    low = np.full(num_clusters, BOTTOM) if place == 0 else logarithm[:, place - 1] + STEP
-    return low, TOP - STEP * (count - 1 - place)
+    low = np.full(num_clusters, BOTTOM) if index == 0 else logarithm[:, index - 1] + STEP
+    return low, TOP - STEP * (count - 1 - index)

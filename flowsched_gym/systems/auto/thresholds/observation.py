@@ -83,7 +83,7 @@ def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
         *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
         _fraction("mean_fct", "mean completion time of its flows (log)"),
         _squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
-        *(_squashed(f"live_{k}", f"live flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
+        *(_squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
         _squashed("left", "bytes left to send", "B", LEFT_SCALE),
         *(_fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
     )
@@ -107,7 +107,7 @@ def class_of_size(size: FloatArray) -> IntArray:
 
 
 class _FinishedFlows:
-    """Shows the flows that finished last, the last one first.
+    """An observation of the flows that finished last, the last one first.
 
     Args:
         config: The arguments of the environment.
@@ -127,7 +127,7 @@ class _FinishedFlows:
 
 
 class _Summary:
-    """Describes the clusters.
+    """An observation of the clusters.
 
     Args:
         config: The arguments of the environment.

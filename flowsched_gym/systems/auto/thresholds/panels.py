@@ -11,7 +11,7 @@ from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import place_of_size
+from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
 from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
 from flowsched_gym.units import BYTES_PER_KILOBYTE
 
@@ -74,14 +74,14 @@ def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArr
     """Shows how many active flows of each size there are, and the thresholds."""
     charts = []
     for number, (rows, borders) in enumerate(zip(rows_of, view.thresholds(), strict=True)):
-        counts = np.histogram(place_of_size(view.size[rows]), BINS, (0.0, 1.0))[0]
+        counts = np.histogram(position_of_size(view.size[rows]), BINS, (0.0, 1.0))[0]
         charts.append(
             Chart(
                 name=f"cluster {number}" if config.clusters > 1 else "",
                 caption="thresholds  " + "  ".join(size_text(border) for border in borders.tolist()),
                 note=f"{len(rows)} active",
                 counts=tuple(counts.tolist()),
-                borders=tuple(place_of_size(borders).tolist()),
+                borders=tuple(position_of_size(borders).tolist()),
             )
         )
     hidden = config.clusters > MOST_CHARTS
@@ -98,7 +98,7 @@ def _sizes(config: AuTOThresholdsConfig, view: NetworkView, rows_of: list[IntArr
 def _ticks() -> tuple[tuple[float, str], ...]:
     """Returns where the powers of ten stand along the scale, and their names."""
     sizes = BYTES_PER_KILOBYTE * np.array([float(f"1e{power}") for power in range(len(TICKS))])
-    return tuple(zip(place_of_size(sizes).tolist(), TICKS, strict=True))
+    return tuple(zip(position_of_size(sizes).tolist(), TICKS, strict=True))
 
 
 def _queues(

@@ -29,7 +29,7 @@ Observations = npt.NDArray[np.floating]
 
 
 class RandomThresholds:
-    """Draws any action, uniformly.
+    """Any action, drawn uniformly.
 
     Args:
         length: Numbers of an action, >= 1.
@@ -60,7 +60,7 @@ class RandomThresholds:
 
 
 class FixedThresholds:
-    """Sets the same thresholds in every period.
+    """The same thresholds in every period.
 
     Args:
         thresholds: Thresholds of each cluster in B, (num_clusters, num_queues - 1); outside the range of actions, the
@@ -92,7 +92,7 @@ class FixedThresholds:
 
 
 class _ThresholdsOfEnv(FixedThresholds):
-    """Finds the thresholds by the arguments of an environment."""
+    """Thresholds that follow from the arguments of an environment."""
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0) -> Self:
@@ -112,7 +112,7 @@ class _ThresholdsOfEnv(FixedThresholds):
 
 
 class BestThresholds(_ThresholdsOfEnv):
-    """Sets the best thresholds in theory for the sizes and the load of each cluster (QLAS; AuTO, section 6)."""
+    """The best thresholds in theory for the sizes and the load of each cluster (QLAS; AuTO, section 6)."""
 
     pure: ClassVar[bool] = True
 
@@ -123,7 +123,7 @@ class BestThresholds(_ThresholdsOfEnv):
 
 
 class PiasThresholds(_ThresholdsOfEnv):
-    """Sets thresholds by PIAS's sum-of-ratios rule for the sizes and the load of each cluster."""
+    """Thresholds by PIAS's sum-of-ratios rule for the sizes and the load of each cluster."""
 
     pure: ClassVar[bool] = True
 
@@ -134,7 +134,7 @@ class PiasThresholds(_ThresholdsOfEnv):
 
 
 class MismatchedThresholds(_ThresholdsOfEnv):
-    """Sets the best thresholds for other sizes at the same load: data mining for web search, web search for others."""
+    """The best thresholds for other sizes at the same load: data mining for web search, web search for others."""
 
     pure: ClassVar[bool] = True
 
@@ -149,7 +149,7 @@ class MismatchedThresholds(_ThresholdsOfEnv):
 
 
 class EqualSteps(_ThresholdsOfEnv):
-    """Sets thresholds in equal steps on the logarithmic scale between the smallest and the largest there can be."""
+    """Thresholds in equal steps on the logarithmic scale between the smallest and the largest there can be."""
 
     pure: ClassVar[bool] = True
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
+from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 
 __all__ = ["DEFAULT_WORKLOADS", "MERPOrderConfig", "OrderReward", "OrderTopology"]
 
@@ -46,7 +46,7 @@ class MERPOrderConfig:
         load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         f: Flows that the agent sees (slots), >= 1.
-        reward: Term that is paid, ``lexicographic``, ``max_slowdown``, ``slowdown`` or ``fct``.
+        reward: Term that is the reward, ``lexicographic``, ``max_slowdown``, ``slowdown`` or ``fct``.
         link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.1: 1).
         link_delay_us: Propagation delay of each link in us, >= 0.
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
@@ -67,6 +67,6 @@ class MERPOrderConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        settle_members(self, {"topology": OrderTopology, "reward": OrderReward})
-        settle_integers(self, {"f": 1, "flows": 1, "max_decisions": 1})
-        settle_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
+        convert_members(self, {"topology": OrderTopology, "reward": OrderReward})
+        convert_integers(self, {"f": 1, "flows": 1, "max_decisions": 1})
+        convert_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))

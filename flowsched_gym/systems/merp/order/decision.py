@@ -113,7 +113,7 @@ def _weighted(largest: Any) -> float:
 
 @inlined_part
 def _insert(slowdown: float, largest: Any) -> None:
-    """Puts a slowdown in its place among the largest ones, if it is one of these."""
+    """Inserts a slowdown among the largest ones, in their order, if it is one of these."""
     hole = LARGEST_KEPT
     while hole > 0 and largest[hole - 1] < slowdown:
         hole -= 1

@@ -44,8 +44,8 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
     | live | flows that have not sent their last byte; f become one half | flows | squashed | f |
     | backlog | bytes left on the most loaded link of the competing flows | B | squashed | 1500000 |
-    | max_slowdown | largest slowdown of the flows that have been paid for, 0 before the first | 1 | squashed | 5 |
-    | max_slowdown_so_far | largest slowdown so far among live flows | 1 | squashed | 5 |
+    | max_slowdown | largest slowdown of the flows that have been rewarded, 0 before the first | 1 | squashed | 5 |
+    | max_slowdown_so_far | largest slowdown so far among active flows | 1 | squashed | 5 |
     | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
     | size | bytes to deliver | B | squashed | 1500000 |
     | remaining | bytes left to send | B | squashed | 1500000 |
@@ -55,12 +55,12 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     | slowdown_if_last | slowdown if served last on its most loaded link, delays left out | 1 | squashed | 5 |
 
     ## Rewards
-    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is paid. They concern the flows
-    that finished since the last action; the first action is paid for those before it too.
-    ``lexicographic``: minus the rise of s_1 + s_2 / 2 + ... + s_8 / 128 over the largest slowdowns of all flows that
-    have finished, so that the return of an episode is minus that sum at its end: the paper's objective, where the
-    largest counts first and then the next. ``max_slowdown``: minus the rise of s_1 alone. ``slowdown``: minus the
-    sum of the flows' slowdowns. ``fct``: minus the sum of their completion times, in units of 20 ms.
+    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
+    flows that finished since the last action; the first action is rewarded for those before it too. ``lexicographic``:
+    minus the rise of s_1 + s_2 / 2 + ... + s_8 / 128 over the largest slowdowns of all flows that have finished, so
+    that the return of an episode is minus that sum at its end: the paper's objective, where the largest counts first
+    and then the next. ``max_slowdown``: minus the rise of s_1 alone. ``slowdown``: minus the sum of the flows'
+    slowdowns. ``fct``: minus the sum of their completion times, in units of 20 ms.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
@@ -68,7 +68,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     with the same arguments, and goes on bit for bit.
 
     ## Episode End
-    ``terminated`` when every flow has finished; the last action is paid for all of them. Where no two flows ever
+    ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where no two flows ever
     compete, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
     ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
     without metrics.)

@@ -29,14 +29,14 @@ CONTEXT: Final = (
     ),
     Column(
         name="max_slowdown",
-        meaning="largest slowdown of the flows that have been paid for, 0 before the first",
+        meaning="largest slowdown of the flows that have been rewarded, 0 before the first",
         unit="1",
         encoding=Encoding.SQUASHED,
         scale=RATIO_SCALE,
     ),
     Column(
         name="max_slowdown_so_far",
-        meaning="largest slowdown so far among live flows",
+        meaning="largest slowdown so far among active flows",
         unit="1",
         encoding=Encoding.SQUASHED,
         scale=RATIO_SCALE,

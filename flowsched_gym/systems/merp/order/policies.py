@@ -12,7 +12,7 @@ __all__ = ["VirtualDeadlines"]
 
 
 class VirtualDeadlines(SlotPolicy):
-    """Serves the flow first whose virtual deadline is the earliest (VDG; MERP, Algorithm 2).
+    """The flow first whose virtual deadline is the earliest (VDG; MERP, Algorithm 2).
 
     It orders the visible flows as if they shared one link: on one link without delays it is the discipline ``merp`` as
     long as all flows are seen. Two flows whose slowdowns differ by less than float32 observations tell, a few parts in

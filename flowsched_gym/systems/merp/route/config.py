@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from flowsched_gym.envs.arguments import settle_integers, settle_members, settle_numbers
+from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.topology import ROUTINGS
@@ -62,7 +62,7 @@ class MERPRouteConfig:
             ``memr-hop-by-hop``. With ``conga``, flows that have paused choose anew as well.
         failures: Cables between aggregation and core switches that are down from the start, from 0 to
             (arity / 2) ** 2 - 1, so that each pair of hosts keeps a path; ``None`` for the workload's own.
-        reward: What is paid for flows that finish: ``slowdown``, ``fct`` or ``both``.
+        reward: Reward for flows that finish: ``slowdown``, ``fct`` or ``both``.
         link_gbps: Capacity of each link in Gbps, > 0 (MERP, section 6.2: 1).
         link_delay_us: Propagation delay of each link in us, >= 0 (MERP, section 6.2: 10).
         max_decisions: Decisions after which an episode is truncated, >= 1; ``None`` for no limit.
@@ -85,9 +85,9 @@ class MERPRouteConfig:
 
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
-        settle_members(self, {"discipline": RouteDiscipline, "reward": RouteReward})
+        convert_members(self, {"discipline": RouteDiscipline, "reward": RouteReward})
         check_choice("rerouting", self.rerouting, tuple(ROUTINGS))
-        settle_integers(self, {"arity": SMALLEST_ARITY, "flows": 1, "max_decisions": 1, "failures": 0})
+        convert_integers(self, {"arity": SMALLEST_ARITY, "flows": 1, "max_decisions": 1, "failures": 0})
         if self.arity % 2:
             raise ConfigError(f"arity is {shown(self.arity)}: it must be even")
         if self.failures is not None and self.failures >= self.num_paths:
@@ -95,7 +95,7 @@ class MERPRouteConfig:
                 f"failures is {shown(self.failures)}: it must be from 0 to {self.num_paths - 1}, "
                 "so that each pair of hosts keeps a path"
             )
-        settle_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
+        convert_numbers(self, positive=("load", "link_gbps"), at_least_0=("link_delay_us",))
 
     @property
     def num_hosts(self) -> int:

@@ -24,23 +24,23 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     ## Description
     Flows arrive at the hosts of a k-ary fat-tree and go to other hosts. Between hosts of different pods there are
     ``(k / 2) ** 2`` equal paths, one over each core switch; inside a pod ``k / 2``, one over each aggregation switch;
-    under one edge switch a single one. The agent is asked when a flow arrives of whose paths two or more are live, and
+    under one edge switch a single one. The agent is asked when a flow arrives of whose paths two or more are up, and
     chooses one; other flows begin by themselves. Flows share the links by the ``discipline``, and keep their paths
     until they finish. Cables may fail: a flow whose path fails chooses another by the rule ``rerouting``, without the
     agent, and waits where none is left. The aim is that flows finish soon, and none of them much later than alone.
 
     ## Action Space
     ``Discrete((arity / 2) ** 2)``: the path, by its core switch; inside a pod by its aggregation switch, so that the
-    last actions have no path. A path that does not exist or is down is legal, takes the first live path, and is counted
-    in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and ``action_masks()`` tell beforehand. Where nothing is
-    asked, after the end of an episode, the mask shows slot 0 alone. An action outside the space raises
+    last actions have no path. A path that does not exist or is down is legal, takes the first path that is up, and is
+    counted in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and ``action_masks()`` tell beforehand. Where
+    nothing is asked, after the end of an episode, the mask shows slot 0 alone. An action outside the space raises
     ``InvalidAction``.
 
     ## Observation Space
     ``Box`` of float32: 4 columns of the flow, then 23 for each path, (4 + 23 (arity / 2) ** 2,). Paths that do not
     exist are 0, so are the core links of paths inside a pod, and everything where nothing is asked. Squashed
     means ``x / (x + scale)``; ``layout`` decodes it. ``bytes_left``, ``num_flows`` and ``utilisation`` leave out the
-    links that all live paths share. A path that is down has the utilisation 1 and an infinite expansion ratio.
+    links that all paths that are up share. A path that is down has the utilisation 1 and an infinite expansion ratio.
 
     | column | meaning | unit | encoding | scale |
     | --- | --- | --- | --- | --- |
@@ -76,8 +76,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     Paid to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
     minus the sum of their slowdowns (completion time over that alone on the empty network, the paper's expansion
     ratio). ``fct``: minus the sum of their completion times, in units of 12 ms, which 1500 KB take alone at 1 Gbps.
-    ``reward="slowdown"`` (default) and ``reward="fct"`` pay one of them, ``reward="both"`` the sum; all other terms are
-    left out. The paper judges by the means of both (figure 10). Slowdowns are the default because every flow counts
+    ``reward="slowdown"`` (default) and ``reward="fct"`` give one of them, ``reward="both"`` the sum; all other terms
+    are left out. The paper judges by the means of both (figure 10). Slowdowns are the default because every flow counts
     alike in them: completion times are ruled by the few largest flows, whose sizes have no finite variance, and PPO
     learned from slowdowns to keep both means smaller than from the sum.
 
@@ -88,8 +88,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     same arguments, and goes on bit for bit.
 
     ## Episode End
-    ``terminated`` when every flow has finished; the last action is paid for all that finish after it. ``truncated``
-    after ``max_decisions``, if given; flows that have not finished are then never paid for.
+    ``terminated`` when every flow has finished; the last action is rewarded for all that finish after it. ``truncated``
+    after ``max_decisions``, if given; flows that have not finished are then never rewarded.
     ``info["episode_metrics"]`` holds the metrics of both. (Gymnasium's ``max_episode_steps`` truncates from outside,
     without metrics.)
 

@@ -18,7 +18,7 @@ HALF_WORD: Final = np.uint64(32)
 
 
 class PathPolicy(SlotPolicy):
-    """Takes one of the live paths."""
+    """A choice among the paths that are up."""
 
     occupied = "live"
 
@@ -26,21 +26,21 @@ class PathPolicy(SlotPolicy):
         """Returns a column of all slots, (batch, num_slots)."""
         return batch[:, start :: self.stride]
 
-    def live(self, batch: Observations) -> BoolArray:
+    def up(self, batch: Observations) -> BoolArray:
         """Returns which slots hold a path that is up, (batch, num_slots)."""
         return self.column(batch, self.size_at) > 0
 
 
 class RandomPath(PathPolicy):
-    """Takes any live path, each with the same probability."""
+    """Any path that is up, each with the same probability."""
 
     def choose(self, batch: Observations) -> IntArray:
-        """Draws one of the live paths."""
-        return _part_of_the_way(self.live(batch), self.rng.random(len(batch)))
+        """Draws one of the paths that are up."""
+        return _part_of_the_way(self.up(batch), self.rng.random(len(batch)))
 
 
 class HashedPath(PathPolicy):
-    """Spreads flows over their live paths by a hash (equal-cost multi-path, ECMP).
+    """A hash that spreads flows over their paths that are up (equal-cost multi-path, ECMP).
 
     Ports are not observed: the hash is one of the whole observation, which tells flows apart just as well.
     """
@@ -54,7 +54,7 @@ class HashedPath(PathPolicy):
 
     def choose(self, batch: Observations) -> IntArray:
         """Chooses by the hash alone."""
-        return self.spread(batch, self.live(batch))
+        return self.spread(batch, self.up(batch))
 
     def spread(self, batch: Observations, candidate: BoolArray) -> IntArray:
         """Chooses among candidates by the bits of each observation (multilinear hashing, Carter and Wegman, 1979)."""
@@ -64,7 +64,7 @@ class HashedPath(PathPolicy):
 
 
 class CongaPath(HashedPath):
-    """Takes the least utilised path, and any of these by a hash: CONGA's choice for a new flow.
+    """The least utilised path, and any of these by a hash: CONGA's choice for a new flow.
 
     It differs from the routing ``conga`` in that a flow that pauses does not choose again.
     """
@@ -74,18 +74,18 @@ class CongaPath(HashedPath):
 
     def choose(self, batch: Observations) -> IntArray:
         """Compares the column as it is encoded."""
-        used = np.where(self.live(batch), self.column(batch, self.needed_at[0]), np.inf)
+        used = np.where(self.up(batch), self.column(batch, self.needed_at[0]), np.inf)
         return self.spread(batch, used == used.min(axis=1, keepdims=True))
 
 
 class _LeastPair(PathPolicy):
-    """Takes the live path with the least value of the first column that it needs, then of the second."""
+    """The path that is up with the least value of the first column that it needs, then of the second."""
 
     signs: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def choose(self, batch: Observations) -> IntArray:
         """Compares the columns as they are encoded, which keeps their order."""
-        candidate = self.live(batch)
+        candidate = self.up(batch)
         for sign, start in zip(self.signs, self.needed_at, strict=True):
             value = np.where(candidate, sign * self.column(batch, start), np.inf)
             candidate = value == value.min(axis=1, keepdims=True)
@@ -110,6 +110,6 @@ class MemrPath(_LeastPair):
 
 def _part_of_the_way(candidate: BoolArray, share: npt.NDArray[np.float64]) -> IntArray:
     """Returns candidates, (batch,): shares in [0, 1), (batch,), are parts of the way from the first to the last."""
-    place = (share * candidate.sum(axis=1)).astype(np.int64)
-    chosen: IntArray = np.argmax(candidate.cumsum(axis=1) > place[:, np.newaxis], axis=1)
+    index = (share * candidate.sum(axis=1)).astype(np.int64)
+    chosen: IntArray = np.argmax(candidate.cumsum(axis=1) > index[:, np.newaxis], axis=1)
     return chosen

@@ -10,7 +10,7 @@ from flowsched_gym.systems.auto.thresholds.mapping import (
     LEAST_RATIO,
     LOWEST,
     action_of_thresholds,
-    place_of_size,
+    position_of_size,
     thresholds_of_action,
 )
 
@@ -62,4 +62,4 @@ def test_thresholds_out_of_range_stand_for_the_nearest_ones() -> None:
 
 
 def test_places_of_sizes_are_shares_of_the_scale() -> None:
-    assert place_of_size(np.array([1.0, 1e3, 1e6, 1e9, 1e12])).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
+    assert position_of_size(np.array([1.0, 1e3, 1e6, 1e9, 1e12])).tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
