@@ -35,6 +35,10 @@ BLOCKS: Final = (
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
 
+ROWS: Final = ("order", "requests", "active", "live", "served", "delivered")
+"""What consists of rows."""
+SHIFTED: Final = {*ROWS, "networks", "destinations", "timers", "choosing.asked", "choosing.choices"}
+"""What counts rows and places from those of a network."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
@@ -109,7 +113,7 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         tables.cache.networks["known"][numbers] = False
         for name in ("level", "at"):
             tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
-    blocks = {name: block.copy() for name, block in snapshot.blocks.items()}
+    blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)
     for name, block in _blocks(tables).items():
         given = blocks[name]
@@ -143,7 +147,7 @@ def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: in
     networks, destinations = blocks["networks"], blocks["destinations"]
     rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
     places = sign * numbers * tables.num_active
-    for name in ("order", "requests", "active", "live", "served", "delivered"):
+    for name in ROWS:
         blocks[name] += rows.astype(ROW)
     blocks["timers"]["row"] += rows.astype(ROW)
     for name in ("timer_head", "timer_tail"):

@@ -131,7 +131,7 @@ class EnvState(StateOrigin):
         return _restored, (content | {"seal": self._digest()},)
 
     def _is_whole(self) -> bool:
-        return self.seal in (b"", self._digest())
+        return self.seal == b"" or self.seal == self._digest()
 
     def _digest(self) -> bytes:
         """Digests the content."""
