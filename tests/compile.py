@@ -27,16 +27,19 @@ def compile_environment(env_id: str) -> None:
     envs.step(envs.action_space.sample())
 
 
-def compile_replay(variant: Variant) -> None:
+def compile_replay(variant: Variant, **parameters: object) -> None:
     """Replays a few flows by a discipline."""
     flows = draw_flows(make_workload("gather-heavy"), num_flows=10, seed=0)
-    parameters = parameters_for(variant, flows)
-    flowsched_gym.replay(flows, discipline=variant.discipline, parameters=parameters, engine="compiled")
+    parameters |= parameters_for(variant, flows)
+    flowsched_gym.replay(
+        flows, discipline=variant.discipline, topology="big-switch", parameters=parameters, engine="compiled"
+    )
 
 
 # The longest ones come first, so that the processes end at about the same time.
 WORK: Final[tuple[Callable[[], None], ...]] = (
     *(partial(compile_environment, env_id) for env_id in reversed(SHORT)),
+    *(partial(compile_replay, Variant("merp"), routing=routing) for routing in ("ecmp", "memr")),
     *(partial(compile_replay, *each.values) for each in EACH_COMPILED if not each.marks),
 )
 

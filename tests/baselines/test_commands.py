@@ -55,21 +55,27 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(tmp_path) -> None:
-    words = (*FEW, *PPO, "total_timesteps=1024", "evaluation.interval=100000", "checkpoints.interval=64")
-    run(*TRAIN, *words, "run_name=whole", folder=tmp_path)
-    run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=tmp_path, status=-signal.SIGKILL)
-    assert [path.stem.isdigit() for path in (tmp_path / "runs" / "killed" / "checkpoints").iterdir()] == [True]
+def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(here) -> None:
+    words = (*FEW, *PPO, "total_timesteps=256", "evaluation.interval=100000", "checkpoints.interval=64")
+    assert call("flowsched-train", train_main, *words, "run_name=whole") == 0
+    run(sys.executable, "-c", KILLED, *words, "run_name=killed", folder=here, status=-signal.SIGKILL)
+    assert [path.stem.isdigit() for path in (here / "runs" / "killed" / "checkpoints").iterdir()] == [True]
 
-    run(*TRAIN, *words, "run_name=killed", "resume=true", folder=tmp_path)
+    assert call("flowsched-train", train_main, *words, "run_name=killed", "resume=true") == 0
 
-    whole, killed = (weights_of(tmp_path / "runs" / name / "model.zip") for name in ("whole", "killed"))
+    whole, killed = (weights_of(here / "runs" / name / "model.zip") for name in ("whole", "killed"))
     assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
 
 
-@pytest.mark.parametrize("launcher", ["joblib", pytest.param("basic", marks=pytest.mark.exhaustive)])
-def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, tmp_path) -> None:
-    words = ("-m", "workload=gather-a1,gather-a2", "algorithm=a2c,ppo", f"launcher={launcher}", *FEW)
+@pytest.mark.parametrize(
+    ("launcher", "names"),
+    [
+        ("joblib", "ppo"),
+        *(pytest.param(launcher, "a2c,ppo", marks=pytest.mark.exhaustive) for launcher in ("joblib", "basic")),
+    ],
+)
+def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, names, tmp_path) -> None:
+    words = ("-m", "workload=gather-a1,gather-a2", f"algorithm={names}", f"launcher={launcher}", *FEW)
     rollout = ("algorithm.num_envs=4", "algorithm.n_steps=256", "total_timesteps=1024", "hydra.sweep.dir=sweep")
 
     _, out, err = run(*TRAIN, *words, *rollout, "progress_bar=true", folder=tmp_path, TERM="xterm-256color")
@@ -79,7 +85,7 @@ def test_a_multirun_over_workloads_and_algorithms_ends_with_one_table(launcher, 
     with (tmp_path / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     jobs = {(row[header.index("workload")], row[header.index("algorithm")]) for row in rows}
-    assert jobs == {(workload, name) for workload in ("gather-a1", "gather-a2") for name in ("a2c", "ppo")}
+    assert jobs == {(workload, name) for workload in ("gather-a1", "gather-a2") for name in names.split(",")}
     assert all(row[0] in out for row in rows)
 
 

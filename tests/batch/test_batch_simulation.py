@@ -147,7 +147,7 @@ def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
 def test_a_log_that_is_too_short_says_so() -> None:
     batch = BatchSimulation(1, 3, one_link(), Ps(), log_length=5)
     batch.load(0, make_flows([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]))
-    batch.run(0)
+    batch.run_until(0, 3)
     with pytest.raises(SimulationError, match="9 events happened: the log holds 5"):
         batch.log(0)
 

@@ -54,7 +54,7 @@ class Pair:
 
     def run(self) -> None:
         self.simulation.run()
-        self.batch.run(self.number)
+        self.batch.run_until(self.number, self.workload.num_flows)
 
     def decide(self, generator: np.random.Generator) -> None:
         """Decides the same at random in both, and runs on."""
@@ -99,7 +99,7 @@ class Pair:
 @pytest.mark.parametrize(
     ("routing", "discipline"),
     [
-        ("ecmp", Srpt),
+        ("ecmp", Merp),
         ("conga", Fifo),
         ("memr", Merp),
         *(
@@ -161,7 +161,7 @@ def test_a_network_that_is_loaded_again_has_all_its_links() -> None:
     completed = []
     for workload in (failing, plain, failing):
         batch.load(0, workload)
-        batch.run(0)
+        batch.run_until(0, 2)
         completed.append(batch.records(0, workload).completion_time.tolist())
 
     assert completed[0] == completed[2] == [3.0, 5.0]
@@ -191,10 +191,10 @@ def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> Non
     batch = BatchSimulation(2, 3, tree9(capacity=1.0), Ranked(), asks=Asks.ORDER)
     batch.load(0, ended)
     batch.load(1, going_on)
-    batch.run(1)
+    batch.run_until(1, 3)
     batch.serve_first(1, 0)
-    batch.run(0)
-    batch.run(1)
+    batch.run_until(0, 1)
+    batch.run_until(1, 3)
 
     assert batch.finished(0)
     # When flow 2 arrives at 5 s nobody competes with it; flow 0 finishes at 9 s and leaves flow 1 alone.

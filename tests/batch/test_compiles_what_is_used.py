@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.processes import run_python
 
 REPLAY = """
@@ -44,6 +46,7 @@ def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_p
     assert compiled("fifo", tmp_path) == {"order_by_arrival", "share_links"}
 
 
+@pytest.mark.exhaustive
 def test_feedback_queues_compile_themselves_and_incremental_sharing(tmp_path: Path) -> None:
     found = compiled("mlfq", tmp_path, "{'thresholds': [1e5]}")
     assert found == {"level_by_attained", "share_incrementally"}

@@ -11,7 +11,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import VARIANTS, make_flows, parameters_for
+from tests.flows import RARE, VARIANTS, make_flows, parameters_for
 
 LOG_LENGTH: Final = 1_000
 NUM_FLOWS: Final = 40
@@ -57,7 +57,7 @@ CASES: Final = {
 each_case = pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=name, marks=pytest.mark.exhaustive if name.endswith("-ps") else ())
+        pytest.param(case, id=name, marks=pytest.mark.exhaustive if name in map(str, RARE) else ())
         for name, case in CASES.items()
     ],
 )

@@ -77,6 +77,7 @@ def failing(workload: Workload) -> Workload:
     return replace(workload, link_changes=LinkChanges.of(changes))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("simultaneous", [False, True])
 def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(simultaneous: bool) -> None:
     period = Period(seconds=0.02)
@@ -132,23 +133,24 @@ def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() ->
 
 
 def test_moves_that_cannot_be_made_are_refused() -> None:
-    period = Period(seconds=0.02)
+    how: dict[str, Any] = {"asks": Asks.PERIOD, "period": Period(seconds=0.02)}
     workload = flows_of(3, simultaneous=False)
-    for routing, expected in (
-        (None, "no routing was given: flows keep their paths"),
-        (ECMP, "choice is 3: the flow has"),
-    ):
-        batch = BatchSimulation(1, 150, PLANES, Mlfq([1e5]), routing=routing, asks=Asks.PERIOD, period=period)
-        batch.load(0, workload)
-        simulation = Simulation(workload, PLANES, Mlfq([1e5]), routing=routing, asks=Asks.PERIOD, period=period)
-        for move in (simulation.move, lambda row, choice, batch=batch: batch.move(0, row, choice)):  # type: ignore[misc]
-            with pytest.raises(SimulationError, match="no period waits to begin"):
-                move(0, 3)
-        simulation.run()
-        batch.run(0)
-        for move in (simulation.move, lambda row, choice, batch=batch: batch.move(0, row, choice)):  # type: ignore[misc]
-            with pytest.raises(SimulationError, match=expected):
-                move(0, 3)
+    batch = BatchSimulation(1, 150, SWITCH, Mlfq([1e5]), rate_caps=True, **how)
+    batch.load(0, workload)
+    simulation, routed = (
+        Simulation(workload, topology, Mlfq([1e5]), routing=routing, **how)
+        for topology, routing in ((SWITCH, None), (PLANES, ECMP))
+    )
+    moves = simulation.move, routed.move, lambda row, choice: batch.move(0, row, choice)
+    for move in moves:
+        with pytest.raises(SimulationError, match="no period waits to begin"):
+            move(0, 3)
+    simulation.run()
+    routed.run()
+    batch.run(0)
+    for move, expected in zip(moves, ("no routing", "choice is 3: the flow has", "no routing"), strict=True):
+        with pytest.raises(SimulationError, match=expected):
+            move(0, 3)
 
 
 def test_periods_are_asked_for_as_simulations_ask_for_them() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_combination
-from tests.envs.vectors import NATIVE, TIES, Pair, actions_at, compare_on_ties, each_native
+from tests.envs.vectors import NATIVE, RARE_TIES, TIES, Pair, actions_at, compare_on_ties, each_native
 from tests.strategies import simultaneous_flows
 
 pytestmark = pytest.mark.usefixtures("event_logs")
@@ -23,13 +23,12 @@ each_mode = pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode
 
 @each_combination(NATIVE, discipline="merp")
 def test_a_native_vector_gives_what_single_environments_give(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
-    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-        whole = Pair(spec, mode=mode, **(SHORT[spec.id] | arguments))
-        whole.reset(seed=40)
-        assert whole.play(120, seed=41) >= 3
-        cut = Pair(spec, mode=mode, **(SHORT[spec.id] | arguments | {"max_decisions": DECISIONS}))
-        cut.reset(seed=40)
-        assert cut.play(40, seed=41) >= 6
+    whole = Pair(spec, **(SHORT[spec.id] | arguments))
+    whole.reset(seed=40)
+    assert whole.play(120, seed=41) >= 3
+    cut = Pair(spec, mode=AutoresetMode.SAME_STEP, **(SHORT[spec.id] | arguments | {"max_decisions": DECISIONS}))
+    cut.reset(seed=40)
+    assert cut.play(40, seed=41) >= 6
 
 
 @each_native
@@ -45,16 +44,32 @@ def test_it_truncates_with_the_time_limit_of_gymnasium(spec, mode, max_decisions
 
 
 @each_native
-@each_mode
+@pytest.mark.parametrize(
+    "mode",
+    [
+        AutoresetMode.NEXT_STEP,
+        *(
+            pytest.param(mode, marks=pytest.mark.exhaustive)
+            for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+        ),
+    ],
+    ids=lambda mode: mode.value,
+)
 def test_it_does_so_where_many_events_are_simultaneous(spec: EnvironmentSpec, mode: AutoresetMode) -> None:
     compare_on_ties(spec, mode)
+
+
+@pytest.mark.exhaustive
+@each_native
+def test_it_does_so_with_rare_disciplines(spec: EnvironmentSpec) -> None:
+    compare_on_ties(spec, ties=RARE_TIES)
 
 
 @pytest.mark.parametrize(
     ("spec", "arguments"),
     [pytest.param(spec, each, id=f"{spec.id}-{place}") for spec in NATIVE for place, each in enumerate(TIES[spec.id])],
 )
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(workload=simultaneous_flows(), seed=st.integers(0, 2**32 - 1))
 def test_it_does_so_on_any_simultaneous_flows(spec, arguments, workload, seed) -> None:
     pair = Pair(spec, num_envs=2, workload=workload, **arguments)

@@ -92,18 +92,23 @@ def test_a_state_goes_on_in_tables_that_have_grown_and_in_those_that_have_not(sp
     assert play(other, 200, 230) == beyond
 
 
-@each_native
-def test_a_state_goes_on_in_another_process(spec: EnvironmentSpec, tmp_path: Path) -> None:
-    envs = started(spec)
-    play(envs, 0, 30)
-    (tmp_path / "state.pkl").write_bytes(pickle.dumps(envs.get_state()))
-    expected = play(envs, 30, 90)
+def test_states_go_on_in_another_process(tmp_path: Path) -> None:
+    states, expected = [], []
+    for spec in NATIVE:
+        envs = started(spec)
+        play(envs, 0, 30)
+        states.append(envs.get_state())
+        expected.append(play(envs, 30, 90))
+    (tmp_path / "states.pkl").write_bytes(pickle.dumps(states))
     program = f"""
 import pathlib, pickle
 from tests.envs.test_vector_states import NATIVE, play, started
-envs = started(next(spec for spec in NATIVE if spec.id == {spec.id!r}), 1)
-envs.set_state(pickle.loads(pathlib.Path({str(tmp_path / "state.pkl")!r}).read_bytes()))
-print(repr(play(envs, 30, 90)))
+states, told = pickle.loads(pathlib.Path({str(tmp_path / "states.pkl")!r}).read_bytes()), []
+for spec, state in zip(NATIVE, states):
+    envs = started(spec, 1)
+    envs.set_state(state)
+    told.append(play(envs, 30, 90))
+print(repr(told))
 """
 
     assert run_python(program, PYTHONHASHSEED="1") == repr(expected)

@@ -60,7 +60,7 @@ def test_flows_choose_paths_as_asked_and_wait_while_links_are_down() -> None:
     changes = [(time, link, up) for time, up in ((0.0, False), (0.5, True)) for link in range(64, 80)]
 
     def completed(engine: str, **parameters: object) -> np.ndarray:
-        arguments = {"discipline": "srpt", "topology": "fat-tree", "parameters": parameters, "engine": engine}
+        arguments = {"discipline": "merp", "topology": "fat-tree", "parameters": parameters, "engine": engine}
         return flowsched_gym.replay(workload, **arguments).completion_time
 
     by_hash, late = completed("simpy"), completed("simpy", routing="ecmp", link_changes=changes)

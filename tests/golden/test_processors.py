@@ -17,7 +17,7 @@ WITHOUT: Final = {
 }
 
 
-@pytest.mark.parametrize("case", WITHOUT)
+@pytest.mark.parametrize("case", [pytest.param("without AVX-512", marks=pytest.mark.exhaustive), "at NumPy's baseline"])
 def test_frozen_episodes_and_numbers_have_the_same_bits(case: str) -> None:
     features = WITHOUT[case]
     if not features:

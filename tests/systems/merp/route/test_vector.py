@@ -44,7 +44,7 @@ class FailingCables(SimultaneousFlows):
 @pytest.mark.parametrize(
     ("rerouting", "discipline"),
     [
-        ("memr", "ps"),
+        ("ecmp", "merp"),
         *(
             pytest.param(rerouting, discipline, marks=pytest.mark.exhaustive)
             for rerouting in ROUTINGS
