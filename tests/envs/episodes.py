@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.systems import EnvironmentSpec
 
@@ -63,6 +64,13 @@ class Step(NamedTuple):
 
 def make(spec: EnvironmentSpec, **arguments: Any) -> gym.Env:
     return gym.make(spec.id, **(SHORT[spec.id] | arguments))
+
+
+def core(env: gym.Env) -> FlowSchedEnv[Any]:
+    """Returns the environment under its wrappers."""
+    base = env.unwrapped
+    assert isinstance(base, FlowSchedEnv)
+    return base
 
 
 def any_action(env: gym.Env, observation: Any, info: dict[str, Any]) -> Any:

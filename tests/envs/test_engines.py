@@ -13,8 +13,8 @@ from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import LinkChanges, with_future
-from tests.envs.episodes import each_environment
-from tests.envs.test_states import act, core, remainder, shown, started
+from tests.envs.episodes import core, each_environment
+from tests.envs.test_states import act, remainder, shown, started
 from tests.envs.vectors import TIES, SimultaneousFlows, keep_event_logs
 from tests.flows import make_flows
 

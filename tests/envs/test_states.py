@@ -12,11 +12,12 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.envs import EnvState, FlowSchedEnv, MaskedEnv
-from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
-from tests.envs.episodes import ENVIRONMENTS, action_at, each_environment, make, pairwise
+from tests.envs.episodes import ENVIRONMENTS, action_at, core, each_environment, make, pairwise
 from tests.envs.vectors import exactly, keep_event_logs
+from tests.flows import make_flows
 from tests.processes import run_python
 
 SEED = 31
@@ -28,13 +29,6 @@ CASES = [
     for spec in ENVIRONMENTS
     for arguments in (*pairwise(spec)[:3], {"max_decisions": DECISIONS})
 ]
-
-
-def core(env: gym.Env) -> FlowSchedEnv:
-    """Returns the environment under its wrappers."""
-    base = env.unwrapped
-    assert isinstance(base, FlowSchedEnv)
-    return base
 
 
 def started(spec: EnvironmentSpec, seed: int, **arguments: Any) -> FlowSchedEnv:
@@ -126,7 +120,6 @@ def test_taking_a_state_leaves_no_trace_and_restoring_one_keeps_the_flows(spec: 
     for place in range(20):
         assert act(env, place) == act(watched, place)
         state = watched.get_state()
-
     assert remainder(env, 20) == remainder(watched, 20)
     watched.reset(seed=SEED)
     workload = watched.workload
@@ -170,42 +163,39 @@ print(repr(told))
 
 
 @each_environment
-def test_before_the_first_reset_there_is_no_state_to_take_or_restore(spec: EnvironmentSpec) -> None:
-    state, fresh = started(spec, SEED).get_state(), core(make(spec))
-    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
-        fresh.get_state()
-    with pytest.raises(SimulationError, match=r"there is no episode yet: call reset\(\) first"):
-        fresh.set_state(state)
-
-
-@each_environment
-def test_what_is_no_state_is_refused(spec: EnvironmentSpec) -> None:
-    env, untouched = started(spec, SEED), started(spec, SEED)
-
-    for wrong in (None, 3, b"state", {}):
-        with pytest.raises(ConfigError, match=r"state is .*: it must be what get_state\(\) returned"):
-            env.set_state(wrong)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        env.get_state().decisions = ()  # type: ignore[misc]
-    assert remainder(env, 0) == remainder(untouched, 0)
-
-
-@each_environment
-def test_a_state_of_other_arguments_or_of_another_class_or_version_is_refused_and_named(spec: EnvironmentSpec) -> None:
-    state, env = started(spec, SEED).get_state(), started(spec, SEED, max_decisions=DECISIONS)
-    untouched = started(spec, SEED, max_decisions=DECISIONS)
-    own, here = env.get_state(), flowsched_gym.__version__
-    for wrong, message in (
-        (state, "state is one of an environment with max_decisions=None: this one has max_decisions=45"),
+def test_states_that_do_not_belong_here_are_refused_and_the_episode_goes_on(spec: EnvironmentSpec) -> None:
+    other, env = started(spec, SEED).get_state(), started(spec, SEED, max_decisions=DECISIONS)
+    untouched, here = started(spec, SEED, max_decisions=DECISIONS), flowsched_gym.__version__
+    for each in (env, untouched):
+        act(each, 0)
+        act(each, 1)
+    own = pickle.loads(pickle.dumps(env.get_state()))
+    alterations: list[dict[str, Any]] = [
+        {"decisions": own.decisions[:1]},
+        {"decisions": own.decisions[:1] * 2},
+        {"generator": own.generator[:-1] + b"!"},
+        {"episode_seed": 3},
+        {"seal": None},
+    ]
+    refusals: list[tuple[Any, str]] = [
+        *((wrong, r"state is .*: it must be what get_state\(\) returned") for wrong in (None, 3, b"state", {})),
+        (other, "state is one of an environment with max_decisions=None: this one has max_decisions=45"),
         (
             dataclasses.replace(own, environment="flowsched_gym.elsewhere:Env"),
-            "one of flowsched_gym.elsewhere:Env: this",
+            r"one of flowsched_gym\.elsewhere:Env: this",
         ),
         (dataclasses.replace(own, package_version="0.0.1"), rf"state is one of flowsched-gym 0\.0\.1: this is {here}"),
-    ):
+        *(
+            (dataclasses.replace(own, **changes), r"state was altered after get_state\(\) returned it")
+            for changes in alterations
+        ),
+    ]
+    for wrong, message in refusals:
         with pytest.raises(ConfigError, match=message):
             env.set_state(wrong)
-    assert remainder(env, 0) == remainder(untouched, 0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        own.decisions = ()
+    assert remainder(env, 2) == remainder(untouched, 2)
 
 
 @each_environment
@@ -216,42 +206,22 @@ def test_a_state_of_other_flows_is_refused_even_where_the_arguments_read_the_sam
         last_size: float
 
         def draw(self, seed: int) -> Workload:
-            size = np.array([3e5, 2e5, self.last_size])
-            hosts = {"source": np.array([1, 2, 3]), "destination": np.zeros(3, dtype=np.int64)}
-            return Workload(flow_id=np.arange(3), size=size, arrival_time=np.zeros(3), **hosts)
+            hosts = {"source": [1, 2, 3], "destination": [0, 0, 0]}
+            return make_flows([0.0] * 3, [3e5, 2e5, self.last_size], **hosts)
 
-    env = core(gym.make(spec.id, workload=ThreeFlows(4, 1e5)))
-    env.reset(seed=SEED)
-    state = env.get_state()
-    for num_hosts, last_size in ((4, 2e5), (5, 1e5)):
-        other = core(gym.make(spec.id, workload=ThreeFlows(num_hosts, last_size)))
-        other.reset(seed=SEED)
+    def begun(num_hosts: int, last_size: float) -> FlowSchedEnv:
+        made = core(gym.make(spec.id, workload=ThreeFlows(num_hosts, last_size)))
+        made.reset(seed=SEED)
+        return made
 
+    env = begun(4, 1e5)
+    for other in (begun(4, 2e5), begun(5, 1e5)):
         assert env.config == other.config
+        last_size = other.workload.size[-1]
         with pytest.raises(ConfigError, match="one of an episode with other flows than this environment draws"):
-            other.set_state(state)
+            other.set_state(env.get_state())
         assert other.workload.size[-1] == last_size
         other.step(action_at(other.action_space, 0))
-
-
-@each_environment
-def test_a_state_that_was_altered_is_refused_and_the_episode_goes_on(spec: EnvironmentSpec) -> None:
-    env, untouched = started(spec, SEED), started(spec, SEED)
-    for each in (env, untouched):
-        act(each, 0)
-        act(each, 1)
-    state = pickle.loads(pickle.dumps(env.get_state()))
-    for changes in (
-        {"decisions": state.decisions[:1]},
-        {"decisions": state.decisions[:1] * 2},
-        {"generator": state.generator[:-1] + b"!"},
-        {"episode_seed": 3},
-        {"seal": None},
-    ):
-        with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
-            env.set_state(dataclasses.replace(state, **changes))
-
-    assert remainder(env, 2) == remainder(untouched, 2)
 
 
 @each_environment
