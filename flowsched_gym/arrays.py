@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "SeenArray"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "ObservationArray"]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-SeenArray = npt.NDArray[np.float32]
+ObservationArray = npt.NDArray[np.float32]
 """Observations."""

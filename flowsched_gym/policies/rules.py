@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, SeenArray
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 
 __all__ = ["SlotColumn", "decoded", "occupied_slots", "smallest_ratio_slot", "smallest_slot", "unsquash"]
@@ -40,13 +40,13 @@ def unsquash(encoded: float, scale: float) -> float:
 
 
 @inlined_rule
-def decoded(observation: SeenArray, row: int, offset: int, column: SlotColumn) -> float:
+def decoded(observation: ObservationArray, row: int, offset: int, column: SlotColumn) -> float:
     """Returns the value of a column in the slot that begins so many entries behind the first one."""
     return unsquash(np.float64(observation[row, column.at + offset]), column.scale)
 
 
 @rule
-def occupied_slots(observation: SeenArray, size_at: int, stride: int, count: IntArray) -> None:
+def occupied_slots(observation: ObservationArray, size_at: int, stride: int, count: IntArray) -> None:
     """Counts the slots in which a request waits, (batch,); these are the first ones."""
     for row in range(len(observation)):
         count[row] = 0
@@ -56,7 +56,7 @@ def occupied_slots(observation: SeenArray, size_at: int, stride: int, count: Int
 
 
 @rule
-def smallest_slot(observation: SeenArray, size_at: int, score_at: int, stride: int, action: IntArray) -> None:
+def smallest_slot(observation: ObservationArray, size_at: int, score_at: int, stride: int, action: IntArray) -> None:
     """Chooses the occupied slot with the smallest value of one column."""
     for row in range(len(observation)):
         best, action[row] = np.inf, 0
@@ -68,7 +68,7 @@ def smallest_slot(observation: SeenArray, size_at: int, score_at: int, stride: i
 
 @rule
 def smallest_ratio_slot(
-    observation: SeenArray, size: SlotColumn, span: SlotColumn, stride: int, sign: float, action: IntArray
+    observation: ObservationArray, size: SlotColumn, span: SlotColumn, stride: int, sign: float, action: IntArray
 ) -> None:
     """Chooses the occupied slot with the smallest, or largest, ratio of size and time allowed; no limit goes last.
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray, SeenArray
+from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import SpaceMismatchError
 from flowsched_gym.policies.policy import attribute_of
@@ -81,7 +81,7 @@ class SlotPolicy:
         return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
 
     @abstractmethod
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses a slot for each observation, (batch, size) to (batch,)."""
 
 
@@ -90,7 +90,7 @@ class FirstSlot(SlotPolicy):
 
     pure: ClassVar[bool] = True
 
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses slot 0."""
         return np.zeros(len(batch), dtype=np.int64)
 
@@ -98,7 +98,7 @@ class FirstSlot(SlotPolicy):
 class _CountingSlotPolicy(SlotPolicy):
     """A slot policy that needs the number of occupied slots."""
 
-    def count(self, batch: SeenArray) -> IntArray:
+    def count(self, batch: ObservationArray) -> IntArray:
         """Counts the occupied slots, (batch,), at least 1 each."""
         count = np.empty(len(batch), dtype=np.int64)
         occupied_slots(batch, self.size_at, self.stride, count)
@@ -110,7 +110,7 @@ class LastSlot(_CountingSlotPolicy):
 
     pure: ClassVar[bool] = True
 
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses the last occupied slot."""
         return self.count(batch) - 1
 
@@ -118,7 +118,7 @@ class LastSlot(_CountingSlotPolicy):
 class RandomSlot(_CountingSlotPolicy):
     """Any visible request, each with the same probability."""
 
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Draws one of the occupied slots."""
         return (self.rng.random(len(batch)) * self.count(batch)).astype(np.int64)
 
@@ -126,7 +126,7 @@ class RandomSlot(_CountingSlotPolicy):
 class _SmallestColumn(SlotPolicy):
     """The request with the smallest value of one column."""
 
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the column."""
         action = np.empty(len(batch), dtype=np.int64)
         smallest_slot(batch, self.size_at, self.needed_at[0], self.stride, action)
@@ -168,7 +168,7 @@ class SmallestRatio(SlotPolicy):
     needs = ("deadline_span",)
     sign: ClassVar[float] = 1.0
 
-    def choose(self, batch: SeenArray) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the ratios."""
         action = np.empty(len(batch), dtype=np.int64)
         smallest_ratio_slot(

@@ -2,9 +2,7 @@
 
 from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.model.decision import Decision, Order
 from flowsched_gym.model.rules.compile import inlined_part
 from flowsched_gym.model.rules.numerics.scaling import squash
@@ -23,9 +21,6 @@ __all__ = [
     "artemis_rules",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Values = npt.NDArray[np.float32]
 
 SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
@@ -86,7 +81,7 @@ class ArtemisRules(NamedTuple):
             for slot in range(self.num_slots):
                 mask[self.num_slots + slot] = decision.asked and _can_postpone(decision, slot)
 
-    def observe(self, decision: Decision, observation: Values) -> None:
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``artemis_layout``."""
         if self.sees_all:
             _show_destination(self, decision, observation)
@@ -143,7 +138,7 @@ def _deadlines_met(decision: Decision, first: int, last: int) -> float:
 
 
 @inlined_part
-def _show_destination(rules: ArtemisRules, decision: Decision, observation: Values) -> None:
+def _show_destination(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the state of the destination."""
     elapsed = decision.now - decision.advanced_to
     in_flight = 0.0
@@ -157,7 +152,7 @@ def _show_destination(rules: ArtemisRules, decision: Decision, observation: Valu
 
 
 @inlined_part
-def _show_requests(rules: ArtemisRules, decision: Decision, observation: Values) -> None:
+def _show_requests(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the visible requests, 0 in empty slots."""
     state, now = decision.state, decision.now
     span, postponed = decision.flows["deadline_span"], decision.flows["postponed"]
@@ -179,7 +174,7 @@ def _show_requests(rules: ArtemisRules, decision: Decision, observation: Values)
 
 
 @inlined_part
-def _show_sizes(rules: ArtemisRules, decision: Decision, observation: Values) -> None:
+def _show_sizes(rules: ArtemisRules, decision: Decision, observation: ObservationArray) -> None:
     """Writes the size and deadline of each visible request, 0 in empty slots."""
     span = decision.flows["deadline_span"]
     at = 0

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, SeenArray
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.model.rules.compile import allocating_rule, inlined_rule, rule
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
@@ -68,7 +68,7 @@ def mean_fares(rows: IntArray, flows: FlowColumns) -> tuple[float, float, float]
 
 
 @inlined_rule
-def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, shown: SeenArray) -> None:
+def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, shown: ObservationArray) -> None:
     """Writes the five-tuple of a flow, hosts counted from 1, into five entries from ``at`` on."""
     shown[at] = (flows.source[row] + 1) / units.host
     shown[at + 1] = SOURCE_PORT / units.port
@@ -78,7 +78,7 @@ def write_five_tuple(row: int, flows: FlowColumns, units: FlowUnits, at: int, sh
 
 
 @rule
-def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: SeenArray) -> None:
+def show_finished(rows: IntArray, flows: FlowColumns, units: FlowUnits, first: int, shown: ObservationArray) -> None:
     """Shows flows that have finished: five-tuple, size and completion time of each.
 
     Args:

@@ -5,7 +5,6 @@ import math
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.queueing import optimal_thresholds
@@ -13,7 +12,6 @@ from flowsched_gym.workload import ClusterWorkload, Distribution, Empirical, Poi
 
 __all__ = ["USUAL_LOAD", "offered_traffic", "qlas_thresholds"]
 
-FloatArray = npt.NDArray[np.float64]
 
 USUAL_LOAD: Final = 0.8
 """Load for which the paper computes thresholds, where nothing else is said (section 6)."""

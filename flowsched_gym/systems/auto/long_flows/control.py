@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import read_choices
 from flowsched_gym.envs import NetworkView, PeriodControl
@@ -17,9 +18,6 @@ from flowsched_gym.systems.auto.long_flows.seen import path_of, seen_flows, usab
 
 __all__ = ["RATE_STEPS", "LongFlowsControl"]
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 """Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
@@ -17,8 +18,6 @@ from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike, workload_label
 
 __all__ = ["AuTOLongFlowsEnv", "AuTOLongFlowsVectorEnv"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):

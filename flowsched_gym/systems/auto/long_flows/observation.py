@@ -3,8 +3,8 @@
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.systems.auto.flows import squashed_units
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
@@ -16,8 +16,6 @@ from flowsched_gym.units import SECONDS_PER_MICROSECOND
 
 __all__ = ["Observer"]
 
-IntArray = npt.NDArray[np.int64]
-SeenArray = npt.NDArray[np.float32]
 
 FEATURES: Final = 6
 """Features of an active flow, its five-tuple and its priority (AuTO, section 5.2.2); a finished one has one more."""
@@ -53,7 +51,7 @@ class Observer:
             self._first_queue, self._num_queues = 1, float(config.num_queues)
             self._units = squashed_units(config.hosts, BYTES_SCALE, TIME_SCALE)
 
-    def __call__(self, view: NetworkView) -> SeenArray:
+    def __call__(self, view: NetworkView) -> ObservationArray:
         """Returns what the agent sees, (size,)."""
         config, units = self._config, self._units
         shown = np.zeros(self._size, dtype=np.float32)

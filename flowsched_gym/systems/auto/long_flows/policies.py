@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import SpaceMismatchError
 from flowsched_gym.policies.policy import attribute_of
@@ -14,10 +15,6 @@ from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS
 
 __all__ = ["KeepPath", "LeastAttained", "LeastLoadedPath", "RandomSteering", "SteeringPolicy"]
 
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Observations = npt.NDArray[np.float32]
 
 NO_LIMIT: Final = len(RATE_STEPS) - 1
 """Choice of a rate that leaves a flow as fast as its links are."""
@@ -70,14 +67,14 @@ class SteeringPolicy:
         return action.reshape(*observation.shape[:-1], -1), state
 
     @abstractmethod
-    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Chooses queues, rate steps and paths, (batch, slots) each; what it says of empty slots is not used."""
 
 
 class RandomSteering(SteeringPolicy):
     """Random choices, all with the same probability."""
 
-    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Draws all of them at once."""
         counts = self.config.num_queues, len(RATE_STEPS), self.config.paths
         drawn = self.rng.random((len(batch), self.layout.num_slots, len(counts)))
@@ -95,16 +92,16 @@ class KeepPath(SteeringPolicy):
         super().__init__(layout, config, seed=seed)
         layout.slot_slice("path")
 
-    def choose(self, batch: Observations) -> tuple[IntArray, IntArray, IntArray]:
+    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Chooses what is."""
         path = self.path(batch)
         return self.queue(batch), np.full_like(path, NO_LIMIT), path
 
-    def queue(self, batch: Observations) -> IntArray:
+    def queue(self, batch: ObservationArray) -> IntArray:
         """Chooses the lowest queue, (batch, slots)."""
         return np.full((len(batch), self.layout.num_slots), self.config.num_queues - 1)
 
-    def path(self, batch: Observations) -> IntArray:
+    def path(self, batch: ObservationArray) -> IntArray:
         """Reads the present paths, (batch, slots)."""
         share = self.layout.slot_column(batch, "path")
         return np.rint(share * self.config.paths).astype(np.int64) - 1
@@ -118,7 +115,7 @@ class LeastLoadedPath(KeepPath):
 
     pure: ClassVar[bool] = True
 
-    def path(self, batch: Observations) -> IntArray:
+    def path(self, batch: ObservationArray) -> IntArray:
         """Chooses paths, (batch, slots)."""
         layout, planes = self.layout, range(self.config.paths)
         before = super().path(batch)
@@ -148,7 +145,7 @@ class LeastAttained(LeastLoadedPath):
 
     pure: ClassVar[bool] = True
 
-    def queue(self, batch: Observations) -> IntArray:
+    def queue(self, batch: ObservationArray) -> IntArray:
         """Chooses queues by the bytes sent, (batch, slots)."""
         attained = self.layout.slot_column(batch, "attained")
         queue = np.ones(attained.shape, dtype=np.int64)

@@ -3,8 +3,8 @@
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.model.rules.numerics.compiled import sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
@@ -13,7 +13,6 @@ from flowsched_gym.systems.auto.long_flows.seen import long_active
 
 __all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
-FloatArray = npt.NDArray[np.float64]
 
 TERMS: Final = tuple(str(term) for term in LongFlowsReward)
 THROUGHPUT: Final = 0

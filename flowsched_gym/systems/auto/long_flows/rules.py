@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, SeenArray
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, ObservationArray
 from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.numerics.sums import pairwise_sum
@@ -155,7 +155,7 @@ def show_long(
     first_queue: int,
     num_queues: float,
     slot_at: IntArray,
-    shown: SeenArray,
+    shown: ObservationArray,
 ) -> None:
     """Shows active flows: five-tuple and queue of each.
 
@@ -181,7 +181,7 @@ def show_paths(
     all_on: IntArray,
     capacity: float,
     at: IntArray,
-    shown: SeenArray,
+    shown: ObservationArray,
 ) -> None:
     """Shows of active flows how far they are, and how many others are on the links up and down of each path.
 

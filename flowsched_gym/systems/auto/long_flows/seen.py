@@ -1,8 +1,8 @@
 """Finds the long flows of a network: whose turn it is, which of them an agent sees, and what is on their links."""
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, IntArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, Scope
 from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, mark_usable
@@ -18,9 +18,6 @@ __all__ = [
     "seen_flows",
     "usable_paths",
 ]
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.envs import NetworkView, PeriodControl
 from flowsched_gym.errors import InvalidAction, shown
@@ -14,8 +15,6 @@ from flowsched_gym.systems.auto.thresholds.observation import new_observer, thre
 from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, TERMS, reward_terms
 
 __all__ = ["ThresholdsControl"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ThresholdsControl(PeriodControl[FloatArray]):

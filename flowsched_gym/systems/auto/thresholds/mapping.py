@@ -8,8 +8,8 @@ whatever the agent says.
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.model.rules.numerics.compiled import take_exponentials
 from flowsched_gym.model.rules.ordering.limits import spread_limits
@@ -26,7 +26,6 @@ __all__ = [
     "thresholds_of_action",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE

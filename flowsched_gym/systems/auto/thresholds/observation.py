@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.model.rules import numerics
@@ -28,9 +28,6 @@ from flowsched_gym.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 
 __all__ = ["TIME_RANGE", "class_of_size", "new_observer", "thresholds_layout"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-SeenArray = npt.NDArray[np.float32]
 
 SIZE_SCALE: Final = BYTES_PER_MEGABYTE
 """Size in B that becomes one half: that of a flow of medium size."""
@@ -96,7 +93,7 @@ def thresholds_layout(config: AuTOThresholdsConfig) -> Layout:
     return Layout(context=(FINISHED,), slot=_cluster_columns(config.queues), num_slots=config.clusters)
 
 
-def new_observer(config: AuTOThresholdsConfig) -> Callable[[NetworkView], SeenArray]:
+def new_observer(config: AuTOThresholdsConfig) -> Callable[[NetworkView], ObservationArray]:
     """Returns what tells the agent what it sees, (size,) float32."""
     return _FinishedFlows(config) if config.observation is ThresholdsObservation.PAPER else _Summary(config)
 
@@ -118,7 +115,7 @@ class _FinishedFlows:
         self._count = config.m_s
         self._units = squashed_units(config.hosts, SIZE_SCALE, TIME_SCALE)
 
-    def __call__(self, view: NetworkView) -> SeenArray:
+    def __call__(self, view: NetworkView) -> ObservationArray:
         """Shows them."""
         shown = np.zeros(self._count * len(FLOW), dtype=np.float32)
         rows = view.delivered_between(max(view.num_delivered - self._count, 0), view.num_delivered)
@@ -153,7 +150,7 @@ class _Summary:
         # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.
         self._nothing = np.ones((config.clusters, len(heights)))
 
-    def __call__(self, view: NetworkView) -> SeenArray:
+    def __call__(self, view: NetworkView) -> ObservationArray:
         """Describes them."""
         config, finished, flows = self._config, view.finished, view.columns
         shown = np.zeros(1 + config.clusters * self._stride, dtype=np.float32)

@@ -4,8 +4,8 @@ import functools
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import IntArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
@@ -17,7 +17,6 @@ from flowsched_gym.units import BYTES_PER_KILOBYTE
 
 __all__ = ["thresholds_panels"]
 
-IntArray = npt.NDArray[np.int64]
 
 BINS: Final = 60
 """Bars of the active flows along the scale of sizes."""

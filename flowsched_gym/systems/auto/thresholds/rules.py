@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, SeenArray
+from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.model.rules.compile import allocating_rule, rule
 from flowsched_gym.model.rules.numerics.compiled import natural_log
@@ -74,7 +74,12 @@ def select(values: FloatArray, first: int, last: int, index: int) -> float:
 
 @allocating_rule
 def summarise_finished(
-    rows: IntArray, flows: FlowColumns, cluster_of: IntArray, share_at: IntArray, shown: SeenArray, heights: FloatArray
+    rows: IntArray,
+    flows: FlowColumns,
+    cluster_of: IntArray,
+    share_at: IntArray,
+    shown: ObservationArray,
+    heights: FloatArray,
 ) -> None:
     """Describes flows that have finished, by cluster and class of size.
 
@@ -142,7 +147,7 @@ def summarise_arrived(
     could_send: float,
     first: int,
     stride: int,
-    shown: SeenArray,
+    shown: ObservationArray,
 ) -> None:
     """Shows the bytes of flows that have arrived over what each cluster could send, squashed with the scale 1.
 
@@ -168,7 +173,7 @@ def summarise_active(
     cluster_of: IntArray,
     first: int,
     stride: int,
-    shown: SeenArray,
+    shown: ObservationArray,
 ) -> None:
     """Shows the number of active flows in each queue of each cluster, and behind these the bytes that they have left.
 
@@ -193,7 +198,7 @@ def summarise_active(
 
 @rule
 def show_heights(
-    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: SeenArray
+    values: FloatArray, low: FloatArray, span: FloatArray, column: IntArray, stride: int, shown: ObservationArray
 ) -> None:
     """Shows the heights of values on logarithmic scales, from 0 to 1, cut to that.
 

@@ -3,8 +3,8 @@
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.model.decision import Decision, Order
 from flowsched_gym.model.rules.compile import allocating_part, inlined_part
 from flowsched_gym.model.rules.numerics.scaling import squash
@@ -22,9 +22,6 @@ __all__ = [
     "OrderRules",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Values = npt.NDArray[np.float32]
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""
@@ -70,7 +67,7 @@ class OrderRules(NamedTuple):
         for slot in range(self.num_slots):
             mask[slot] = slot < max(decision.num_candidates, 1)
 
-    def observe(self, decision: Decision, observation: Values) -> None:
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``order_layout``."""
         _show(decision, self.num_slots, observation)
 
@@ -124,7 +121,7 @@ def _insert(slowdown: float, largest: Any) -> None:
 
 
 @allocating_part
-def _show(decision: Decision, num_slots: int, observation: Values) -> None:
+def _show(decision: Decision, num_slots: int, observation: ObservationArray) -> None:
     """Writes the state of the contest and of each visible flow that competes; 0 in empty slots.
 
     What a flow's slowdown becomes if it is served last on a link is the ratio of Algorithm 2, ``((now - arrival) *

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, SeenArray
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.model.rules.compile import allocating_rule
 from flowsched_gym.policies.rules import SlotColumn, decoded
 
@@ -11,7 +11,7 @@ __all__ = ["virtual_deadline_slot"]
 
 @allocating_rule
 def virtual_deadline_slot(
-    observation: SeenArray,
+    observation: ObservationArray,
     size: SlotColumn,
     remaining: SlotColumn,
     so_far: SlotColumn,

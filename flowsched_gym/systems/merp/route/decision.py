@@ -8,8 +8,8 @@ of its links. A path that is down has the ratio inf, utilisation 1 and nothing t
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.model.decision import Decision, Order
 from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import allocating_part, inlined_part
@@ -31,9 +31,6 @@ __all__ = [
     "reward_terms",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Values = npt.NDArray[np.float32]
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""
@@ -91,7 +88,7 @@ class RouteRules(NamedTuple):
         for index in range(self.num_slots):
             mask[index] = _is_up(decision, index) if decision.asked else index == 0
 
-    def observe(self, decision: Decision, observation: Values) -> None:
+    def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``route_layout``; zeros at the end."""
         observation[:] = 0.0
         if decision.asked:
@@ -128,7 +125,7 @@ def _is_up(decision: Decision, index: int) -> bool:
 
 
 @allocating_part
-def _show(decision: Decision, line_rate: float, observation: Values) -> None:
+def _show(decision: Decision, line_rate: float, observation: ObservationArray) -> None:
     """Writes the flow that needs a path, its paths and their links; 0 stays where there are none."""
     routes: Any = decision.routes
     now, state, controls, network = decision.now, decision.state, decision.controls, decision.network

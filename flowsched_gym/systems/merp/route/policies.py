@@ -5,14 +5,12 @@ from typing import ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.policies import SlotPolicy
 
 __all__ = ["CongaPath", "HashedPath", "LeastLoadedPath", "MemrPath", "PathPolicy", "RandomPath"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-Observations = npt.NDArray[np.float32]
 
 HALF_WORD: Final = np.uint64(32)
 
@@ -22,11 +20,11 @@ class PathPolicy(SlotPolicy):
 
     occupied = "live"
 
-    def column(self, batch: Observations, start: int) -> Observations:
+    def column(self, batch: ObservationArray, start: int) -> ObservationArray:
         """Returns a column of all slots, (batch, num_slots)."""
         return batch[:, start :: self.stride]
 
-    def up(self, batch: Observations) -> BoolArray:
+    def up(self, batch: ObservationArray) -> BoolArray:
         """Returns which slots hold a path that is up, (batch, num_slots)."""
         return self.column(batch, self.size_at) > 0
 
@@ -34,7 +32,7 @@ class PathPolicy(SlotPolicy):
 class RandomPath(PathPolicy):
     """Any path that is up, each with the same probability."""
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Draws one of the paths that are up."""
         return _part_of_the_way(self.up(batch), self.rng.random(len(batch)))
 
@@ -52,11 +50,11 @@ class HashedPath(PathPolicy):
         super().__init__(layout, seed=seed)
         self._factors = self.rng.bit_generator.random_raw(layout.size)
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Chooses by the hash alone."""
         return self.spread(batch, self.up(batch))
 
-    def spread(self, batch: Observations, candidate: BoolArray) -> IntArray:
+    def spread(self, batch: ObservationArray, candidate: BoolArray) -> IntArray:
         """Chooses among candidates by the bits of each observation (multilinear hashing, Carter and Wegman, 1979)."""
         words = np.ascontiguousarray(batch).view(np.uint32).astype(np.uint64)
         hashed = (words * self._factors).sum(axis=1) >> HALF_WORD
@@ -72,7 +70,7 @@ class CongaPath(HashedPath):
     pure: ClassVar[bool] = True
     needs = ("utilisation",)
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the column as it is encoded."""
         used = np.where(self.up(batch), self.column(batch, self.needed_at[0]), np.inf)
         return self.spread(batch, used == used.min(axis=1, keepdims=True))
@@ -83,7 +81,7 @@ class _LeastPair(PathPolicy):
 
     signs: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
-    def choose(self, batch: Observations) -> IntArray:
+    def choose(self, batch: ObservationArray) -> IntArray:
         """Compares the columns as they are encoded, which keeps their order."""
         candidate = self.up(batch)
         for sign, start in zip(self.signs, self.needed_at, strict=True):
