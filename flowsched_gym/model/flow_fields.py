@@ -51,10 +51,7 @@ class _Flows(Protocol):
 
 
 def fill_flow_fields(
-    columns: npt.NDArray[Any],
-    names: Iterable[str],
-    flows: _Flows,
-    ideal_fct: Callable[[], FloatArray],
+    columns: npt.NDArray[Any], names: Iterable[str], flows: _Flows, ideal_fct: Callable[[], FloatArray]
 ) -> None:
     """Sets the columns of an episode that begins.
 

@@ -30,9 +30,7 @@ SYSTEM: Final = SystemSpec(
             heuristic_kwargs={"observation": "full"},
             policies=(
                 PolicySpec(
-                    name="random",
-                    description="any visible request",
-                    target="flowsched_gym.policies:RandomSlot",
+                    name="random", description="any visible request", target="flowsched_gym.policies:RandomSlot"
                 ),
                 PolicySpec(
                     name="fifo",
@@ -45,9 +43,7 @@ SYSTEM: Final = SystemSpec(
                     target="flowsched_gym.policies:LastSlot",
                 ),
                 PolicySpec(
-                    name="edf",
-                    description="earliest deadline first",
-                    target="flowsched_gym.policies:EarliestDeadline",
+                    name="edf", description="earliest deadline first", target="flowsched_gym.policies:EarliestDeadline"
                 ),
                 PolicySpec(
                     name="ssdf",
@@ -59,15 +55,9 @@ SYSTEM: Final = SystemSpec(
                     description="largest size-deadline ratio first",
                     target="flowsched_gym.policies:LargestRatio",
                 ),
+                PolicySpec(name="sjf", description="smallest flow first", target="flowsched_gym.policies:SmallestSize"),
                 PolicySpec(
-                    name="sjf",
-                    description="smallest flow first",
-                    target="flowsched_gym.policies:SmallestSize",
-                ),
-                PolicySpec(
-                    name="least-slack",
-                    description="least slack first",
-                    target="flowsched_gym.policies:LeastSlack",
+                    name="least-slack", description="least slack first", target="flowsched_gym.policies:LeastSlack"
                 ),
                 PolicySpec(
                     name="feasible-first",

@@ -85,8 +85,7 @@ class ArtemisConfig:
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
         convert_members(
-            self,
-            {"transport": TransportName, "observation": Observation, "reward": Reward, "defer": Defer},
+            self, {"transport": TransportName, "observation": Observation, "reward": Reward, "defer": Defer}
         )
         convert_integers(self, {"k": 1, "f": 1, "destinations": 1, "bursts": 1, "max_decisions": 1})
         convert_numbers(self, positive=("burst_rate", "load", "seconds", "link_gbps"), at_least_0=("link_delay_us",))

@@ -10,11 +10,7 @@ __all__ = ["artemis_layout"]
 
 SIZE: Final = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 DEADLINE_SPAN: Final = Column(
-    name="deadline_span",
-    meaning="time allowed after arrival",
-    unit="s",
-    encoding=Encoding.SQUASHED,
-    scale=TIME_SCALE,
+    name="deadline_span", meaning="time allowed after arrival", unit="s", encoding=Encoding.SQUASHED, scale=TIME_SCALE
 )
 
 CONTEXT: Final = (

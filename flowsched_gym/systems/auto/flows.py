@@ -34,12 +34,7 @@ def squashed_units(hosts: int, size_scale: float, fct_scale: float) -> FlowUnits
 
 
 def flow_source(
-    workload: WorkloadLike,
-    *,
-    load: float | None,
-    flows: int | None,
-    hosts: int,
-    capacity: float,
+    workload: WorkloadLike, *, load: float | None, flows: int | None, hosts: int, capacity: float
 ) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 

@@ -15,13 +15,7 @@ from flowsched_gym.workload import (
 __all__ = ["flow_source"]
 
 
-def flow_source(
-    workload: WorkloadLike,
-    *,
-    load: float | None,
-    flows: int | None,
-    capacity: float,
-) -> WorkloadSource:
+def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:
     """Finds where an environment draws its flows from.
 
     A load, given here or with the name of a workload, is one of links with the environment's capacity.

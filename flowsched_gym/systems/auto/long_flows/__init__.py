@@ -18,11 +18,7 @@ LONG_FLOWS: Final = EnvironmentSpec(
     settings=({"workload": "auto-web-search", "flows": 2_000},),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
     policies=(
-        PolicySpec(
-            name="random",
-            description="any queue, rate and path",
-            target=f"{POLICIES}:RandomSteering",
-        ),
+        PolicySpec(name="random", description="any queue, rate and path", target=f"{POLICIES}:RandomSteering"),
         PolicySpec(
             name="ecmp",
             description="the path that a hash has chosen, the lowest queue, no limit of rates",

@@ -210,11 +210,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
             max_decisions=max_decisions,
         )
         source = flow_source(
-            workload,
-            load=config.load,
-            flows=config.flows,
-            hosts=config.hosts,
-            capacity=config.paths * config.capacity,
+            workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )
         super().__init__(
             LongFlowsControl(config),

@@ -7,14 +7,7 @@ import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
-from flowsched_gym.envs.drawing.formats import (
-    count_text,
-    duration_text,
-    number_text,
-    rate_text,
-    shortened,
-    size_text,
-)
+from flowsched_gym.envs.drawing.formats import count_text, duration_text, number_text, rate_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Column, Grid, Key, Row, Rows, Stack, Table, Text, Tone
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.seen import (

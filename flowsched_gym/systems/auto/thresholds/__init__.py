@@ -41,11 +41,7 @@ THRESHOLDS: Final = EnvironmentSpec(
             description="the best thresholds for other sizes: data mining for web search, web search for all others",
             target=f"{POLICIES}:MismatchedThresholds",
         ),
-        PolicySpec(
-            name="equal",
-            description="equal steps on a logarithmic scale",
-            target=f"{POLICIES}:EqualSteps",
-        ),
+        PolicySpec(name="equal", description="equal steps on a logarithmic scale", target=f"{POLICIES}:EqualSteps"),
     ),
 )
 """What the registry knows of the environment."""

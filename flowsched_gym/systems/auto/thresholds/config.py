@@ -102,8 +102,7 @@ class AuTOThresholdsConfig:
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
         convert_members(
-            self,
-            {"topology": ThresholdsTopology, "observation": ThresholdsObservation, "reward": ThresholdsReward},
+            self, {"topology": ThresholdsTopology, "observation": ThresholdsObservation, "reward": ThresholdsReward}
         )
         object.__setattr__(self, "within", str(check_within(self.within)))
         check_one_of_two("period_flows", self.period_flows, "period_ms", self.period_ms)

@@ -13,25 +13,14 @@ ORDER: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.order.env:MERPOrderVectorEnv",
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
-    settings=(
-        {"workload": "poisson-pareto", "f": 32},
-        {"workload": "poisson-tree", "topology": "tree9", "f": 32},
-    ),
+    settings=({"workload": "poisson-pareto", "f": 32}, {"workload": "poisson-tree", "topology": "tree9", "f": 32}),
     policies=(
+        PolicySpec(name="random", description="any visible flow", target="flowsched_gym.policies:RandomSlot"),
         PolicySpec(
-            name="random",
-            description="any visible flow",
-            target="flowsched_gym.policies:RandomSlot",
+            name="fifo", description="first in, first out: the oldest flow", target="flowsched_gym.policies:FirstSlot"
         ),
         PolicySpec(
-            name="fifo",
-            description="first in, first out: the oldest flow",
-            target="flowsched_gym.policies:FirstSlot",
-        ),
-        PolicySpec(
-            name="sjf",
-            description="smallest flow first, preemptively",
-            target="flowsched_gym.policies:SmallestSize",
+            name="sjf", description="smallest flow first, preemptively", target="flowsched_gym.policies:SmallestSize"
         ),
         PolicySpec(
             name="srpt",

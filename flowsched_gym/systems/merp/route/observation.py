@@ -35,13 +35,7 @@ PATH: Final = (
         encoding=Encoding.SQUASHED,
         scale=SIZE_SCALE,
     ),
-    Column(
-        name="num_flows",
-        meaning="flows on that link",
-        unit="flows",
-        encoding=Encoding.SQUASHED,
-        scale=COUNT_SCALE,
-    ),
+    Column(name="num_flows", meaning="flows on that link", unit="flows", encoding=Encoding.SQUASHED, scale=COUNT_SCALE),
     Column(
         name="utilisation",
         meaning="largest share of a link's capacity that is in use",

@@ -110,11 +110,7 @@ def _cables(arity: int) -> tuple[tuple[int, int, int], ...]:
 
 
 def _paths(
-    scene: Scene,
-    question: PathQuestion | None,
-    layout: Layout,
-    observation: npt.NDArray[np.float32],
-    same_pod: bool,
+    scene: Scene, question: PathQuestion | None, layout: Layout, observation: npt.NDArray[np.float32], same_pod: bool
 ) -> Table:
     """Lists the paths as the agent sees them, each by its most loaded link."""
     rows: list[Row] = []
