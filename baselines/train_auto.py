@@ -20,7 +20,6 @@ import torch
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.arrays import SeenArray
 from flowsched_gym.baselines.configuration.algorithm_schemas import DDPGConfig, ReinforceConfig
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
 from flowsched_gym.baselines.training.algorithms import build_model
@@ -44,6 +43,7 @@ TRAINING_SEED: Final = 2**32
 START: Final = "mismatched"
 
 Actions = npt.NDArray[np.float32]
+Observations = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +75,8 @@ class ThresholdsBeside(gym.Wrapper[Any, Any, Any, Any]):
         self,
         env: gym.Env[Any, Any],
         config: AuTOThresholdsConfig,
-        choose: Callable[[SeenArray], Actions],
-        learn: Callable[[SeenArray, Actions, float, SeenArray, bool], None] | None = None,
+        choose: Callable[[Observations], Actions],
+        learn: Callable[[Observations, Actions, float, Observations, bool], None] | None = None,
     ) -> None:
         super().__init__(env)
         long_flows: Any = env.unwrapped
@@ -136,18 +136,20 @@ class ThresholdsLearner:
         self.model.set_logger(configure(format_strings=[]))
         start_at(self.model, first_action(START, THRESHOLDS, {"workload": config.workload}))
 
-    def explore(self, observation: SeenArray) -> Actions:
+    def explore(self, observation: Observations) -> Actions:
         """Returns the action for an observation, with noise."""
         noisy = self.model.predict(observation)[0] + self.model.action_noise()
         action: Actions = np.clip(noisy, -1.0, 1.0).astype(np.float32)
         return action
 
-    def act(self, observation: SeenArray) -> Actions:
+    def act(self, observation: Observations) -> Actions:
         """Returns the action for an observation."""
         action: Actions = self.model.predict(observation)[0]
         return action
 
-    def learn(self, observation: SeenArray, action: Actions, reward: float, after: SeenArray, ended: bool) -> None:
+    def learn(
+        self, observation: Observations, action: Actions, reward: float, after: Observations, ended: bool
+    ) -> None:
         """Stores a transition, and makes as many updates as the settings say."""
         one: Any = (observation[None], after[None], action[None], np.array([reward]), np.array([ended]), [{}])
         self.model.replay_buffer.add(*one)
@@ -170,7 +172,7 @@ def train(options: Options) -> dict[str, float]:
     config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))  # type: ignore[arg-type]
     arguments: dict[str, Any] = {**shared, "flows": options.flows, "paths": PATHS, "reward": "slowdown_growth"}
 
-    def make(choose: Callable[[SeenArray], Actions], learn: Callable[..., None] | None = None) -> gym.Env[Any, Any]:
+    def make(choose: Callable[[Observations], Actions], learn: Callable[..., None] | None = None) -> gym.Env[Any, Any]:
         return ThresholdsBeside(gym.make(LONG_FLOWS, disable_env_checker=True, **arguments), config, choose, learn)
 
     thresholds = ThresholdsLearner(config, seed=options.seed)
@@ -186,7 +188,7 @@ def train(options: Options) -> dict[str, float]:
     save_model(long_flows, folder / "long_flows.zip")
 
     fixed = {name: first_action(name, THRESHOLDS, {"workload": options.workload}) for name in (START, "qlas")}
-    choices: dict[str, Callable[[SeenArray], Actions]] = {
+    choices: dict[str, Callable[[Observations], Actions]] = {
         START: lambda _: fixed[START],
         "qlas": lambda _: fixed["qlas"],
         "learned": thresholds.act,

@@ -137,10 +137,6 @@ class Mlfq(BaseDiscipline):
         """Returns the thresholds of network ``n`` in B, (num_groups, num_queues - 1)."""
         return self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
 
-    def queue_of(self, row: int) -> int:
-        """Returns the queue of an active flow, as of the last sharing of the links."""
-        return int(self.own.level[row])
-
     def queues_of(self, rows: IntArray) -> IntArray:
         """Returns the queues of active flows, (count,), as of the last sharing of the links."""
         queues: IntArray = self.own.level[rows]

@@ -1,13 +1,16 @@
 """The protocol of policies: anything that predicts actions as Stable-Baselines3's models do."""
 
+from abc import abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray
+from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.encoders import Layout
+from flowsched_gym.errors import SpaceMismatchError
 
-__all__ = ["Policy", "attribute_of", "is_pure"]
+__all__ = ["LayoutPolicy", "Policy", "attribute_of", "is_pure"]
 
 
 @runtime_checkable
@@ -38,6 +41,43 @@ class Policy(Protocol):
             Actions, () or (batch,), and the state.
         """
         ...
+
+
+class LayoutPolicy:
+    """A policy that reads observations by the names of their columns.
+
+    Args:
+        layout: Columns of the observations.
+        seed: Seed of policies that draw.
+    """
+
+    def __init__(self, layout: Layout, *, seed: int = 0) -> None:
+        self.layout = layout
+        self.rng = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: npt.NDArray[np.floating],
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[IntArray, Any]:
+        """Chooses actions; see ``Policy``.
+
+        Raises:
+            SpaceMismatchError: The observations have another length than the layout.
+        """
+        observation = np.asarray(observation, dtype=np.float32)
+        if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
+            raise SpaceMismatchError(
+                f"observation has shape {observation.shape}: it must be ({self.layout.size},) or a batch of these"
+            )
+        action = self.choose(observation.reshape(-1, self.layout.size))
+        return action.reshape((*observation.shape[:-1], *action.shape[1:])), state
+
+    @abstractmethod
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Chooses an action for each observation, (batch, size) to (batch,) or (batch, length)."""
 
 
 def is_pure(policy: object) -> bool:

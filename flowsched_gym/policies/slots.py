@@ -1,15 +1,12 @@
 """Chooses among the slots of an observation by the values of its named columns. Ties go to the older request."""
 
-from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import SpaceMismatchError
-from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.policies.rules import SlotColumn, occupied_slots, smallest_ratio_slot, smallest_slot
 
 __all__ = [
@@ -26,7 +23,7 @@ __all__ = [
 ]
 
 
-class SlotPolicy:
+class SlotPolicy(LayoutPolicy):
     """A policy that serves one of the occupied slots: those with a column above 0. Slots of requests come first.
 
     Args:
@@ -45,8 +42,7 @@ class SlotPolicy:
     needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, layout: Layout, *, seed: int = 0) -> None:
-        self.layout = layout
-        self.rng = np.random.default_rng(seed)
+        super().__init__(layout, seed=seed)
         self.stride = layout.num_slot_features
         self.size_at: int = layout.slot_slice(self.occupied).start
         self.needed_at: list[int] = [layout.slot_slice(name).start for name in self.needs]
@@ -56,33 +52,9 @@ class SlotPolicy:
         """Makes the policy for an environment with a layout."""
         return cls(attribute_of(env, "layout"), seed=seed)
 
-    def predict(
-        self,
-        observation: npt.NDArray[np.floating],
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[IntArray, Any]:
-        """Chooses slots; see ``Policy``.
-
-        Raises:
-            SpaceMismatchError: The observations have another length than the layout.
-        """
-        observation = np.asarray(observation, dtype=np.float32)
-        if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
-            raise SpaceMismatchError(
-                f"observation has shape {observation.shape}: it must be ({self.layout.size},) or a batch of these"
-            )
-        batch = observation.reshape(-1, self.layout.size)
-        return self.choose(batch).reshape(observation.shape[:-1]), state
-
     def slot_column(self, name: str) -> SlotColumn:
         """Finds a squashed column of the slots."""
         return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
-
-    @abstractmethod
-    def choose(self, batch: ObservationArray) -> IntArray:
-        """Chooses a slot for each observation, (batch, size) to (batch,)."""
 
 
 class FirstSlot(SlotPolicy):

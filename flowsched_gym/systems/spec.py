@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
+__all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,14 @@ class PolicySpec:
     name: str
     description: str
     target: str
+
+
+def policies_of(module: str, policies: Mapping[str, tuple[str, str]]) -> tuple[PolicySpec, ...]:
+    """Lists policies of one module: by name, the class and what it does."""
+    return tuple(
+        PolicySpec(name=name, description=description, target=f"{module}:{kind}")
+        for name, (kind, description) in policies.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -29,40 +29,27 @@ SYSTEM: Final = SystemSpec(
             bounded=True,
             heuristic_kwargs={"observation": "full"},
             policies=(
-                PolicySpec(
-                    name="random", description="any visible request", target="flowsched_gym.policies:RandomSlot"
+                *policies_of(
+                    "flowsched_gym.policies",
+                    {
+                        "random": ("RandomSlot", "any visible request"),
+                        "fifo": ("FirstSlot", "first in, first out: the oldest request"),
+                        "lifo": ("LastSlot", "last in, first out: the youngest visible request"),
+                        "edf": ("EarliestDeadline", "earliest deadline first"),
+                        "ssdf": ("SmallestRatio", "smallest size-deadline ratio first"),
+                        "lsdf": ("LargestRatio", "largest size-deadline ratio first"),
+                        "sjf": ("SmallestSize", "smallest flow first"),
+                        "least-slack": ("LeastSlack", "least slack first"),
+                    },
                 ),
-                PolicySpec(
-                    name="fifo",
-                    description="first in, first out: the oldest request",
-                    target="flowsched_gym.policies:FirstSlot",
-                ),
-                PolicySpec(
-                    name="lifo",
-                    description="last in, first out: the youngest visible request",
-                    target="flowsched_gym.policies:LastSlot",
-                ),
-                PolicySpec(
-                    name="edf", description="earliest deadline first", target="flowsched_gym.policies:EarliestDeadline"
-                ),
-                PolicySpec(
-                    name="ssdf",
-                    description="smallest size-deadline ratio first",
-                    target="flowsched_gym.policies:SmallestRatio",
-                ),
-                PolicySpec(
-                    name="lsdf",
-                    description="largest size-deadline ratio first",
-                    target="flowsched_gym.policies:LargestRatio",
-                ),
-                PolicySpec(name="sjf", description="smallest flow first", target="flowsched_gym.policies:SmallestSize"),
-                PolicySpec(
-                    name="least-slack", description="least slack first", target="flowsched_gym.policies:LeastSlack"
-                ),
-                PolicySpec(
-                    name="feasible-first",
-                    description="earliest deadline among those that can still be met, the others last",
-                    target="flowsched_gym.systems.artemis.policies:FeasibleFirst",
+                *policies_of(
+                    "flowsched_gym.systems.artemis.policies",
+                    {
+                        "feasible-first": (
+                            "FeasibleFirst",
+                            "earliest deadline among those that can still be met, the others last",
+                        ),
+                    },
                 ),
             ),
         ),

@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
 
 __all__ = ["LONG_FLOWS"]
-
-POLICIES: Final = "flowsched_gym.systems.auto.long_flows.policies"
 
 LONG_FLOWS: Final = EnvironmentSpec(
     id="flowsched/AuTOLongFlows-v0",
@@ -17,23 +15,17 @@ LONG_FLOWS: Final = EnvironmentSpec(
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
     settings=({"workload": "auto-web-search", "flows": 2_000},),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
-    policies=(
-        PolicySpec(name="random", description="any queue, rate and path", target=f"{POLICIES}:RandomSteering"),
-        PolicySpec(
-            name="ecmp",
-            description="the path that a hash has chosen, the lowest queue, no limit of rates",
-            target=f"{POLICIES}:KeepPath",
-        ),
-        PolicySpec(
-            name="least-loaded",
-            description="the path with the fewest long flows on its busier link, the lowest queue",
-            target=f"{POLICIES}:LeastLoadedPath",
-        ),
-        PolicySpec(
-            name="least-attained",
-            description="that path, and a higher queue for long flows that have sent less",
-            target=f"{POLICIES}:LeastAttained",
-        ),
+    policies=policies_of(
+        "flowsched_gym.systems.auto.long_flows.policies",
+        {
+            "random": ("RandomSteering", "any queue, rate and path"),
+            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates"),
+            "least-loaded": (
+                "LeastLoadedPath",
+                "the path with the fewest long flows on its busier link, the lowest queue",
+            ),
+            "least-attained": ("LeastAttained", "that path, and a higher queue for long flows that have sent less"),
+        },
     ),
 )
 """What the registry knows of the environment."""

@@ -4,12 +4,10 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.arrays import IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import SpaceMismatchError
-from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS
 
@@ -20,7 +18,7 @@ NO_LIMIT: Final = len(RATE_STEPS) - 1
 """Choice of a rate that leaves a flow as fast as its links are."""
 
 
-class SteeringPolicy:
+class SteeringPolicy(LayoutPolicy):
     """A choice of queue, rate step and path for each slot; of empty slots the first of each.
 
     Args:
@@ -34,9 +32,8 @@ class SteeringPolicy:
 
     def __init__(self, layout: Layout, config: AuTOLongFlowsConfig, *, seed: int = 0) -> None:
         """Keeps the arguments."""
-        self.layout = layout
+        super().__init__(layout, seed=seed)
         self.config = config
-        self.rng = np.random.default_rng(seed)
         layout.slot_slice("source")
 
     @classmethod
@@ -44,37 +41,21 @@ class SteeringPolicy:
         """Makes the policy for an environment of long flows."""
         return cls(attribute_of(env, "layout"), attribute_of(env, "config"), seed=seed)
 
-    def predict(
-        self,
-        observation: npt.NDArray[np.floating],
-        state: Any = None,
-        episode_start: BoolArray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[IntArray, Any]:
-        """Chooses actions, (3 * slots,) or (batch, 3 * slots); see ``Policy``.
-
-        Raises:
-            SpaceMismatchError: The observations have another length than the layout.
-        """
-        observation = np.asarray(observation, dtype=np.float32)
-        if observation.ndim not in (1, 2) or observation.shape[-1] != self.layout.size:
-            raise SpaceMismatchError(
-                f"observation has shape {observation.shape}: it must be ({self.layout.size},) or a batch of these"
-            )
-        batch = observation.reshape(-1, self.layout.size)
-        action = np.stack(self.choose(batch), axis=2)
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Chooses actions, (batch, 3 * slots)."""
+        action = np.stack(self.parts(batch), axis=2)
         action[self.layout.slot_column(batch, "source") == 0] = 0
-        return action.reshape(*observation.shape[:-1], -1), state
+        return action.reshape(len(batch), -1)
 
     @abstractmethod
-    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
+    def parts(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Chooses queues, rate steps and paths, (batch, slots) each; what it says of empty slots is not used."""
 
 
 class RandomSteering(SteeringPolicy):
     """Random choices, all with the same probability."""
 
-    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
+    def parts(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Draws all of them at once."""
         counts = self.config.num_queues, len(RATE_STEPS), self.config.paths
         drawn = self.rng.random((len(batch), self.layout.num_slots, len(counts)))
@@ -92,7 +73,7 @@ class KeepPath(SteeringPolicy):
         super().__init__(layout, config, seed=seed)
         layout.slot_slice("path")
 
-    def choose(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
+    def parts(self, batch: ObservationArray) -> tuple[IntArray, IntArray, IntArray]:
         """Chooses what is."""
         path = self.path(batch)
         return self.queue(batch), np.full_like(path, NO_LIMIT), path

@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
 
 __all__ = ["THRESHOLDS"]
-
-POLICIES: Final = "flowsched_gym.systems.auto.thresholds.policies"
 
 THRESHOLDS: Final = EnvironmentSpec(
     id="flowsched/AuTOThresholds-v0",
@@ -20,28 +18,21 @@ THRESHOLDS: Final = EnvironmentSpec(
         {"workload": "auto-clusters", "flows": 5_000, "clusters": 4},
         {"workload": "auto-changing", "flows": 5_000, "clusters": 4, "period_flows": 100},
     ),
-    policies=(
-        PolicySpec(
-            name="random",
-            description="any thresholds, drawn anew in each period",
-            target=f"{POLICIES}:RandomThresholds",
-        ),
-        PolicySpec(
-            name="qlas",
-            description="the best thresholds in theory for the sizes and the load of each cluster",
-            target=f"{POLICIES}:BestThresholds",
-        ),
-        PolicySpec(
-            name="pias",
-            description="PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
-            target=f"{POLICIES}:PiasThresholds",
-        ),
-        PolicySpec(
-            name="mismatched",
-            description="the best thresholds for other sizes: data mining for web search, web search for all others",
-            target=f"{POLICIES}:MismatchedThresholds",
-        ),
-        PolicySpec(name="equal", description="equal steps on a logarithmic scale", target=f"{POLICIES}:EqualSteps"),
+    policies=policies_of(
+        "flowsched_gym.systems.auto.thresholds.policies",
+        {
+            "random": ("RandomThresholds", "any thresholds, drawn anew in each period"),
+            "qlas": ("BestThresholds", "the best thresholds in theory for the sizes and the load of each cluster"),
+            "pias": (
+                "PiasThresholds",
+                "PIAS's sum-of-ratios rule, in closed form, for the sizes and the load of each cluster",
+            ),
+            "mismatched": (
+                "MismatchedThresholds",
+                "the best thresholds for other sizes: data mining for web search, web search for all others",
+            ),
+            "equal": ("EqualSteps", "equal steps on a logarithmic scale"),
+        },
     ),
 )
 """What the registry knows of the environment."""

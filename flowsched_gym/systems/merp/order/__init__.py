@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
 
 __all__ = ["ORDER"]
 
@@ -15,22 +15,23 @@ ORDER: Final = EnvironmentSpec(
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
     settings=({"workload": "poisson-pareto", "f": 32}, {"workload": "poisson-tree", "topology": "tree9", "f": 32}),
     policies=(
-        PolicySpec(name="random", description="any visible flow", target="flowsched_gym.policies:RandomSlot"),
-        PolicySpec(
-            name="fifo", description="first in, first out: the oldest flow", target="flowsched_gym.policies:FirstSlot"
+        *policies_of(
+            "flowsched_gym.policies",
+            {
+                "random": ("RandomSlot", "any visible flow"),
+                "fifo": ("FirstSlot", "first in, first out: the oldest flow"),
+                "sjf": ("SmallestSize", "smallest flow first, preemptively"),
+                "srpt": ("SmallestRemaining", "shortest remaining processing time first"),
+            },
         ),
-        PolicySpec(
-            name="sjf", description="smallest flow first, preemptively", target="flowsched_gym.policies:SmallestSize"
-        ),
-        PolicySpec(
-            name="srpt",
-            description="shortest remaining processing time first",
-            target="flowsched_gym.policies:SmallestRemaining",
-        ),
-        PolicySpec(
-            name="vdg",
-            description="first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
-            target="flowsched_gym.systems.merp.order.policies:VirtualDeadlines",
+        *policies_of(
+            "flowsched_gym.systems.merp.order.policies",
+            {
+                "vdg": (
+                    "VirtualDeadlines",
+                    "first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
+                ),
+            },
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
 
 __all__ = ["ROUTE"]
 
@@ -14,32 +14,15 @@ ROUTE: Final = EnvironmentSpec(
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     settings=({"workload": "poisson-fat-tree"}, {"workload": "poisson-fat-tree-failures"}),
-    policies=(
-        PolicySpec(
-            name="random",
-            description="any path that is up",
-            target="flowsched_gym.systems.merp.route.policies:RandomPath",
-        ),
-        PolicySpec(
-            name="ecmp",
-            description="equal-cost multi-path: a path that is up, by a hash",
-            target="flowsched_gym.systems.merp.route.policies:HashedPath",
-        ),
-        PolicySpec(
-            name="least-loaded",
-            description="fewest bytes left on the most loaded link of the path",
-            target="flowsched_gym.systems.merp.route.policies:LeastLoadedPath",
-        ),
-        PolicySpec(
-            name="conga",
-            description="least utilised path, any of these by a hash, chosen once",
-            target="flowsched_gym.systems.merp.route.policies:CongaPath",
-        ),
-        PolicySpec(
-            name="memr",
-            description="smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)",
-            target="flowsched_gym.systems.merp.route.policies:MemrPath",
-        ),
+    policies=policies_of(
+        "flowsched_gym.systems.merp.route.policies",
+        {
+            "random": ("RandomPath", "any path that is up"),
+            "ecmp": ("HashedPath", "equal-cost multi-path: a path that is up, by a hash"),
+            "least-loaded": ("LeastLoadedPath", "fewest bytes left on the most loaded link of the path"),
+            "conga": ("CongaPath", "least utilised path, any of these by a hash, chosen once"),
+            "memr": ("MemrPath", "smallest expansion ratio, then the largest rate to expect (MERP, Algorithms 4 to 6)"),
+        },
     ),
 )
 """What the registry knows of the environment."""
