@@ -31,25 +31,18 @@ def masks_of(envs: Any) -> Any:
 
 
 @each_native
-def test_make_vec_takes_the_native_vector_unless_told_otherwise(spec: EnvironmentSpec) -> None:
+def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_environments(spec) -> None:
     envs: Any = gym.make_vec(spec.id, num_envs=2, **SHORT[spec.id])
+    single: Any = make(spec).unwrapped
+
     assert f"{type(envs).__module__}:{type(envs).__qualname__}" == spec.vector_entry_point
-    assert envs.spec is not None
-    assert envs.spec.id == spec.id
+    assert (envs.spec.id, envs.num_envs) == (spec.id, 2)
     assert not hasattr(envs, "envs")
-
-
-@each_native
-def test_it_has_the_spaces_and_attributes_of_its_environments(spec: EnvironmentSpec) -> None:
-    envs, single = make_native(spec, 2), make(spec).unwrapped
-
     assert envs.single_observation_space == single.observation_space
     assert envs.single_action_space == single.action_space
-    assert envs.observation_space.shape == (2, *single.observation_space.shape)  # type: ignore[misc]
-    assert envs.layout == single.layout  # type: ignore[attr-defined]
-    assert envs.config == single.config  # type: ignore[attr-defined]
+    assert envs.observation_space.shape == (2, *single.observation_space.shape)
+    assert (envs.layout, envs.config) == (single.layout, single.config)
     assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
-    assert envs.num_envs == 2
 
 
 @each_native
@@ -215,15 +208,13 @@ def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is
 
 
 @each_native
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arguments_that_cannot_be_are_refused(spec: EnvironmentSpec) -> None:
+    refusals: list[tuple[dict[str, Any], str]] = [
         ({"num_envs": 0}, "num_envs"),
         ({"num_envs": 2.5}, "num_envs"),
         ({"autoreset_mode": "Never"}, "autoreset_mode is 'Never': it must be one of NextStep, SameStep, Disabled"),
         ({"max_decisions": 0}, "max_decisions"),
-    ],
-)
-def test_arguments_that_cannot_be_are_refused(spec: EnvironmentSpec, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_native(spec, **arguments)
+    ]
+    for arguments, message in refusals:
+        with pytest.raises(ConfigError, match=message):
+            make_native(spec, **arguments)

@@ -1,5 +1,7 @@
 """Replays flows whose times are far from 0: no digit is lost, or the flows are refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import flowsched_gym
 from flowsched_gym.errors import WorkloadError
 from flowsched_gym.evaluation.bounds.bound import deadline_bound
 from flowsched_gym.model import Records
-from flowsched_gym.workload import FixedWorkload, LinkChanges, Workload, find_source, workload_from_columns
+from flowsched_gym.workload import FixedWorkload, LinkChanges, find_source, workload_from_columns
 from tests.flows import make_flows
 
 UNIX_TIME = 1.7e9
@@ -79,12 +81,10 @@ def test_a_flow_shorter_than_the_rounding_of_its_arrival_is_refused_with_what_is
 def test_links_fail_and_come_up_at_the_same_times_on_the_clock(engine: str) -> None:
     def run(start: float) -> Records:
         changes = LinkChanges.of([(start, 0, False), (start + 256 * TICK, 0, True)])
-        flows = Workload(
-            flow_id=[0, 1], source=[0, 1], destination=[1, 0], size=[1e3, 1e3], arrival_time=[start, start + TICK]
-        )
+        flows = make_flows([start, start + TICK], [1e3, 1e3], source=[0, 1], destination=[1, 0])
         return flowsched_gym.replay(
             flows,
-            discipline="srpt",
+            discipline="merp",
             topology="big-switch",
             engine=engine,
             parameters={"link_changes": list(zip(changes.time, changes.link, changes.up, strict=True))},
@@ -98,16 +98,8 @@ def test_links_fail_and_come_up_at_the_same_times_on_the_clock(engine: str) -> N
 
 def test_links_that_changed_before_the_first_arrival_change_at_the_start() -> None:
     changes = LinkChanges.of([(0.0, 3, False), (5.0, 2, False), (101.0, 2, True)])
-    flows = Workload(
-        flow_id=[0, 1],
-        source=[0, 1],
-        destination=[1, 0],
-        size=[1.0, 1.0],
-        arrival_time=[100.0, 104.0],
-        link_changes=changes,
-    )
-
-    on_clock, start = flows.on_clock()
+    flows = make_flows([100.0, 104.0], [1.0, 1.0], source=[0, 1], destination=[1, 0])
+    on_clock, start = replace(flows, link_changes=changes).on_clock()
 
     assert start == 100.0
     assert on_clock.arrival_time.tolist() == [0.0, 4.0]

@@ -38,37 +38,30 @@ def largest_error(function: Callable[..., FloatArray], true: Callable[..., Decim
     return worst
 
 
-@pytest.mark.parametrize("exponent", [uniform(-700, 709), uniform(-1, 1), log_uniform(-60, -1)])
-def test_exp_is_within_one_unit_in_the_last_place(exponent: FloatArray) -> None:
-    assert largest_error(numerics.exp, Decimal.exp, exponent) < 1.0
+SMALL: Final = log_uniform(-60, -3)
+CASES: Final[list[tuple[str, Callable[..., Decimal], float, list[tuple[FloatArray, ...]]]]] = [
+    ("exp", Decimal.exp, 1.0, [(uniform(-700, 709),), (uniform(-1, 1),), (log_uniform(-60, -1),)]),
+    ("log", Decimal.ln, 1.0, [(log_uniform(-1020, 1023),), (uniform(0.5, 2.0),), (1.0 + log_uniform(-50, -3),)]),
+    ("log1p", lambda x: (1 + x).ln(), 2.0, [(uniform(-0.9, 2.0),), (SMALL,), (-SMALL,)]),
+    ("expm1", lambda x: x.exp() - 1, 3.0, [(uniform(-2.0, 2.0),), (SMALL,), (-SMALL,)]),
+    (
+        "power",
+        lambda x, y: (x.ln() * y).exp(),
+        1.0,
+        [
+            (log_uniform(-400, 400), uniform(-2.5, 2.5)),
+            (uniform(0.0, 1.0), np.full(COUNT, -1.0 / 1.05)),
+            (1.0 + uniform(-1e-4, 1e-4), uniform(-5e6, 5e6)),
+            (uniform(0.1, 10.0), uniform(-300.0, 300.0)),
+        ],
+    ),
+]
 
 
-@pytest.mark.parametrize("value", [log_uniform(-1020, 1023), uniform(0.5, 2.0), 1.0 + log_uniform(-50, -3)])
-def test_log_is_within_one_unit_in_the_last_place(value: FloatArray) -> None:
-    assert largest_error(numerics.log, Decimal.ln, value) < 1.0
-
-
-@pytest.mark.parametrize(
-    ("base", "exponent"),
-    [
-        (log_uniform(-400, 400), uniform(-2.5, 2.5)),
-        (uniform(0.0, 1.0), np.full(COUNT, -1.0 / 1.05)),
-        (1.0 + uniform(-1e-4, 1e-4), uniform(-5e6, 5e6)),
-        (uniform(0.1, 10.0), uniform(-300.0, 300.0)),
-    ],
-)
-def test_power_is_within_one_unit_in_the_last_place(base: FloatArray, exponent: FloatArray) -> None:
-    assert largest_error(numerics.power, lambda x, y: (x.ln() * y).exp(), base, exponent) < 1.0
-
-
-@pytest.mark.parametrize("value", [uniform(-0.9, 2.0), log_uniform(-60, -3), -log_uniform(-60, -3)])
-def test_log1p_is_within_two_units_in_the_last_place(value: FloatArray) -> None:
-    assert largest_error(numerics.log1p, lambda x: (1 + x).ln(), value) < 2.0
-
-
-@pytest.mark.parametrize("value", [uniform(-2.0, 2.0), log_uniform(-60, -3), -log_uniform(-60, -3)])
-def test_expm1_is_within_three_units_in_the_last_place(value: FloatArray) -> None:
-    assert largest_error(numerics.expm1, lambda x: x.exp() - 1, value) < 3.0
+@pytest.mark.parametrize(("name", "true", "units", "arguments"), CASES, ids=[case[0] for case in CASES])
+def test_a_function_is_within_one_to_three_units_in_the_last_place(name, true, units, arguments) -> None:
+    for each in arguments:
+        assert largest_error(getattr(numerics, name), true, *each) < units
 
 
 def test_the_normal_distribution_is_that_of_the_standard_library() -> None:

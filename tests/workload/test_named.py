@@ -133,9 +133,9 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
     assert (mix.size, mix.deadline, mix.burst_size) == (None, None, 4)
 
 
-@pytest.mark.parametrize(
-    ("plain", "distribution"),
-    [
+def test_distributions_may_be_plain_values(tmp_path) -> None:
+    (tmp_path / "mine.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
+    for plain, distribution in (
         (5, Constant(value=5.0)),
         ("web_search", load_cdf("web_search")),
         ({"kind": "cdf", "name": "w3", "minimum": 100}, load_cdf("w3", minimum=100)),
@@ -144,17 +144,9 @@ def test_sizes_replace_a_mix_and_a_mix_replaces_sizes() -> None:
             Discrete(values=(1, 2), probabilities=(0.5, 0.5)),
         ),
         (Exponential(mean=3), Exponential(mean=3)),
-    ],
-)
-def test_distributions_may_be_plain_values(plain, distribution) -> None:
-    config = make_workload("poisson-exponential", size=plain)
-    assert config.size == distribution
-
-
-def test_a_distribution_may_be_a_cdf_file(tmp_path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
-    assert make_workload("poisson-exponential", size=str(path)).size.mean == 2000.0
+    ):
+        assert make_workload("poisson-exponential", size=plain).size == distribution
+    assert make_workload("poisson-exponential", size=str(tmp_path / "mine.csv")).size.mean == 2000.0
 
 
 @pytest.mark.parametrize(
