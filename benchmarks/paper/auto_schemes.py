@@ -18,7 +18,7 @@ from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
 from flowsched_gym.model import Records
-from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.policies import Policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology
@@ -70,7 +70,7 @@ def told_of_changes(workload: ClusterWorkload, thresholds: Thresholds) -> Scheme
             flows.num_flows,
             make_topology("big-switch", num_hosts=HOSTS, capacity=DEFAULT_CAPACITY, delay=DELAY),
             queues,
-            asks=Asks.PERIOD,
+            asks=DecisionKind.PERIOD,
             period=Period(seconds=workload.change_every),
         )
         simulation.load(0, flows)

@@ -19,20 +19,20 @@ __all__ = ["changed_flows", "forget_network", "leave_links", "mark_changed", "se
 def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:
     """Shares the links anew."""
     net = t.networks[n]
-    active = t.live[n * t.num_active : (n + 1) * t.num_active]
-    served = t.served[n * t.num_active : (n + 1) * t.num_active]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
     net.served = share_links(
-        active, net.live, t.controls, _data_network(t, n), t.state.rate, t.filling, served, net.served
+        active, net.num_active, t.controls, _data_network(t, n), t.state.rate, t.filling, served, net.served
     )
 
 
 def _share_changes(t: View, n: int, rows: IntArray, count: int, cache: AllocationCache) -> None:
     """Shares the links from the cache."""
     net = t.networks[n]
-    active = t.live[n * t.num_active : (n + 1) * t.num_active]
-    served = t.served[n * t.num_active : (n + 1) * t.num_active]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
     # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
-    sort_by_priority(active, net.live, t.controls.priority)
+    sort_by_priority(active, net.num_active, t.controls.priority)
     net.served = share_incrementally(
         n, rows, count, t.controls, _data_network(t, n), t.state.rate, served, net.served, cache
     )
@@ -61,7 +61,7 @@ def changed_flows(t: View, n: int, cache: AllocationCache | None) -> tuple[IntAr
     """Returns the active flows that may have changed since links were shared, or all, and how many these are."""
     if cache is not None and cache.networks[n].known:
         return cache.stale[n * t.num_rows : (n + 1) * t.num_rows], cache.networks[n].num_stale
-    return t.live[n * t.num_active : (n + 1) * t.num_active], t.networks[n].live
+    return t.active[n * t.most_active : (n + 1) * t.most_active], t.networks[n].num_active
 
 
 @inlined_rule
@@ -76,7 +76,7 @@ def leave_links(t: View, n: int, row: int, cache: AllocationCache | None) -> Non
     """Takes a flow that has finished from its links."""
     if cache is not None:
         net = t.networks[n]
-        served = t.served[n * t.num_active : (n + 1) * t.num_active]
+        served = t.served[n * t.most_active : (n + 1) * t.most_active]
         net.served = leave(n, row, t.state.rate, served, net.served, cache)
 
 

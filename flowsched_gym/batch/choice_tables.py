@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.model.routes import Chooser, Routes, new_chooser, new_routes
 from flowsched_gym.topology import Routing
 
@@ -19,9 +19,9 @@ ROW: Final = np.uint32
 
 CHOICES: Final = np.dtype(
     [
-        ("next_change", "i8"),  # place of the next change of a link among those of the network
+        ("next_change", "i8"),  # index of the next change of a link among those of the network
         ("num_changes", "i8"),
-        ("first_asked", "i8"),  # place of the first flow that is asked about
+        ("first_asked", "i8"),  # index of the first flow that is asked about
         ("periods", "i8"),  # periods that have begun
         ("counted", "i8"),  # flows that had been delivered when the last one began
         ("num_asked", "i8"),  # flows that are asked about: which goes first, or, one after the other, by which path
@@ -46,7 +46,7 @@ class Choosing(NamedTuple):
         moved: Scratch, (num_active,).
         most_changes: Changes that a network can have.
         chooser: How paths are chosen; ``None`` where paths stay.
-        asks: About what an agent is asked, an ``Asks``.
+        asks: About what an agent is asked, an ``DecisionKind``.
         seconds: Length of a period in s, inf where flows are counted.
         flows: Flows that finish in a period, 0 where time is measured.
     """
@@ -72,7 +72,7 @@ def new_choosing(
     num_links: int,
     most_changes: int,
     routing: Routing | None,
-    asks: Asks,
+    asks: DecisionKind,
     period: Period | None,
 ) -> Choosing:
     """Makes room for networks without flows; see ``Choosing``. Without a routing, paths stay."""

@@ -13,7 +13,7 @@ from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
 from flowsched_gym.batch.tables import Tables, View, view
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
@@ -28,7 +28,7 @@ __all__ = [
     "change_links",
     "choose",
     "count_delivered",
-    "find_question",
+    "find_decision",
     "forget_touched",
     "move",
     "next_change_time",
@@ -40,9 +40,9 @@ __all__ = [
     "waits_for_path",
 ]
 
-ORDER: Final = int(Asks.ORDER)
-PATH: Final = int(Asks.PATH)
-PERIOD: Final = int(Asks.PERIOD)
+ORDER: Final = int(DecisionKind.ORDER)
+PATH: Final = int(DecisionKind.PATH)
+PERIOD: Final = int(DecisionKind.PERIOD)
 START: Final = int(EventKind.START)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 
@@ -121,18 +121,18 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
     path_start, path_links = t.network.path_start, t.network.path_links
     path = t.controls.path
     stuck: int = np.int64(0)  # type: ignore[assignment]  # of one type with the rows
-    for place in range(n * t.num_active, n * t.num_active + net.live):
-        row: int = np.int64(t.live[place])  # type: ignore[assignment]
+    for index in range(n * t.most_active, n * t.most_active + net.num_active):
+        row: int = np.int64(t.active[index])  # type: ignore[assignment]
         if not path_is_up(path[row], capacity, path_start, path_links):
             stuck = insert_sorted(choosing.moved, stuck, row)
-    for place in range(net.timer_head, net.timer_tail):
-        timer = t.timers[place]
+    for index in range(net.timer_head, net.timer_tail):
+        timer = t.timers[index]
         if timer.kind == START:
             row = np.int64(timer.row)  # type: ignore[assignment]
             if not path_is_up(path[row], capacity, path_start, path_links):
                 stuck = insert_sorted(choosing.moved, stuck, row)
-    for place in range(stuck):
-        choose(t, n, choosing.moved[place], choosing)
+    for index in range(stuck):
+        choose(t, n, choosing.moved[index], choosing)
 
 
 @inlined_rule
@@ -161,10 +161,10 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
 def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
     """Returns a network as it is, for those who choose paths."""
     net = t.networks[n]
-    live = t.live[n * t.num_active : (n + 1) * t.num_active]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
     network = Network(capacity, t.network.path_start, t.network.path_links)
-    return NetworkState(net.now, live, net.live, t.state, t.controls, network, choosing.routes)
+    return NetworkState(net.now, active, net.num_active, t.state, t.controls, network, choosing.routes)
 
 
 @inlined_rule
@@ -195,9 +195,9 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
     if choosing is None:
         return
     num_moved = review_paths(_scene(t, n, choosing), choosing.moved, choosing.chooser)
-    for place in range(num_moved):
-        moved(n, choosing.moved[place], t.own)
-        mark_changed(n, choosing.moved[place], t.cache)
+    for index in range(num_moved):
+        moved(n, choosing.moved[index], t.own)
+        mark_changed(n, choosing.moved[index], t.cache)
 
 
 @inlined_rule
@@ -229,7 +229,7 @@ def forget_touched(choosing: Choosing | None) -> None:
 
 
 @inlined_rule
-def find_question(t: View, n: int, choosing: Choosing | None) -> None:
+def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
     """Finds what an agent has to decide beside tokens."""
     if choosing is None:
         return
@@ -239,8 +239,8 @@ def find_question(t: View, n: int, choosing: Choosing | None) -> None:
         first = n * t.num_rows
         choices.first_asked = first
         choices.num_asked = find_competing(
-            t.live[n * t.num_active : (n + 1) * t.num_active],
-            net.live,
+            t.active[n * t.most_active : (n + 1) * t.most_active],
+            net.num_active,
             t.state.arrival_time,
             t.controls.path,
             t.network.path_start,

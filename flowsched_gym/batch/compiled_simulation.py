@@ -9,7 +9,7 @@ from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.batch.tables import NOBODY
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import OrderQuestion, PathQuestion, PeriodQuestion
+from flowsched_gym.model.pending_decisions import OrderDecision, PathDecision, PeriodDecision
 from flowsched_gym.model.records import Records
 from flowsched_gym.model.routes import Routes
 from flowsched_gym.model.state import FlowState, Network
@@ -91,9 +91,9 @@ class CompiledSimulation:
         return bool(self.batch.tables.networks["asking"][0] != NOBODY)
 
     @property
-    def question(self) -> OrderQuestion | PathQuestion | PeriodQuestion | None:
+    def pending(self) -> OrderDecision | PathDecision | PeriodDecision | None:
         """What waits for a decision beside tokens, if anything."""
-        return self.batch.question(0)
+        return self.batch.pending(0)
 
     @property
     def num_periods(self) -> int:
@@ -107,7 +107,7 @@ class CompiledSimulation:
 
     @property
     def delivery_order(self) -> Rows:
-        """Rows of the flows that have been delivered, in that order, in its first ``num_delivered`` places."""
+        """Rows of the flows that have been delivered, in that order, in its first ``num_delivered`` indices."""
         return self.batch.tables.delivered
 
     @property
@@ -152,8 +152,8 @@ class CompiledSimulation:
         """The flows that send."""
         tables = self.batch.tables
         network = tables.networks[0]
-        count = int(network["live"])
-        return ActiveFlows(tables.live[:count].astype(np.int64), count, float(network["settled_at"]))
+        count = int(network["num_active"])
+        return ActiveFlows(tables.active[:count].astype(np.int64), count, float(network["advanced_to"]))
 
     @property
     def destinations(self) -> dict[int, Requests]:
@@ -192,7 +192,7 @@ class CompiledSimulation:
         """Copies the state of a destination."""
         tables = self.batch.tables
         requests = tables.requests[d["head"] : d["tail"]].astype(np.int64)
-        active = tables.active[d["active"] : d["active"] + d["num_active"]].astype(np.int64)
+        active = tables.holders[d["first_holder"] : d["first_holder"] + d["num_holders"]].astype(np.int64)
         host, tokens, expected = int(d["host"]), int(d["tokens"]), int(d["expected"])
         return Requests(host, tokens, expected, requests, 0, len(requests), active, len(active))
 

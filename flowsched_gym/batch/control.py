@@ -30,14 +30,14 @@ def begin_flow(n: int, row: int, state: FlowState, controls: Controls, own: Any)
 
 @chosen_by_type(_rule)
 def control(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: Any
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: Any
 ) -> None:
-    """Fills the controls of the live flows of network ``n``."""
+    """Fills the controls of the active flows of network ``n``."""
 
 
 @chosen_by_type(_rule)
 def review_time(
-    now: float, n: int, live: IntArray, count: int, state: FlowState, controls: Controls, own: Any
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: Any
 ) -> float:
     """Returns when the controls of network ``n`` change by themselves."""
     raise NotImplementedError
@@ -45,7 +45,7 @@ def review_time(
 
 @chosen_by_type(_rule)
 def moved(n: int, row: int, own: Any) -> None:
-    """Notes that the path of a live flow of network ``n`` has changed."""
+    """Notes that the path of a active flow of network ``n`` has changed."""
 
 
 @chosen_by_type(_rule)

@@ -81,15 +81,15 @@ def load(
     for row in range(first, first + num_flows):
         state.remaining[row] = state.volume[row]
     net.now = 0.0
-    net.settled_at = 0.0
+    net.advanced_to = 0.0
     net.wake = np.inf
     net.num_flows = num_flows
     net.arrived = 0
     net.delivered = 0
-    net.live = 0
+    net.num_active = 0
     net.served = 0
-    net.timer_head = n * t.num_active
-    net.timer_tail = n * t.num_active
+    net.timer_head = n * t.most_active
+    net.timer_tail = n * t.most_active
     net.num_destinations = 0
     net.asking = NOBODY
     net.last_asking = 0
@@ -119,18 +119,18 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
     """Opens for every host that receives flows a queue and its tokens, in the order of the hosts."""
     first = n * t.num_rows
     net = t.networks[n]
-    count = t.host_place
+    count = t.destination_of_host
     count[:] = 0
     for i in range(num_flows):
         count[destination[i]] += 1
-    place = 0
+    index = 0
     queue = 2 * first
-    active = n * t.num_active
+    active = n * t.most_active
     for host in range(len(count)):
         expected = count[host]
         if expected == 0:
             continue
-        d = t.destinations[n * t.num_places + place]
+        d = t.destinations[n * t.most_destinations + index]
         d.host = host
         d.tokens = t.num_tokens
         d.expected = expected
@@ -139,15 +139,15 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
         d.tail = queue
         queue += 2 * expected
         d.queue_end = queue
-        d.active = active
-        d.num_active = 0
+        d.first_holder = active
+        d.num_holders = 0
         d.held = False
         active += min(t.num_tokens, expected)
-        count[host] = place
-        place += 1
-    net.num_destinations = place
+        count[host] = index
+        index += 1
+    net.num_destinations = index
     for i in range(num_flows):
-        t.place[first + i] = count[destination[i]]
+        t.destination_index[first + i] = count[destination[i]]
 
 
 @inlined_rule

@@ -15,7 +15,7 @@ from flowsched_gym.batch.choosing import (
     begin_period,
     change_links,
     count_delivered,
-    find_question,
+    find_decision,
     forget_touched,
     next_change_time,
     next_period_time,
@@ -61,9 +61,9 @@ def run(t: View, n: int, goal: int) -> None:
     net = t.networks[n]
     while net.asking == NOBODY and net.delivered < goal:
         kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
-        settles = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
-        if settles or (kind == DECISION and asks_for_periods(t.choosing)):
-            _settle(t, n)
+        advances = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
+        if advances or (kind == DECISION and asks_for_periods(t.choosing)):
+            _advance_flows(t, n)
         if kind == LAST_BYTE_SENT:
             net.wake = np.inf
             net.sharing_due = True
@@ -132,12 +132,12 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
 def _find_asking(t: View, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
-    find_question(t, n, t.choosing)
-    for place in range(net.num_destinations):
-        d = t.destinations[n * t.num_places + place]
+    find_decision(t, n, t.choosing)
+    for index in range(net.num_destinations):
+        d = t.destinations[n * t.most_destinations + index]
         if d.tokens > 0 and d.tail > d.head and not d.held:
-            net.asking = place
-            net.last_asking = place
+            net.asking = index
+            net.last_asking = index
             return
 
 
@@ -156,7 +156,7 @@ def _arrive(t: View, n: int) -> None:
             if not waits_for_path(t, n, row, t.choosing):
                 begin(t, n, row)
             continue
-        d = t.destinations[n * t.num_places + t.place[row]]
+        d = t.destinations[n * t.most_destinations + t.destination_index[row]]
         if d.tail == d.queue_end:
             move_to_front(t, d)
         t.requests[d.tail] = row
@@ -177,8 +177,8 @@ def _deliver(t: View, n: int) -> None:
         net.delivered += 1
         note(t, n, DELIVERY, row)
         if t.num_tokens > 0:
-            d = t.destinations[n * t.num_places + t.place[row]]
-            d.num_active = take_out(t.active, d.active, d.num_active, row)
+            d = t.destinations[n * t.most_destinations + t.destination_index[row]]
+            d.num_holders = take_out(t.holders, d.first_holder, d.num_holders, row)
             d.tokens += 1
             d.held = False
             net.decision_due = True
@@ -203,23 +203,23 @@ def _start(t: View, n: int, kind: int) -> None:
 
 
 @inlined_rule
-def _settle(t: View, n: int) -> None:
+def _advance_flows(t: View, n: int) -> None:
     """Lets the flows send up to now; sends off the last bytes, and pauses senders that have sent their window."""
     net = t.networks[n]
-    elapsed = net.now - net.settled_at
+    elapsed = net.now - net.advanced_to
     if elapsed == 0.0:
         return
-    net.settled_at = net.now
-    if net.live == 0:
+    net.advanced_to = net.now
+    if net.num_active == 0:
         return
-    begin = n * t.num_active
+    begin = n * t.most_active
     state = t.state
     kept, num_finished, num_crossed = advance(
         net.now,
         elapsed,
-        t.live[begin : begin + t.num_active],
-        net.live,
-        t.served[begin : begin + t.num_active],
+        t.active[begin : begin + t.most_active],
+        net.num_active,
+        t.served[begin : begin + t.most_active],
         net.served,
         state.volume,
         state.attained,
@@ -229,18 +229,18 @@ def _settle(t: View, n: int) -> None:
         t.finished,
         t.crossed,
     )
-    net.live = kept
+    net.num_active = kept
     if num_finished + num_crossed > 0:
         net.sharing_due = True
-    for place in range(num_finished):
+    for index in range(num_finished):
         # Of one type with all other rows, so that less is compiled.
-        row: int = np.int64(t.finished[place])  # type: ignore[assignment]
+        row: int = np.int64(t.finished[index])  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.cache)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
-    for place in range(num_crossed):
-        row = np.int64(t.crossed[place])  # type: ignore[assignment]
+    for index in range(num_crossed):
+        row = np.int64(t.crossed[index])  # type: ignore[assignment]
         note(t, n, BYTE_THRESHOLD, row)
         mark_changed(n, row, t.cache)
         if t.sending.initial_window > 0.0:
@@ -258,13 +258,13 @@ def _share(t: View, n: int) -> None:
     net = t.networks[n]
     net.sharing_due = False
     net.wake = np.inf
-    count = net.live
+    count = net.num_active
     if count == 0:
         net.served = 0
         return
     state, controls = t.state, t.controls
-    live = t.live[n * t.num_active : (n + 1) * t.num_active]
-    served = t.served[n * t.num_active : (n + 1) * t.num_active]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
     review(t, n, t.choosing)
     first_link = n * t.link_stride
     capacity = t.capacity[first_link : first_link + len(t.links)]
@@ -275,7 +275,7 @@ def _share(t: View, n: int) -> None:
     control(net.now, n, changed, num_changed, state, controls, network, t.own)
     set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
-    next_review = review_time(net.now, n, live, count, state, controls, t.own)
+    next_review = review_time(net.now, n, active, count, state, controls, t.own)
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
     )

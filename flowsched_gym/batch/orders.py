@@ -29,12 +29,12 @@ SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 def _grant(t: View, n: int, index: int) -> int:
     """Grants a token of the asking destination to a request."""
     net = t.networks[n]
-    d = t.destinations[n * t.num_places + net.asking]
+    d = t.destinations[n * t.most_destinations + net.asking]
     row = take_request(t.requests, d.head, index)
     d.head += 1
     d.tokens -= 1
-    t.active[d.active + d.num_active] = row
-    d.num_active += 1
+    t.holders[d.first_holder + d.num_holders] = row
+    d.num_holders += 1
     t.grant_time[row] = net.now
     note(t, n, DECISION, row)
     permit(t, n, row, t.path_delay[t.controls.path[row]])
@@ -45,7 +45,7 @@ def _grant(t: View, n: int, index: int) -> int:
 @inlined_rule
 def _postpone(t: View, n: int, index: int) -> int:
     """Sends a request to the back of the asking destination's queue."""
-    d = t.destinations[n * t.num_places + t.networks[n].asking]
+    d = t.destinations[n * t.most_destinations + t.networks[n].asking]
     if d.tail == d.queue_end:
         move_to_front(t, d)
     row = send_to_back(t.requests, d.head, d.tail, index)
@@ -58,7 +58,7 @@ def _postpone(t: View, n: int, index: int) -> int:
 @inlined_rule
 def _wait(t: View, n: int) -> int:
     """Lets the asking destination wait for its next request or token."""
-    t.destinations[n * t.num_places + t.networks[n].asking].held = True
+    t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
     ask(t, n)
     return NOBODY
 
@@ -105,8 +105,8 @@ def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
 def move_to_front(t: View, d: Row) -> None:
     """Makes room behind the queue."""
     waiting = d.tail - d.head
-    for place in range(waiting):
-        t.requests[d.queue + place] = t.requests[d.head + place]
+    for index in range(waiting):
+        t.requests[d.queue + index] = t.requests[d.head + index]
     d.head = d.queue
     d.tail = d.queue + waiting
 

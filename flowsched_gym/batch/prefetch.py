@@ -1,6 +1,6 @@
 """Asks memory for what will be needed soon.
 
-A thousand networks do not fit into the caches. Each is touched in a few places that follow from each other (network,
+A thousand networks do not fit into the caches. Each is touched in a few indices that follow from each other (network,
 destination, queue, flows), so that the processor cannot look ahead by itself; told a few networks before, it does.
 """
 

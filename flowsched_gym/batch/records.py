@@ -25,19 +25,19 @@ __all__ = [
 NETWORK: Final = np.dtype(
     [
         ("now", "f8"),  # time in s
-        ("settled_at", "f8"),  # time up to which attained and remaining bytes are known
+        ("advanced_to", "f8"),  # time up to which attained and remaining bytes are known
         ("wake", "f8"),  # when the next flow that sends needs attention
         ("request_time", "f8"),  # when the next request arrives
         ("num_flows", "i8"),
         ("arrived", "i8"),  # requests that have arrived
         ("delivered", "i8"),  # flows whose last byte has arrived
-        ("live", "i8"),  # flows that have begun to send and not ended
+        ("num_active", "i8"),  # flows that have begun to send and not ended
         ("served", "i8"),  # those of them that have a rate
-        ("timer_head", "i8"),  # place of the next timer
-        ("timer_tail", "i8"),  # place behind the last timer
+        ("timer_head", "i8"),  # index of the next timer
+        ("timer_tail", "i8"),  # index behind the last timer
         ("num_destinations", "i8"),
-        ("asking", "i8"),  # place of the destination that waits for a decision
-        ("last_asking", "i8"),  # place of the one that waited last
+        ("asking", "i8"),  # index of the destination that waits for a decision
+        ("last_asking", "i8"),  # index of the one that waited last
         ("decision_due", "?"),  # whether destinations are looked at at the end of this instant
         ("sharing_due", "?"),  # whether links are shared at the end of this instant
         ("in_order", "?"),  # whether requests arrive in the order of rows
@@ -52,12 +52,12 @@ DESTINATION: Final = np.dtype(
         ("host", "i8"),
         ("tokens", "i8"),  # free tokens
         ("expected", "i8"),  # requests that have not arrived yet
-        ("queue", "i8"),  # first place of its queue
-        ("head", "i8"),  # place of the oldest request
-        ("tail", "i8"),  # place behind the youngest request
-        ("queue_end", "i8"),  # place behind its queue
-        ("active", "i8"),  # first place of the flows that hold a token
-        ("num_active", "i8"),  # tokens held
+        ("queue", "i8"),  # first index of its queue
+        ("head", "i8"),  # index of the oldest request
+        ("tail", "i8"),  # index behind the youngest request
+        ("queue_end", "i8"),  # index behind its queue
+        ("first_holder", "i8"),  # index of the first flow that holds a token
+        ("num_holders", "i8"),  # tokens held
         ("held", "?"),  # whether the scheduler waits for the next event
     ],
     align=True,
@@ -75,7 +75,7 @@ FLOW_FIELDS: Final = (
     *((name, BLOCK[name]) for name in BLOCK.names or ()),
     ("admitted", "?"),
     ("postponed", "?"),  # room for systems that keep it (``flow_fields``), where records have a gap
-    ("place", ROW),  # place of its destination among those of the network
+    ("destination_index", ROW),  # index of its destination among those of the network
     # and one for those that wait.
     *(
         (name, "f8")

@@ -30,8 +30,8 @@ def send(t: View, n: int, row: int) -> None:
     net = t.networks[n]
     if t.sending.initial_window > 0.0:
         open_window(t, n, row, t.sending.initial_window)
-    t.live[n * t.num_active + net.live] = row
-    net.live += 1
+    t.active[n * t.most_active + net.num_active] = row
+    net.num_active += 1
     net.sharing_due = True
     mark_changed(n, row, t.cache)
     touch(t, n, row, t.choosing)

@@ -21,7 +21,7 @@ from flowsched_gym.model.decision import Order
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
-from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.model.rules.routing.availability import path_is_up
@@ -47,7 +47,7 @@ class BatchSimulation:
         discipline: Fills the controls of the flows that send.
         transport: How a flow sends.
         num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
-        num_places: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
+        most_destinations: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
         routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone, and links
             stay up.
         asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing, ``PERIOD`` a
@@ -79,9 +79,9 @@ class BatchSimulation:
         *,
         transport: Transport = IDEAL,
         num_tokens: int | None = None,
-        num_places: int = 1,
+        most_destinations: int = 1,
         routing: Routing | None = None,
-        asks: Asks = Asks.NOTHING,
+        asks: DecisionKind = DecisionKind.NOTHING,
         period: Period | None = None,
         num_changes: int = 0,
         seed: int = 0,
@@ -107,12 +107,12 @@ class BatchSimulation:
         self._num_tokens = num_tokens
         if num_tokens is not None and routing is not None:
             raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
-        if asks is Asks.PATH and routing is None:
+        if asks is DecisionKind.PATH and routing is None:
             raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
-        if asks is Asks.ORDER and not isinstance(discipline, Ranked):
+        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         self._routing = routing
-        if (asks is Asks.PERIOD) != (period is not None):
+        if (asks is DecisionKind.PERIOD) != (period is not None):
             raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         self._asks = asks
         self._period = period
@@ -123,22 +123,28 @@ class BatchSimulation:
         self._rate_caps = rate_caps
         self.tables: Tables
         self._threads = Threads(num_threads)
-        self._make_room(num_rows, num_places, num_changes)
+        self._make_room(num_rows, most_destinations, num_changes)
 
     @property
     def num_rows(self) -> int:
         """Flows that a network can have."""
         return self.tables.num_rows
 
-    def grow(self, num_rows: int, num_places: int = 1, num_changes: int = 0) -> None:
+    def grow(self, num_rows: int, most_destinations: int = 1, num_changes: int = 0) -> None:
         """Makes room for more flows, destinations and changes of links in each network; what is there stays."""
         tables = self.tables
         most_changes = 0 if tables.choosing is None else tables.choosing.most_changes
-        if num_rows <= tables.num_rows and num_places <= tables.num_places and num_changes <= most_changes:
+        if (
+            num_rows <= tables.num_rows
+            and most_destinations <= tables.most_destinations
+            and num_changes <= most_changes
+        ):
             return
         everything = self.take(np.arange(self.num_networks))
         self._make_room(
-            max(num_rows, tables.num_rows), max(num_places, tables.num_places), max(num_changes, most_changes)
+            max(num_rows, tables.num_rows),
+            max(most_destinations, tables.most_destinations),
+            max(num_changes, most_changes),
         )
         put(self.tables, np.arange(self.num_networks), everything)
 
@@ -148,7 +154,7 @@ class BatchSimulation:
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
         """Sets networks, (count,), to what a snapshot holds."""
-        self.grow(snapshot.num_rows, snapshot.num_places, snapshot.num_changes)
+        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes)
         put(self.tables, numbers, snapshot)
 
     def load(self, number: int, workload: Workload) -> None:
@@ -218,10 +224,10 @@ class BatchSimulation:
 
     def asking(self, number: int) -> int | None:
         """Returns the host that waits for a decision, if any."""
-        place = int(self.tables.networks["asking"][number])
-        if place == NOBODY:
+        index = int(self.tables.networks["asking"][number])
+        if index == NOBODY:
             return None
-        return int(self.tables.destinations["host"][number * self.tables.num_places + place])
+        return int(self.tables.destinations["host"][number * self.tables.most_destinations + index])
 
     def num_waiting(self, number: int) -> int:
         """Returns how many requests wait at the asking destination.
@@ -232,7 +238,7 @@ class BatchSimulation:
         if self.asking(number) is None:
             raise SimulationError("no destination waits for a decision")
         tables = self.tables
-        destination = tables.destinations[number * tables.num_places + int(tables.networks["asking"][number])]
+        destination = tables.destinations[number * tables.most_destinations + int(tables.networks["asking"][number])]
         return int(destination["tail"] - destination["head"])
 
     def grant(self, number: int, slot: int) -> int:
@@ -259,7 +265,7 @@ class BatchSimulation:
         """
         self._act(number, Order.WAIT, 0)
 
-    def question(self, number: int) -> OrderQuestion | PathQuestion | PeriodQuestion | None:
+    def pending(self, number: int) -> OrderDecision | PathDecision | PeriodDecision | None:
         """Returns what an agent has to decide in a network beside tokens, if anything; rows count from its first."""
         tables, choosing = self.tables, self.tables.choosing
         if choosing is None or tables.networks["asking"][number] == NOBODY:
@@ -267,33 +273,33 @@ class BatchSimulation:
         first_row = number * tables.num_rows
         choices = choosing.choices[number]
         first, count = int(choices["first_asked"]), int(choices["num_asked"])
-        if self._asks is Asks.PERIOD:
-            return PeriodQuestion(int(choices["periods"]) - 1)
-        if self._asks is Asks.ORDER:
-            return OrderQuestion(choosing.asked[first : first + count].astype(np.int64) - first_row)
+        if self._asks is DecisionKind.PERIOD:
+            return PeriodDecision(int(choices["periods"]) - 1)
+        if self._asks is DecisionKind.ORDER:
+            return OrderDecision(choosing.asked[first : first + count].astype(np.int64) - first_row)
         row = int(choosing.asked[first])
-        return PathQuestion(row - first_row, int(choosing.routes.first[row]), int(choosing.routes.last[row]))
+        return PathDecision(row - first_row, int(choosing.routes.first[row]), int(choosing.routes.last[row]))
 
-    def serve_first(self, number: int, place: int) -> int:
-        """Puts the flow in a place of the ``OrderQuestion`` before all others; returns its row in its network.
+    def serve_first(self, number: int, index: int) -> int:
+        """Puts the flow in a index of the ``OrderDecision`` before all others; returns its row in its network.
 
         Raises:
-            SimulationError: No order is asked for, or there is no such place.
+            SimulationError: No order is asked for, or there is no such index.
         """
-        question = self.question(number)
-        if not isinstance(question, OrderQuestion):
+        pending = self.pending(number)
+        if not isinstance(pending, OrderDecision):
             raise SimulationError("no order waits for a decision")
-        if not 0 <= place < len(question.rows):
-            raise SimulationError(f"index is {place}: flows compete at the indices 0 to {len(question.rows) - 1}")
-        return self._do(number, Order.SERVE_FIRST, place)
+        if not 0 <= index < len(pending.rows):
+            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
+        return self._do(number, Order.SERVE_FIRST, index)
 
     def go_on(self, number: int) -> None:
-        """Begins a period of a network, with the controls as they have been set since the ``PeriodQuestion``.
+        """Begins a period of a network, with the controls as they have been set since the ``PeriodDecision``.
 
         Raises:
             SimulationError: No period waits to begin.
         """
-        if not isinstance(self.question(number), PeriodQuestion):
+        if not isinstance(self.pending(number), PeriodDecision):
             raise SimulationError("no period waits to begin")
         begin_next_period(self.tables, number)
 
@@ -303,13 +309,13 @@ class BatchSimulation:
         return 0 if choosing is None else int(choosing.choices["periods"][number])
 
     def move(self, number: int, row: int, choice: int) -> None:
-        """Sends a live flow of a network along another of its paths while a ``PeriodQuestion`` waits.
+        """Sends a active flow of a network along another of its paths while a ``PeriodDecision`` waits.
 
         Raises:
             SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
         """
         choosing = self.tables.choosing
-        if choosing is None or not isinstance(self.question(number), PeriodQuestion):
+        if choosing is None or not isinstance(self.pending(number), PeriodDecision):
             raise SimulationError("no period waits to begin")
         if self._routing is None:
             raise SimulationError("no routing was given: flows keep their paths")
@@ -319,15 +325,15 @@ class BatchSimulation:
         move(self.tables, number, at, first + choice)
 
     def take_path(self, number: int, choice: int) -> int:
-        """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row in its network.
+        """Sends the flow of the ``PathDecision`` along one of its paths; returns its row in its network.
 
         Raises:
             SimulationError: No path is asked for, there is no such path, or one of its links has failed.
         """
-        question = self.question(number)
-        if not isinstance(question, PathQuestion):
+        pending = self.pending(number)
+        if not isinstance(pending, PathDecision):
             raise SimulationError("no path waits for a decision")
-        self._check_choice(number, choice, question.first, question.last)
+        self._check_choice(number, choice, pending.first, pending.last)
         return self._do(number, Order.TAKE_PATH, choice)
 
     def delivered(self, number: int) -> list[int]:
@@ -377,12 +383,12 @@ class BatchSimulation:
         path = self.topology.ideal_path(workload.source, workload.destination)
         return isolated_fct(self.topology, path, volume, self.transport, needs_token=self._num_tokens is not None)
 
-    def _make_room(self, num_rows: int, num_places: int, num_changes: int) -> None:
+    def _make_room(self, num_rows: int, most_destinations: int, num_changes: int) -> None:
         """Makes empty tables."""
         tables = new_tables(
             num_networks=self.num_networks,
             num_rows=num_rows,
-            num_places=num_places,
+            most_destinations=most_destinations,
             topology=self.topology,
             discipline=self.discipline,
             transport=self.transport,
@@ -393,11 +399,11 @@ class BatchSimulation:
             links_change=self._routing is not None,
             rate_caps=self._rate_caps,
         )
-        if self._routing is not None or self._asks is not Asks.NOTHING:
+        if self._routing is not None or self._asks is not DecisionKind.NOTHING:
             choosing = new_choosing(
                 num_networks=self.num_networks,
                 num_rows=num_rows,
-                num_active=tables.num_active,
+                num_active=tables.most_active,
                 num_links=self.topology.num_links,
                 most_changes=num_changes,
                 routing=self._routing,
@@ -431,9 +437,9 @@ class BatchSimulation:
         if changes is not None:
             topology.check_link_changes(changes.link, changes.up, first, last)
             num_changes = len(changes.time)
-            places = np.s_[number * choosing.most_changes : number * choosing.most_changes + num_changes]
+            indices = np.s_[number * choosing.most_changes : number * choosing.most_changes + num_changes]
             for name in ("time", "link", "up"):
-                choosing.changes[name][places] = getattr(changes, name)
+                choosing.changes[name][indices] = getattr(changes, name)
         choosing.choices["num_changes"][number] = num_changes
 
     def _path(self, workload: Workload) -> IntArray:
@@ -460,6 +466,6 @@ class BatchSimulation:
             raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
         return self._do(number, order, slot)
 
-    def _do(self, number: int, order: Order, place: int) -> int:
+    def _do(self, number: int, order: Order, index: int) -> int:
         """Lets compiled code decide."""
-        return int(give_one(self.tables, number, int(order), place)) - number * self.num_rows
+        return int(give_one(self.tables, number, int(order), index)) - number * self.num_rows

@@ -25,8 +25,8 @@ BLOCKS: Final = (
     "windows",
     "order",
     "requests",
+    "holders",
     "active",
-    "live",
     "served",
     "delivered",
     "log",
@@ -35,17 +35,17 @@ BLOCKS: Final = (
 CHOICES: Final = ("choices", "asked", "changes")
 """What belongs to networks of that which choices are made from, beside the routes."""
 
-ROWS: Final = ("order", "requests", "active", "live", "served", "delivered")
+ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
 """What consists of rows."""
 SHIFTED: Final = {*ROWS, "networks", "destinations", "timers", "choosing.asked", "choosing.choices"}
-"""What counts rows and places from those of a network."""
+"""What counts rows and indices from those of a network."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Networks with their flows; rows and places count from the first of each network.
+    """Networks with their flows; rows and indices count from the first of each network.
 
     Attributes:
         blocks: Parts of ``Tables``, of what the discipline keeps (``own.level``), and of what choices are made from
@@ -69,7 +69,7 @@ class Snapshot:
         return int(self.blocks["flows"].shape[1])
 
     @property
-    def num_places(self) -> int:
+    def most_destinations(self) -> int:
         """Destinations that a network can have, 0 without tokens."""
         return int(self.blocks["destinations"].shape[1])
 
@@ -143,16 +143,16 @@ def _blocks(tables: Tables) -> dict[str, Array]:
 
 
 def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
-    """Moves rows and places from those of a network to those of all, or back; unused entries may wrap around."""
+    """Moves rows and indices from those of a network to those of all, or back; unused entries may wrap around."""
     networks, destinations = blocks["networks"], blocks["destinations"]
     rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
-    places = sign * numbers * tables.num_active
+    indices = sign * numbers * tables.most_active
     for name in ROWS:
         blocks[name] += rows.astype(ROW)
     blocks["timers"]["row"] += rows.astype(ROW)
     for name in ("timer_head", "timer_tail"):
-        networks[name] += places
-    destinations["active"] += places[:, np.newaxis]
+        networks[name] += indices
+    destinations["first_holder"] += indices[:, np.newaxis]
     for name in ("queue", "head", "tail", "queue_end"):
         destinations[name] += 2 * rows
     if "choosing.asked" in blocks:

@@ -13,7 +13,7 @@ from flowsched_gym.batch.prefetch import prefetch
 from flowsched_gym.batch.records import CACHE_LINE
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.decision import Decision
-from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule, threaded_rule
 from flowsched_gym.model.state import Network
 
@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-PATH: Final = int(Asks.PATH)
+PATH: Final = int(DecisionKind.PATH)
 STRIDE: Final = 3
 """Environments from one look ahead to the next: about as many as are stepped while memory answers."""
 
@@ -193,20 +193,20 @@ def _about_tokens(t: View, n: int, choosing: None) -> Decision:
     """Lays out which requests wait for the token of a destination."""
     net = t.networks[n]
     asked = net["asking"] != NOBODY
-    d = t.destinations[n * t.num_places + (net["asking"] if asked else net["last_asking"])]
+    d = t.destinations[n * t.most_destinations + (net["asking"] if asked else net["last_asking"])]
     return Decision(
         n,
         asked,
         net["now"],
-        net["settled_at"],
+        net["advanced_to"],
         t.requests,
         d["head"],
         d["tail"] - d["head"],
-        t.active,
-        d["active"],
-        d["num_active"],
+        t.holders,
+        d["first_holder"],
+        d["num_holders"],
         d["host"],
-        d["num_active"] > 0 or d["expected"] > 0,
+        d["num_holders"] > 0 or d["expected"] > 0,
         t.delivered,
         n * t.num_rows,
         net["delivered"],
@@ -232,13 +232,13 @@ def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
         n,
         asked,
         net["now"],
-        net["settled_at"],
+        net["advanced_to"],
         choosing.asked,
         choices["first_asked"],
         min(count, 1) if choosing.asks == PATH else count,
-        t.live,
-        n * t.num_active,
-        net["live"],
+        t.active,
+        n * t.most_active,
+        net["num_active"],
         NOBODY,
         False,
         t.delivered,
@@ -277,24 +277,24 @@ def _look_ahead(
     prefetch(t.networks, n, 0)
     prefetch(t.networks, n, CACHE_LINE)
     n = current[numbers[min(i + 3 * STRIDE, last)]]
-    place = n * t.num_places + max(t.networks[n].asking, 0)
-    prefetch(t.destinations, place, 0)
-    prefetch(t.destinations, place, CACHE_LINE)
+    index = n * t.most_destinations + max(t.networks[n].asking, 0)
+    prefetch(t.destinations, index, 0)
+    prefetch(t.destinations, index, CACHE_LINE)
     prefetch(t.episodes, n, 0)
     n = current[numbers[min(i + 2 * STRIDE, last)]]
     net = t.networks[n]
-    d = t.destinations[n * t.num_places + max(net.asking, 0)]
+    d = t.destinations[n * t.most_destinations + max(net.asking, 0)]
     prefetch(t.requests, d.head, 0)
-    prefetch(t.active, d.active, 0)
+    prefetch(t.holders, d.first_holder, 0)
     prefetch(t.timers, net.timer_tail, 0)
     e = numbers[min(i + STRIDE, last)]
     n = current[e]
-    d = t.destinations[n * t.num_places + max(t.networks[n].asking, 0)]
-    for place in range(d.head, min(d.tail, d.head + VISIBLE)):
-        prefetch(t.filling.blocks, t.requests[place], CACHE_LINE)
+    d = t.destinations[n * t.most_destinations + max(t.networks[n].asking, 0)]
+    for index in range(d.head, min(d.tail, d.head + VISIBLE)):
+        prefetch(t.filling.blocks, t.requests[index], CACHE_LINE)
     chosen = d.head + actions[e]
     if d.head <= chosen < d.tail:
         prefetch(t.filling.blocks, t.requests[chosen], 0)
     if d.tokens == 1:
-        for place in range(d.active, d.active + d.num_active):
-            prefetch(t.filling.blocks, t.active[place], 0)
+        for index in range(d.first_holder, d.first_holder + d.num_holders):
+            prefetch(t.filling.blocks, t.holders[index], 0)

@@ -72,8 +72,8 @@ class Tables(NamedTuple):
 
     Attributes:
         networks: State of each network, (num_networks,) NETWORK.
-        destinations: Receiving hosts, (num_networks * num_places,) DESTINATION.
-        timers: Pending timers, (num_networks * num_active,) TIMER.
+        destinations: Receiving hosts, (num_networks * most_destinations,) DESTINATION.
+        timers: Pending timers, (num_networks * most_active,) TIMER.
         flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
         episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
         windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
@@ -87,12 +87,12 @@ class Tables(NamedTuple):
         path_links: Links of all paths, one path after the other.
         order: Rows in the order of the arrival of their requests, where that is another than their own.
         requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
-        active: Rows that hold tokens, in the segments of the destinations.
-        live: Rows that have begun to send and not ended, (num_networks * num_active,).
+        holders: Rows that hold tokens, in the segments of the destinations.
+        active: Rows that have begun to send and not ended, (num_networks * most_active,).
         served: Those of them that have a rate, likewise.
         delivered: Rows in the order of their delivery, (num_networks * num_rows,).
-        scratch: (num_active,) SCRATCH.
-        host_place: Scratch, (num_hosts or 1,).
+        scratch: (most_active,) SCRATCH.
+        destination_of_host: Scratch, (num_hosts or 1,).
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps, a record of its own type.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
@@ -100,10 +100,10 @@ class Tables(NamedTuple):
         sending: Figures of the transport.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
-        link_stride: Places from one network's capacities to the next one's; 0 where all have the same.
+        link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
         num_rows: Rows of a network.
-        num_places: Destinations that a network can have.
-        num_active: Flows of a network that can be between grant and delivery at once.
+        most_destinations: Destinations that a network can have.
+        most_active: Flows of a network that can be between grant and delivery at once.
         log_length: Events of each network that the log can hold; 0 for no log.
     """
 
@@ -122,12 +122,12 @@ class Tables(NamedTuple):
     path_links: IntArray
     order: IntArray
     requests: IntArray
+    holders: IntArray
     active: IntArray
-    live: IntArray
     served: IntArray
     delivered: IntArray
     scratch: Rows
-    host_place: IntArray
+    destination_of_host: IntArray
     log: Rows
     own: Any
     choosing: Choosing | None
@@ -137,8 +137,8 @@ class Tables(NamedTuple):
     data_share: float
     link_stride: int
     num_rows: int
-    num_places: int
-    num_active: int
+    most_destinations: int
+    most_active: int
     log_length: int
 
 
@@ -164,20 +164,20 @@ class View(NamedTuple):
     links: Rows
     path_delay: FloatArray
     round_trip: FloatArray
-    place: IntArray
+    destination_index: IntArray
     grant_time: FloatArray
     completion_time: FloatArray
     window: FloatArray
     round_end: FloatArray
     order: IntArray
     requests: IntArray
+    holders: IntArray
     active: IntArray
-    live: IntArray
     served: IntArray
     delivered: IntArray
     finished: IntArray
     crossed: IntArray
-    host_place: IntArray
+    destination_of_host: IntArray
     log: Rows
     own: Any
     choosing: Choosing | None
@@ -187,8 +187,8 @@ class View(NamedTuple):
     data_share: float
     link_stride: int
     num_rows: int
-    num_places: int
-    num_active: int
+    most_destinations: int
+    most_active: int
     log_length: int
 
 
@@ -225,20 +225,20 @@ def view(t: Tables) -> View:
         t.filling.links,
         t.paths["delay"],
         t.paths["round_trip"],
-        flows["place"],
+        flows["destination_index"],
         flows["grant_time"],
         flows["completion_time"],
         t.windows["window"],
         t.windows["round_end"],
         t.order,
         t.requests,
+        t.holders,
         t.active,
-        t.live,
         t.served,
         t.delivered,
         t.scratch["finished"],
         t.scratch["crossed"],
-        t.host_place,
+        t.destination_of_host,
         t.log,
         t.own,
         t.choosing,
@@ -248,8 +248,8 @@ def view(t: Tables) -> View:
         t.data_share,
         t.link_stride,
         t.num_rows,
-        t.num_places,
-        t.num_active,
+        t.most_destinations,
+        t.most_active,
         t.log_length,
     )
 
@@ -258,7 +258,7 @@ def new_tables(
     *,
     num_networks: int,
     num_rows: int,
-    num_places: int,
+    most_destinations: int,
     topology: Topology,
     discipline: BaseDiscipline,
     transport: Transport,
@@ -274,7 +274,7 @@ def new_tables(
     Args:
         num_networks: Networks, >= 1.
         num_rows: Flows that a network can have, >= 1.
-        num_places: Hosts of a network that can receive flows, >= 1.
+        most_destinations: Hosts of a network that can receive flows, >= 1.
         topology: The network, the same for all.
         discipline: Fills the controls of the flows that send; serves these tables alone.
         transport: How a flow sends.
@@ -287,7 +287,7 @@ def new_tables(
     """
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
-    num_active = num_rows if num_tokens is None else min(num_tokens * num_places, num_rows)
+    most_active = num_rows if num_tokens is None else min(num_tokens * most_destinations, num_rows)
     flows = aligned_zeros(num_flows, np.dtype(list(dict.fromkeys((*FLOW_FIELDS, *flow_fields))), align=True))
     flows["admitted"] = True
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
@@ -300,12 +300,12 @@ def new_tables(
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
     tables = Tables(
         networks=aligned_zeros(num_networks, NETWORK),
-        destinations=np.zeros(num_networks * num_places if has_tokens else 0, dtype=DESTINATION),
-        timers=np.zeros(num_networks * num_active, dtype=TIMER),
+        destinations=np.zeros(num_networks * most_destinations if has_tokens else 0, dtype=DESTINATION),
+        timers=np.zeros(num_networks * most_active, dtype=TIMER),
         flows=flows,
         episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
         windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
-        filling=new_filling(topology.network, num_active)._replace(blocks=flows),
+        filling=new_filling(topology.network, most_active)._replace(blocks=flows),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
         data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
@@ -314,12 +314,12 @@ def new_tables(
         path_links=topology.path_links.astype(ROW),
         order=np.zeros(num_flows, dtype=ROW),
         requests=np.zeros(2 * num_flows if has_tokens else 0, dtype=ROW),
-        active=np.zeros(num_networks * num_active if has_tokens else 0, dtype=ROW),
-        live=np.zeros(num_networks * num_active, dtype=ROW),
-        served=np.zeros(num_networks * num_active, dtype=ROW),
+        holders=np.zeros(num_networks * most_active if has_tokens else 0, dtype=ROW),
+        active=np.zeros(num_networks * most_active, dtype=ROW),
+        served=np.zeros(num_networks * most_active, dtype=ROW),
         delivered=np.zeros(num_flows, dtype=ROW),
-        scratch=np.zeros(num_active, dtype=SCRATCH),
-        host_place=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
+        scratch=np.zeros(most_active, dtype=SCRATCH),
+        destination_of_host=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
         choosing=None,
@@ -339,8 +339,8 @@ def new_tables(
         data_share=discipline.data_share,
         link_stride=topology.num_links if links_change else 0,
         num_rows=num_rows,
-        num_places=num_places,
-        num_active=num_active,
+        most_destinations=most_destinations,
+        most_active=most_active,
         log_length=log_length,
     )
     return _begin(tables, discipline)

@@ -15,10 +15,10 @@ DELIVERY: Final = int(EventKind.DELIVERY)
 
 @inlined_rule
 def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
-    """Puts a timer in its place among the pending ones."""
+    """Puts a timer in its index among the pending ones."""
     net = t.networks[n]
-    if net.timer_tail == (n + 1) * t.num_active:
-        _move_timers_to_front(t.timers, net, n * t.num_active)
+    if net.timer_tail == (n + 1) * t.most_active:
+        _move_timers_to_front(t.timers, net, n * t.most_active)
     net.timer_tail = _insert_timer(t.timers, net.timer_head, net.timer_tail, time, kind, row)
 
 
@@ -28,21 +28,21 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
 
     Starts of one instant keep the order in which they were set: links are shared in the order of rows anyway.
     """
-    place = tail
-    while place > head:
-        before = timers[place - 1]
+    index = tail
+    while index > head:
+        before = timers[index - 1]
         if before.time < time or (
             before.time == time
             and (before.kind < kind or (before.kind == kind and (kind != DELIVERY or before.row < row)))
         ):
             break
-        timers[place].time = before.time
-        timers[place].kind = before.kind
-        timers[place].row = before.row
-        place -= 1
-    timers[place].time = time
-    timers[place].kind = kind
-    timers[place].row = row
+        timers[index].time = before.time
+        timers[index].kind = before.kind
+        timers[index].row = before.row
+        index -= 1
+    timers[index].time = time
+    timers[index].kind = kind
+    timers[index].row = row
     return tail + 1
 
 
@@ -50,11 +50,11 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
 def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
     """Makes room behind the timers."""
     count = net.timer_tail - net.timer_head
-    for place in range(count):
-        timer = timers[net.timer_head + place]
-        timers[front + place].time = timer.time
-        timers[front + place].kind = timer.kind
-        timers[front + place].row = timer.row
+    for index in range(count):
+        timer = timers[net.timer_head + index]
+        timers[front + index].time = timer.time
+        timers[front + index].kind = timer.kind
+        timers[front + index].row = timer.row
     net.timer_head = front
     net.timer_tail = front + count
 
@@ -70,7 +70,7 @@ def take_timer(t: View, n: int, kind: int) -> int:
         return NOBODY
     net.timer_head += 1
     if net.timer_head == net.timer_tail:
-        net.timer_head = n * t.num_active
+        net.timer_head = n * t.most_active
         net.timer_tail = net.timer_head
-    # An index, so signed as every place; the rules take either.
+    # An index, so signed as every index; the rules take either.
     return np.int64(timer.row)  # type: ignore[return-value]

@@ -114,7 +114,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         tables = self._simulation.batch.tables
         if self._tables is not tables:  # the first ones, or larger ones
             self._tables = tables
-            self._results = self._results._replace(finished=np.zeros(tables.num_active, dtype=np.int64))
+            self._results = self._results._replace(finished=np.zeros(tables.most_active, dtype=np.int64))
             self._step = compiled_for(step, *self._arguments(NO_ACTIONS))
         self._step(*self._arguments(NO_ACTIONS))
 
@@ -193,7 +193,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
 
 def _decision_of(simulation: Simulation, flows: npt.NDArray[Any], episodes: npt.NDArray[Any]) -> Decision:
     """Lays out what a simulation asks on SimPy."""
-    links, question = simulation.links, simulation.question
+    links, pending = simulation.links, simulation.pending
     destination = simulation.asking or simulation.last_asking
     rows, first, count = NO_ACTIONS, 0, 0
     active, num_active, host, can_wait = links.active, links.num_active, -1, False
@@ -201,8 +201,8 @@ def _decision_of(simulation: Simulation, flows: npt.NDArray[Any], episodes: npt.
         rows, first, count = destination.requests, destination.head, destination.num_waiting
         active, num_active = destination.active, destination.num_active
         host, can_wait = destination.host, destination.can_wait
-    elif question is not None:
-        rows = question.candidates
+    elif pending is not None:
+        rows = pending.candidates
         count = len(rows)
     return Decision(
         0,

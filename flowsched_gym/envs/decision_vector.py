@@ -48,7 +48,7 @@ class DecisionVectorEnv(MaskedVectorEnv):
         contiguous = np.ascontiguousarray(chosen, dtype=np.int64)
         if contiguous.view(np.uint64).max() >= self._template.num_actions:
             self._refuse(contiguous)
-        num_active = self.simulation.tables.num_active
+        num_active = self.simulation.tables.most_active
         if len(self._finished) < self.num_envs * num_active:
             self._finished = np.zeros(self.num_envs * num_active, dtype=np.int64)
 

@@ -11,7 +11,7 @@ from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, Transport, TransportName
 from flowsched_gym.model.flow_fields import Fields
-from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Routing, Topology
@@ -44,7 +44,7 @@ class NetworkSetup:
     transport: Transport = IDEAL
     num_tokens: int | None = None
     routing: Routing | None = None
-    asks: Asks = Asks.NOTHING
+    asks: DecisionKind = DecisionKind.NOTHING
     period: Period | None = None
     rate_caps: bool = False
     flow_fields: Fields = ()
@@ -100,7 +100,7 @@ class NetworkSetup:
             self.new_discipline(),
             transport=self.transport,
             num_tokens=self.num_tokens,
-            num_places=max(len(np.unique(workload.destination)), 1),
+            most_destinations=max(len(np.unique(workload.destination)), 1),
             routing=self.routing,
             asks=self.asks,
             period=self.period,

@@ -45,8 +45,8 @@ class NetworkView:
         flows: Columns, (num_flows,) each, by the names of the properties.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
-        moves: Sends a live flow of this network along another of its paths.
-        sending: Rows of the live flows in any order, as the engine counts them, from ``first_row``.
+        moves: Sends a active flow of this network along another of its paths.
+        sending: Rows of the active flows in any order, as the engine counts them, from ``first_row``.
         deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
         told: How many of these there were at the last action; 0 before the second.
         network: Number of this network among them.
@@ -86,22 +86,22 @@ class NetworkView:
 
     @property
     def attained(self) -> FloatArray:
-        """Bytes sent, (num_flows,) float64; of live flows alone."""
+        """Bytes sent, (num_flows,) float64; of active flows alone."""
         return self.flows["attained"]
 
     @property
     def remaining(self) -> FloatArray:
-        """Bytes left to send, (num_flows,) float64; of live flows alone."""
+        """Bytes left to send, (num_flows,) float64; of active flows alone."""
         return self.flows["remaining"]
 
     @property
     def rate(self) -> FloatArray:
-        """Rates in B/s of the period that has ended, (num_flows,) float64; of live flows alone."""
+        """Rates in B/s of the period that has ended, (num_flows,) float64; of active flows alone."""
         return self.flows["rate"]
 
     @property
     def rate_cap(self) -> FloatArray:
-        """Largest rates in B/s, (num_flows,) float64, inf for none; may be written, for live flows."""
+        """Largest rates in B/s, (num_flows,) float64, inf for none; may be written, for active flows."""
         caps = self.flows["rate_cap"][:]
         caps.setflags(write=self.has_rate_caps)
         return caps
@@ -113,7 +113,7 @@ class NetworkView:
 
     @property
     def queue(self) -> IntArray:
-        """Queues as of the last time that links were shared, (num_flows,) int64; of live flows alone."""
+        """Queues as of the last time that links were shared, (num_flows,) int64; of active flows alone."""
         return self.discipline.levels(self.first_row, self.num_flows)
 
     @property
@@ -147,8 +147,8 @@ class NetworkView:
         return FlowColumns(**{name: getattr(self, name) for name in FlowColumns._fields})
 
     @functools.cached_property
-    def live(self) -> IntArray:
-        """Rows of the flows that have arrived and not sent their last byte, (num_live,), increasing."""
+    def active(self) -> IntArray:
+        """Rows of the flows that have arrived and not sent their last byte, (num_active,), increasing."""
         rows: IntArray = np.subtract(self.sending, self.first_row, dtype=np.int64)
         rows.sort()
         return rows
@@ -211,7 +211,7 @@ class NetworkView:
         self.discipline.set_thresholds(rows, self.network)
 
     def queues_of(self, rows: IntArray) -> IntArray:
-        """Returns the queues of live flows, (count,), as of the last time that links were shared."""
+        """Returns the queues of active flows, (count,), as of the last time that links were shared."""
         return self.discipline.queues_of(rows + self.first_row)
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
@@ -223,7 +223,7 @@ class NetworkView:
         self.discipline.pin(row + self.first_row, queue)
 
     def move(self, row: int, choice: int) -> None:
-        """Sends a live flow along one of its paths from now on.
+        """Sends a active flow along one of its paths from now on.
 
         Raises:
             SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.
@@ -271,7 +271,7 @@ def view_network(batch: BatchSimulation, number: int) -> NetworkView:
     """Views a network of the compiled engine whose discipline is ``Mlfq``."""
     tables, networks = batch.tables, batch.tables.networks
     num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
-    first_live, num_live = number * tables.num_active, networks["live"].item(number)
+    first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
     first_link = number * tables.link_stride
     assert isinstance(batch.discipline, Mlfq)
     return NetworkView(
@@ -283,7 +283,7 @@ def view_network(batch: BatchSimulation, number: int) -> NetworkView:
         capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
         discipline=batch.discipline,
         moves=functools.partial(batch.move, number),
-        sending=tables.live[first_live : first_live + num_live],
+        sending=tables.active[first_active : first_active + num_active],
         deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
         told=tables.episodes["told"].item(number),
         network=number,

@@ -16,7 +16,7 @@ from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
 
@@ -140,7 +140,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
                 topology=topology,
                 new_discipline=control.new_discipline,
                 routing=routing,
-                asks=Asks.PERIOD,
+                asks=DecisionKind.PERIOD,
                 period=period,
                 rate_caps=control.sets_rate_caps,
                 flow_fields=FLOW_FIELDS,

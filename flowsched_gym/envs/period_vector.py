@@ -55,7 +55,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
             if self._num_steps[number]:
                 net, episode = self.simulation.tables.networks[network], self.simulation.tables.episodes[network]
                 episode["told"], episode["begun_at"] = net["delivered"], net["now"]
-            if self.simulation.question(network) is not None:
+            if self.simulation.pending(network) is not None:
                 self._control.act(*self._view(network), action)
                 self.simulation.go_on(network)
         self._run(networks)
@@ -68,7 +68,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         simulation.run(*networks)
         while self._control.may_pass:
             networks = [
-                n for n in networks if simulation.question(n) is not None and not asks(view_network(simulation, n))
+                n for n in networks if simulation.pending(n) is not None and not asks(view_network(simulation, n))
             ]
             if not networks:
                 return

@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.questions import OrderQuestion
+from flowsched_gym.model.pending_decisions import OrderDecision
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
 from flowsched_gym.model.state import FlowState, Network
 
@@ -14,7 +14,7 @@ __all__ = ["Contest"]
 
 
 class Contest:
-    """The links on which flows have begun to send, or have sent their last byte, since the last question.
+    """The links on which flows have begun to send, or have sent their last byte, since the last decision.
 
     Args:
         state: The flows.
@@ -36,8 +36,8 @@ class Contest:
         touch_links(self._controls.path[row], self._network.path_start, self._network.path_links, self._touched)
         self._on_touch()
 
-    def question(self, active: IntArray, count: int) -> OrderQuestion | None:
-        """Returns who competes with those noted since the last question, if any."""
+    def pending(self, active: IntArray, count: int) -> OrderDecision | None:
+        """Returns who competes with those noted since the last decision, if any."""
         num_competing = find_competing(
             active,
             count,
@@ -48,4 +48,4 @@ class Contest:
             self._touched,
             self._competing,
         )
-        return OrderQuestion(self._competing[:num_competing].copy()) if num_competing else None
+        return OrderDecision(self._competing[:num_competing].copy()) if num_competing else None

@@ -13,7 +13,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Asks, OrderQuestion, PathQuestion, Period, PeriodQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.routes import Routes, new_routes
 from flowsched_gym.model.rules.transport.windows import wire_volume
@@ -40,7 +40,7 @@ class SimulatedNetwork:
     """A network and the flows of one episode.
 
     The flows are processes, the tokens of destinations and the links are resources that they ask for. Time stands still
-    while ``asking`` or ``question`` waits for an agent.
+    while ``asking`` or ``pending`` waits for an agent.
 
     Args:
         workload: The flows.
@@ -65,7 +65,7 @@ class SimulatedNetwork:
         destinations: Receiving hosts by host number; empty without tokens.
         asking: Destination that waits for a decision, if any.
         last_asking: The one that waited last.
-        question: What else waits for a decision, if anything.
+        pending: What else waits for a decision, if anything.
         delivery_order: Rows of the flows whose last byte has arrived, in that order, in the first ``num_delivered``
             entries, (num_flows,).
         num_delivered: Flows delivered so far.
@@ -87,15 +87,15 @@ class SimulatedNetwork:
         transport: Transport = IDEAL,
         num_tokens: int | None = None,
         routing: Routing | None = None,
-        asks: Asks = Asks.NOTHING,
+        asks: DecisionKind = DecisionKind.NOTHING,
         period: Period | None = None,
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
         check_transport(discipline, transport)
-        if asks is Asks.ORDER and not isinstance(discipline, Ranked):
+        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
-        if (asks is Asks.PERIOD) != (period is not None):
+        if (asks is DecisionKind.PERIOD) != (period is not None):
             raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         assert workload.deadline_span is not None
         path = topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=seed)
@@ -119,7 +119,7 @@ class SimulatedNetwork:
         self.completion_time = np.full(workload.num_flows, np.nan)
         self.asking: Destination | None = None
         self.last_asking: Destination | None = None
-        self.question: OrderQuestion | PathQuestion | PeriodQuestion | None = None
+        self.pending: OrderDecision | PathDecision | PeriodDecision | None = None
         self._asks = asks
         self._has_tokens = num_tokens is not None
         self._decision_due = False
@@ -130,7 +130,7 @@ class SimulatedNetwork:
         self._connecting: list[int] = []
         self.network = self._open_paths(routing, seed)
         self._contest = None
-        if asks is Asks.ORDER:
+        if asks is DecisionKind.ORDER:
             self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
         self._periods = None if period is None else Periods(period, self.env, on_begin=self._request_decision)
         self.links = SharedLinks(
@@ -162,7 +162,7 @@ class SimulatedNetwork:
         workload, topology = self.workload, self.topology
         changes = workload.link_changes
         self._paths: Paths | None = None
-        if routing is None and changes is None and self._asks is not Asks.PATH:
+        if routing is None and changes is None and self._asks is not DecisionKind.PATH:
             return topology.network
         if self._has_tokens:
             raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
@@ -235,7 +235,7 @@ class SimulatedNetwork:
         """Chooses a path for a flow that arrives, or waits until an agent has chosen one."""
         if self._paths is None:
             return
-        if self._asks is Asks.PATH and self._paths.num_up(row) > 1:
+        if self._asks is DecisionKind.PATH and self._paths.num_up(row) > 1:
             yield self._paths.request(row)
         else:
             self._paths.choose(self.env.now, row, self.links.active, self.links.num_active)
@@ -320,18 +320,18 @@ class SimulatedNetwork:
         """Requests a decision at the end of this instant, if there is anything to decide then."""
         if not self._decision_due:
             self._decision_due = True
-            self.env.at(self.env.now, EventKind.DECISION).callbacks.append(self._find_question)
+            self.env.at(self.env.now, EventKind.DECISION).callbacks.append(self._find_decision)
 
-    def _find_question(self, _: Event | None = None) -> None:
+    def _find_decision(self, _: Event | None = None) -> None:
         """Finds what an agent has to decide: of destinations, the first by host number."""
         self._decision_due = False
         if self._periods is not None:
             self.links.advance()
-            self.question = self._periods.question()
+            self.pending = self._periods.pending()
         elif self._contest is not None:
-            self.question = self._contest.question(self.links.active, self.links.num_active)
+            self.pending = self._contest.pending(self.links.active, self.links.num_active)
         elif self._paths is not None:
-            self.question = self._paths.question()
+            self.pending = self._paths.pending()
         for destination in self.destinations.values():
             if destination.asks:
                 self.asking = self.last_asking = destination

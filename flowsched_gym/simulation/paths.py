@@ -8,7 +8,7 @@ from simpy import Event
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.pending_decisions import PathDecision
 from flowsched_gym.model.routes import NetworkState, Routes, new_chooser
 from flowsched_gym.model.rules.routing.availability import count_paths_up, note_quiet, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, review_paths
@@ -84,10 +84,10 @@ class Paths:
         event = self._waiting[row] = self._env.event()
         return event
 
-    def question(self) -> PathQuestion | None:
+    def pending(self) -> PathDecision | None:
         """Returns whose path an agent is to choose next, if any."""
         for row in self._waiting:
-            return PathQuestion(row, int(self.routes.first[row]), int(self.routes.last[row]))
+            return PathDecision(row, int(self.routes.first[row]), int(self.routes.last[row]))
         return None
 
     def grant(self, row: int, choice: int) -> None:

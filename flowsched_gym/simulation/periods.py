@@ -7,7 +7,7 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import Period, PeriodQuestion
+from flowsched_gym.model.pending_decisions import Period, PeriodDecision
 from flowsched_gym.simulation.environment import LAST_ROW, NetworkEnvironment
 
 __all__ = ["Periods"]
@@ -44,12 +44,12 @@ class Periods:
             # A period ends when all flows of this instant have been counted.
             self._env.at(self._env.now, EventKind.DELIVERY, LAST_ROW, self._enough)
 
-    def question(self) -> PeriodQuestion | None:
-        """Returns what is to be asked, if a period has begun since the last question."""
+    def pending(self) -> PeriodDecision | None:
+        """Returns what is to be asked, if a period has begun since the last decision."""
         if not self._due:
             return None
         self._due = False
-        return PeriodQuestion(self.begun - 1)
+        return PeriodDecision(self.begun - 1)
 
     def _begin(self) -> ProcessGenerator:
         yield self._env.at(0.0, EventKind.PERIOD_END)

@@ -6,7 +6,7 @@ from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.decision import Order
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.questions import OrderQuestion, PathQuestion, PeriodQuestion
+from flowsched_gym.model.pending_decisions import OrderDecision, PathDecision, PeriodDecision
 from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.network import SimulatedNetwork
 
@@ -19,12 +19,12 @@ class Simulation(SimulatedNetwork):
     @property
     def awaits_decision(self) -> bool:
         """Whether time stands still until an agent decides."""
-        return self.asking is not None or self.question is not None
+        return self.asking is not None or self.pending is not None
 
     def run(self, until: float = math.inf) -> None:
         """Runs until a decision is asked, all flows are delivered, or the next event is later than ``until``."""
         env, over, is_bounded = self.env, self._over, until < math.inf
-        while self.asking is None and self.question is None and not over.processed:
+        while self.asking is None and self.pending is None and not over.processed:
             if is_bounded and env.peek() > until:
                 return
             env.step()
@@ -78,65 +78,65 @@ class Simulation(SimulatedNetwork):
         self._ask()
 
     def serve_first(self, index: int) -> int:
-        """Puts the flow at an index of the ``OrderQuestion`` before all others; returns its row.
+        """Puts the flow at an index of the ``OrderDecision`` before all others; returns its row.
 
         Raises:
             SimulationError: No order is asked for, or there is no such index.
         """
-        question = self.question
-        if not isinstance(question, OrderQuestion):
+        pending = self.pending
+        if not isinstance(pending, OrderDecision):
             raise SimulationError("no order waits for a decision")
-        if not 0 <= index < len(question.rows):
-            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(question.rows) - 1}")
-        row = int(question.rows[index])
-        self.question = None
+        if not 0 <= index < len(pending.rows):
+            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
+        row = int(pending.rows[index])
+        self.pending = None
         self._note(EventKind.DECISION, row)
         assert isinstance(self.discipline, Ranked)
         self.discipline.serve_first(row)
         return row
 
     def take_path(self, choice: int) -> int:
-        """Sends the flow of the ``PathQuestion`` along one of its paths; returns its row.
+        """Sends the flow of the ``PathDecision`` along one of its paths; returns its row.
 
         Raises:
             SimulationError: No path is asked for, there is no such path, or one of its links has failed.
         """
-        question = self.question
-        if not isinstance(question, PathQuestion):
+        pending = self.pending
+        if not isinstance(pending, PathDecision):
             raise SimulationError("no path waits for a decision")
         assert self._paths is not None
-        self._paths.grant(question.row, choice)
-        self.question = None
-        self._note(EventKind.DECISION, question.row)
+        self._paths.grant(pending.row, choice)
+        self.pending = None
+        self._note(EventKind.DECISION, pending.row)
         self._ask()
-        return question.row
+        return pending.row
 
     def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set since the ``PeriodQuestion``.
+        """Begins a period, with the controls as they have been set since the ``PeriodDecision``.
 
         Raises:
             SimulationError: No period waits to begin.
         """
-        number = self._period_question().number
-        self.question = None
+        number = self._period_decision().number
+        self.pending = None
         self._note(EventKind.DECISION, number)
         self.links.request_sharing()
 
     def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along another of its paths while a ``PeriodQuestion`` waits; nothing sent is lost.
+        """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
 
         Raises:
             SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
         """
-        self._period_question()
+        self._period_decision()
         if self._paths is None:
             raise SimulationError("no routing was given: flows keep their paths")
         self._paths.take(row, choice)
 
-    def _period_question(self) -> PeriodQuestion:
-        if not isinstance(self.question, PeriodQuestion):
+    def _period_decision(self) -> PeriodDecision:
+        if not isinstance(self.pending, PeriodDecision):
             raise SimulationError("no period waits to begin")
-        return self.question
+        return self.pending
 
     def _take_asking(self, slot: int = 0) -> Destination:
         """Takes the destination that waits for a decision on the request in a slot."""
@@ -151,6 +151,6 @@ class Simulation(SimulatedNetwork):
     def _ask(self) -> None:
         """Requests the next decision: at once where nothing else happens in this instant, else after that."""
         if self.env.peek() > self.env.now:
-            self._find_question()
+            self._find_decision()
         else:
             self._request_decision()

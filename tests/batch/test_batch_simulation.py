@@ -104,7 +104,7 @@ def test_a_network_of_a_batch_does_what_a_simulation_does(case: str) -> None:
     twins.number = 2
     for _ in range(100):
         twins.decide(generator)
-    twins.batch.grow(2 * twins.workload.num_flows, num_places=20)
+    twins.batch.grow(2 * twins.workload.num_flows, most_destinations=20)
 
     twins.finish(seed=1)
 

@@ -13,7 +13,7 @@ from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Fifo, Merp, Ps, Ranked, Srpt
 from flowsched_gym.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.model import TRANSPORTS
-from flowsched_gym.model.questions import Asks, OrderQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
@@ -58,11 +58,11 @@ class Pair:
 
     def decide(self, generator: np.random.Generator) -> None:
         """Decides the same at random in both, and runs on."""
-        expected, found = self.simulation.question, self.batch.question(self.number)
+        expected, found = self.simulation.pending, self.batch.pending(self.number)
         assert type(expected) is type(found)
         assert expected is not None
         assert found is not None
-        if isinstance(expected, OrderQuestion):
+        if isinstance(expected, OrderDecision):
             assert expected.rows.tolist() == found[0].tolist()
             place = int(generator.integers(len(expected.rows)))
             assert self.simulation.serve_first(place) == self.batch.serve_first(self.number, place)
@@ -86,7 +86,7 @@ class Pair:
     def finish(self, seed: int = 0) -> int:
         """Decides to the end and compares; returns the number of decisions."""
         generator, decisions = np.random.default_rng(seed), 0
-        while self.simulation.question is not None:
+        while self.simulation.pending is not None:
             self.decide(generator)
             decisions += 1
         assert self.simulation.finished
@@ -118,7 +118,7 @@ def test_flows_find_their_paths_alike_while_links_fail(routing, discipline, work
 @settings(max_examples=40)
 @given(workload=failing_networks(), seed=st.integers(0, 99))
 def test_an_agent_is_asked_for_paths_alike(workload: Workload, seed: int) -> None:
-    Pair(workload, SPINES[0.1], Merp, routing=make_routing("ecmp"), asks=Asks.PATH).finish(seed)
+    Pair(workload, SPINES[0.1], Merp, routing=make_routing("ecmp"), asks=DecisionKind.PATH).finish(seed)
 
 
 def test_windows_and_handshakes_go_on_while_links_fail() -> None:
@@ -130,17 +130,17 @@ def test_windows_and_handshakes_go_on_while_links_fail() -> None:
 @pytest.mark.parametrize(("name", "topology"), [("poisson-pareto", one_link()), ("poisson-tree", tree9())])
 def test_an_agent_is_asked_for_orders_alike(name: str, topology: Any) -> None:
     workload = make_workload(name, num_flows=150).draw(1)
-    assert Pair(workload, topology, Ranked, asks=Asks.ORDER).finish() > 50
+    assert Pair(workload, topology, Ranked, asks=DecisionKind.ORDER).finish() > 50
 
 
-@pytest.mark.parametrize("asks", [Asks.ORDER, Asks.PATH])
-def test_networks_go_on_elsewhere_from_a_snapshot(asks: Asks) -> None:
+@pytest.mark.parametrize("asks", [DecisionKind.ORDER, DecisionKind.PATH])
+def test_networks_go_on_elsewhere_from_a_snapshot(asks: DecisionKind) -> None:
     name, topology, discipline = {
-        Asks.ORDER: ("poisson-tree", tree9(), Ranked),
-        Asks.PATH: ("poisson-fat-tree-failures", fat_tree(), Merp),
+        DecisionKind.ORDER: ("poisson-tree", tree9(), Ranked),
+        DecisionKind.PATH: ("poisson-fat-tree-failures", fat_tree(), Merp),
     }[asks]
     workload = make_workload(name, num_flows=120).draw(2)
-    routing = make_routing("ecmp") if asks is Asks.PATH else None
+    routing = make_routing("ecmp") if asks is DecisionKind.PATH else None
     pair = Pair(workload, topology, discipline, asks=asks, routing=routing)
     generator = np.random.default_rng(0)
     for _ in range(40):
@@ -173,9 +173,9 @@ def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(ConfigError, match="links change in this workload: a routing is needed"):
         BatchSimulation(1, 5, fat_tree(), Ps()).load(0, failing)
     with pytest.raises(ConfigError, match="asks is PATH: a routing is needed"):
-        BatchSimulation(1, 5, fat_tree(), Ps(), asks=Asks.PATH)
+        BatchSimulation(1, 5, fat_tree(), Ps(), asks=DecisionKind.PATH)
     with pytest.raises(ConfigError, match="asks is ORDER: the discipline must be Ranked, it is Ps"):
-        BatchSimulation(1, 5, fat_tree(), Ps(), asks=Asks.ORDER)
+        BatchSimulation(1, 5, fat_tree(), Ps(), asks=DecisionKind.ORDER)
     with pytest.raises(ConfigError, match="flows with tokens keep their paths"):
         BatchSimulation(1, 5, fat_tree(), Ps(), num_tokens=1, routing=make_routing("ecmp"))
     flows = make_flows([0.0], [1.0], source=[0], destination=[8])
@@ -188,7 +188,7 @@ def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> Non
     # Flow 0 is alone on the uplink of host 0; in the other network flows 0 and 1 are on other links of one host.
     ended = make_flows([0.0], [1.0], source=[0], destination=[1])
     going_on = make_flows([0.0, 0.0, 5.0], [9.0, 9.0, 1.0], source=[0, 0, 7], destination=[1, 1, 8])
-    batch = BatchSimulation(2, 3, tree9(capacity=1.0), Ranked(), asks=Asks.ORDER)
+    batch = BatchSimulation(2, 3, tree9(capacity=1.0), Ranked(), asks=DecisionKind.ORDER)
     batch.load(0, ended)
     batch.load(1, going_on)
     batch.run_until(1, 3)

@@ -9,7 +9,7 @@ import pytest
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.errors import ConfigError, SimulationError
-from flowsched_gym.model.questions import Asks, Period
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, big_switch, multi_plane
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
@@ -45,18 +45,20 @@ def decide(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generat
 def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, period: Period) -> None:
     limits = [[1e5, 1e6, 3e6]] * 2
     compiled = Mlfq(limits, within, GROUPS)
-    batch = BatchSimulation(3, 150, SWITCH, compiled, asks=Asks.PERIOD, period=period, log_length=5_000, rate_caps=True)
+    batch = BatchSimulation(
+        3, 150, SWITCH, compiled, asks=DecisionKind.PERIOD, period=period, log_length=5_000, rate_caps=True
+    )
     workloads = [flows_of(seed, simultaneous=seed > 0) for seed in range(3)]
     for number, workload in enumerate(workloads):
         batch.load(number, workload)
     for number, workload in enumerate(workloads):
         reference = Mlfq(limits, within, GROUPS)
-        simulation = Simulation(workload, SWITCH, reference, asks=Asks.PERIOD, period=period, keep_log=True)
+        simulation = Simulation(workload, SWITCH, reference, asks=DecisionKind.PERIOD, period=period, keep_log=True)
         one, other = (np.random.default_rng(number) for _ in range(2))
         simulation.run()
         batch.run(number)
-        while simulation.question is not None:
-            assert batch.question(number) == simulation.question
+        while simulation.pending is not None:
+            assert batch.pending(number) == simulation.pending
             first_row = number * batch.num_rows
             rows = np.s_[first_row : first_row + workload.num_flows]
             assert batch.tables.flows["attained"][rows].tobytes() == simulation.state.attained.tobytes()
@@ -82,20 +84,20 @@ def failing(workload: Workload) -> Workload:
 def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(simultaneous: bool) -> None:
     period = Period(seconds=0.02)
     batch = BatchSimulation(
-        2, 150, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=Asks.PERIOD, period=period, log_length=5_000
+        2, 150, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=DecisionKind.PERIOD, period=period, log_length=5_000
     )
     workload = failing(flows_of(5, simultaneous=simultaneous))
     simulation = Simulation(
-        workload, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=Asks.PERIOD, period=period, keep_log=True
+        workload, PLANES, Mlfq([1e5, 1e6]), routing=ECMP, asks=DecisionKind.PERIOD, period=period, keep_log=True
     )
     batch.load(1, workload)
     generator = np.random.default_rng(6)
     simulation.run()
     batch.run(1)
     num_moved, refused = 0, set()
-    while simulation.question is not None:
-        assert batch.question(1) == simulation.question
-        assert batch.num_periods(1) == simulation.num_periods == simulation.question.number + 1  # type: ignore[union-attr]
+    while simulation.pending is not None:
+        assert batch.pending(1) == simulation.pending
+        assert batch.num_periods(1) == simulation.num_periods == simulation.pending.number + 1  # type: ignore[union-attr]
         for row in np.sort(simulation.links.active[: simulation.links.num_active]).tolist():
             choice, before = int(generator.integers(3)), simulation.controls.path[row]
             for move in (simulation.move, lambda row, choice: batch.move(1, row, choice)):
@@ -117,7 +119,9 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
 
 def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() -> None:
     flows = Workload(flow_id=np.arange(2), source=[0, 0], destination=[1, 2], size=[1e7, 1e7], arrival_time=[0.0, 0.0])  # type: ignore[arg-type]  # lists become arrays
-    simulation = Simulation(flows, PLANES, Mlfq([1e5]), routing=ECMP, asks=Asks.PERIOD, period=Period(seconds=0.1))
+    simulation = Simulation(
+        flows, PLANES, Mlfq([1e5]), routing=ECMP, asks=DecisionKind.PERIOD, period=Period(seconds=0.1)
+    )
     simulation.run()
     for row in (0, 1):
         simulation.move(row, 0)
@@ -155,6 +159,6 @@ def test_moves_that_cannot_be_made_are_refused() -> None:
 
 def test_periods_are_asked_for_as_simulations_ask_for_them() -> None:
     with pytest.raises(ConfigError, match="PERIOD needs one, and nothing else has one"):
-        BatchSimulation(1, 1, SWITCH, Mlfq([1.0]), asks=Asks.PERIOD)
+        BatchSimulation(1, 1, SWITCH, Mlfq([1.0]), asks=DecisionKind.PERIOD)
     with pytest.raises(SimulationError, match="no period waits to begin"):
         BatchSimulation(1, 1, SWITCH, Mlfq([1.0])).go_on(0)

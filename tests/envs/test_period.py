@@ -10,7 +10,7 @@ from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import NetworkView, PeriodControl, PeriodEnv
 from flowsched_gym.errors import InvalidAction
-from flowsched_gym.model.questions import Period
+from flowsched_gym.model.pending_decisions import Period
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
 from tests.flows import make_flows
@@ -53,7 +53,7 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
     def act(self, view: NetworkView, memory: npt.NDArray[np.float64], action: npt.NDArray[np.float64]) -> None:
         memory[0] += 1
         view.set_thresholds(np.array([[1.0 + 4.0 * action[0]]]))
-        for place, row in enumerate(view.live.tolist()):
+        for place, row in enumerate(view.active.tolist()):
             view.pin(row, 1 if place == 0 else None)
             view.rate_cap[row] = 0.2 + action[1] if place else np.inf
 
@@ -63,7 +63,7 @@ class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
         return terms["slowdown"], terms
 
     def observe(self, view: NetworkView, memory: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-        live = view.live
+        live = view.active
         values = [
             len(live),
             view.attained[live].sum(),
@@ -83,7 +83,7 @@ class PassingControl(SmallControl):
     may_pass = True
 
     def asks(self, view: NetworkView) -> bool:
-        return len(view.live) >= 2 and view.num_periods % 3 > 0
+        return len(view.active) >= 2 and view.num_periods % 3 > 0
 
 
 class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
@@ -144,13 +144,13 @@ def test_a_view_shows_the_flows_as_they_are() -> None:
     first = env.view()
 
     assert (first.now, first.period, len(first.finished)) == (0.0, 0.0, 0)
-    assert first.live.tolist() == [0, 1]
+    assert first.active.tolist() == [0, 1]
     env.step(np.array([0.5, 1.0]))
     view = env.view()
 
     assert view.num_flows == 3
     assert (view.now, view.begun_at) == (2.5, 0.0)
-    assert view.live.tolist() == [0]
+    assert view.active.tolist() == [0]
     assert view.attained[0] == 0.5
     assert view.remaining[0] == 3.5
     assert view.rate[0] == 1.0

@@ -156,7 +156,7 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
         "window of a sender": (senders, "next_window", wider),
         "request of a slot": (destination, "take_request", oldest),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-        "hosts of one instant": (Simulation, "_find_question", ask_last_host_first),
+        "hosts of one instant": (Simulation, "_find_decision", ask_last_host_first),
     },
     "flowsched/MERPOrder-v0": {
         "flow that is chosen": (Simulation, "serve_first", put_oldest_first),

@@ -8,7 +8,7 @@ import pytest
 from flowsched_gym.disciplines import Fifo, Ps, Ranked, Srpt
 from flowsched_gym.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.model import EventKind, Transport
-from flowsched_gym.model.questions import Asks, PathQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import Topology, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload
@@ -95,19 +95,19 @@ def test_tokens_and_changing_paths_do_not_go_together() -> None:
 
 def test_an_agent_chooses_among_live_paths_and_is_not_asked_where_one_is_left() -> None:
     workload = flows((0.0, 4.0), (0.0, 4.0), (2.0, 4.0), changes=[(1.0, UP[1], False)])
-    simulation = Simulation(workload, SPINES, Ps(), asks=Asks.PATH)
+    simulation = Simulation(workload, SPINES, Ps(), asks=DecisionKind.PATH)
     with pytest.raises(SimulationError, match="no path waits for a decision"):
         simulation.take_path(0)
     simulation.run()
-    first = simulation.question
-    assert isinstance(first, PathQuestion)
+    first = simulation.pending
+    assert isinstance(first, PathDecision)
     assert first.row == 0
     with pytest.raises(SimulationError, match="choice is 2: the flow has the paths 0 to 1"):
         simulation.take_path(2)
     assert simulation.take_path(0) == 0
     simulation.run()
-    assert isinstance(simulation.question, PathQuestion)
-    assert simulation.question.row == 1
+    assert isinstance(simulation.pending, PathDecision)
+    assert simulation.pending.row == 1
     assert simulation.links.active[: simulation.links.num_active].tolist() == [0]
     simulation.take_path(0)
     # Two share spine 0 until 2, then three until 11; the third flow has no choice.
@@ -117,7 +117,7 @@ def test_an_agent_chooses_among_live_paths_and_is_not_asked_where_one_is_left() 
 def test_a_path_that_has_failed_is_refused_and_the_question_stays() -> None:
     three = leaf_spine(num_leaves=2, num_spines=3, hosts_per_leaf=2, capacity=1.0)
     workload = flows((1.0, 4.0), changes=[(0.0, 9, False)])
-    simulation = Simulation(workload, three, Ps(), asks=Asks.PATH)
+    simulation = Simulation(workload, three, Ps(), asks=DecisionKind.PATH)
     simulation.run()
     with pytest.raises(SimulationError, match="choice is 1: a link of that path has failed"):
         simulation.take_path(1)
@@ -127,13 +127,13 @@ def test_a_path_that_has_failed_is_refused_and_the_question_stays() -> None:
 
 
 def play(workload: Workload, topology: Topology, choices: list[int]) -> tuple[list[list[int]], list[float]]:
-    """Puts flows first by their rows, in turn; returns who competed at each question, and when flows complete."""
-    simulation = Simulation(workload, topology, Ranked(), asks=Asks.ORDER)
+    """Puts flows first by their rows, in turn; returns who competed at each pending, and when flows complete."""
+    simulation = Simulation(workload, topology, Ranked(), asks=DecisionKind.ORDER)
     competed = []
     for row in choices:
         simulation.run()
-        assert simulation.question is not None
-        rows = simulation.question.rows.tolist()  # type: ignore[union-attr]  # an OrderQuestion
+        assert simulation.pending is not None
+        rows = simulation.pending.rows.tolist()  # type: ignore[union-attr]  # an OrderDecision
         competed.append(rows)
         assert simulation.serve_first(rows.index(row)) == row
     return competed, completions(simulation)
@@ -163,8 +163,8 @@ def test_on_a_tree_only_flows_that_share_a_link_with_one_that_begins_or_ends_com
 
 def test_an_order_needs_a_discipline_that_can_be_told() -> None:
     with pytest.raises(ConfigError, match="asks is ORDER: the discipline must be Ranked, it is Fifo"):
-        Simulation(make_flows([0.0], [1.0]), one_link(), Fifo(), asks=Asks.ORDER)
-    simulation = Simulation(make_flows([0.0, 0.0], [1.0, 1.0]), one_link(), Ranked(), asks=Asks.ORDER)
+        Simulation(make_flows([0.0], [1.0]), one_link(), Fifo(), asks=DecisionKind.ORDER)
+    simulation = Simulation(make_flows([0.0, 0.0], [1.0, 1.0]), one_link(), Ranked(), asks=DecisionKind.ORDER)
     with pytest.raises(SimulationError, match="no order waits for a decision"):
         simulation.serve_first(0)
     simulation.run()

@@ -7,7 +7,7 @@ import pytest
 
 from flowsched_gym.disciplines import Mlfq, Ps
 from flowsched_gym.errors import ConfigError, SimulationError
-from flowsched_gym.model.questions import Asks, Period, PeriodQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, Period, PeriodDecision
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -20,8 +20,8 @@ def go_through(simulation: Simulation, act: Callable[[int], None] = lambda numbe
     """Runs to the end; returns when each period began, and what the first flow had sent by then."""
     begun = []
     simulation.run()
-    while simulation.question is not None:
-        assert simulation.question == PeriodQuestion(len(begun))
+    while simulation.pending is not None:
+        assert simulation.pending == PeriodDecision(len(begun))
         act(len(begun))
         begun.append((simulation.now, float(simulation.state.attained[0])))
         simulation.go_on()
@@ -32,19 +32,21 @@ def go_through(simulation: Simulation, act: Callable[[int], None] = lambda numbe
 
 def play(workload: Workload, discipline: Mlfq, period: Period, thresholds: dict[int, list[float]]) -> list[float]:
     """Runs to the end; before some periods, by number, the thresholds change. Returns when flows complete."""
-    simulation = Simulation(workload, LINK, discipline, asks=Asks.PERIOD, period=period)
+    simulation = Simulation(workload, LINK, discipline, asks=DecisionKind.PERIOD, period=period)
     go_through(simulation, lambda number: discipline.set_thresholds(thresholds.get(number, discipline.thresholds())))
     return simulation.records().completion_time.tolist()
 
 
 def test_an_agent_is_asked_at_the_beginning_and_after_each_period_of_time() -> None:
-    simulation = Simulation(make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=Asks.PERIOD, period=Period(seconds=2.0))
+    simulation = Simulation(
+        make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=DecisionKind.PERIOD, period=Period(seconds=2.0)
+    )
     assert go_through(simulation) == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
 
 
 def test_an_agent_is_asked_after_so_many_flows_and_not_when_all_have_finished() -> None:
     flows = make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0])
-    simulation = Simulation(flows, LINK, Ps(), asks=Asks.PERIOD, period=Period(flows=2))
+    simulation = Simulation(flows, LINK, Ps(), asks=DecisionKind.PERIOD, period=Period(flows=2))
     # Three finish at one instant and end one period; the fourth ends the episode.
     assert len(go_through(simulation)) == simulation.num_periods == 2
 
@@ -78,7 +80,7 @@ def test_hosts_of_different_groups_obey_different_thresholds() -> None:
 def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:
     discipline = Mlfq([2.0])
     simulation = Simulation(
-        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, discipline, asks=Asks.PERIOD, period=Period(seconds=3.0)
+        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, discipline, asks=DecisionKind.PERIOD, period=Period(seconds=3.0)
     )
     simulation.run()
     simulation.go_on()
@@ -98,7 +100,7 @@ def test_a_flow_can_be_held_in_a_queue_and_let_go() -> None:
 
 def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     simulation = Simulation(
-        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, Ps(), asks=Asks.PERIOD, period=Period(seconds=100.0)
+        make_flows([0.0, 0.0], [4.0, 4.0]), LINK, Ps(), asks=DecisionKind.PERIOD, period=Period(seconds=100.0)
     )
     simulation.controls.rate_cap[0] = 0.25
     go_through(simulation)
@@ -117,7 +119,9 @@ def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
 )
 def test_thresholds_that_are_not_allowed_change_nothing(thresholds: object, message: str) -> None:
     discipline = Mlfq([1.0, 3.0])
-    simulation = Simulation(make_flows([0.0], [5.0]), LINK, discipline, asks=Asks.PERIOD, period=Period(flows=1))
+    simulation = Simulation(
+        make_flows([0.0], [5.0]), LINK, discipline, asks=DecisionKind.PERIOD, period=Period(flows=1)
+    )
     simulation.run()
     with pytest.raises(ConfigError, match=message):
         discipline.set_thresholds(thresholds)  # type: ignore[arg-type]
@@ -133,7 +137,7 @@ def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(ConfigError, match="queue is 2: it must be from 0 to 1"):
         Mlfq([1.0]).pin(0, 2)
     with pytest.raises(ConfigError, match="PERIOD needs one, and nothing else has one"):
-        Simulation(flows, LINK, Ps(), asks=Asks.PERIOD)
+        Simulation(flows, LINK, Ps(), asks=DecisionKind.PERIOD)
     with pytest.raises(ConfigError, match="exactly one is needed"):
         Period(seconds=1.0, flows=2)
     with pytest.raises(ConfigError, match="seconds of a period is nan"):

@@ -60,7 +60,7 @@ class Observer:
         show_long(active, flows, units, self._first_queue, self._num_queues, self._slot_at, shown)
         show_finished(finished, flows, units, self._past_at, shown)
         if config.observation is LongFlowsObservation.FULL:
-            long_on, all_on = on_links(view, config, long), on_links(view, config, view.live)
+            long_on, all_on = on_links(view, config, long), on_links(view, config, view.active)
             show_paths(active, view.now, flows, long_on, all_on, config.capacity, self._further_at, shown)
         return shown
 

@@ -113,7 +113,7 @@ def _slots(config: AuTOLongFlowsConfig, view: NetworkView, seen: npt.NDArray[np.
 
 def _results(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView, done: npt.NDArray[np.int64]) -> Table:
     """Lists how long flows, short ones and all have fared."""
-    every, active = len(view.live), len(long_active(view, config))
+    every, active = len(view.active), len(long_active(view, config))
     short = np.setdiff1d(view.delivered, done)
     parts = ("long", active, done), ("short so far", every - active, short), ("all", every, view.delivered)
     return Table(

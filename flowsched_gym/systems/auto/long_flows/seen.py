@@ -22,8 +22,8 @@ __all__ = [
 
 def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:
     """Returns the rows of the active flows that have sent the last threshold, in the order of arrival, (count,)."""
-    rows = np.empty(len(view.live), dtype=np.int64)
-    return rows[: find_long(view.live, view.columns, config.long_from, rows)]
+    rows = np.empty(len(view.active), dtype=np.int64)
+    return rows[: find_long(view.active, view.columns, config.long_from, rows)]
 
 
 def long_finished(view: NetworkView, config: AuTOLongFlowsConfig, rows: IntArray) -> IntArray:

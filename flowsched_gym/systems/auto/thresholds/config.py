@@ -7,7 +7,7 @@ from enum import StrEnum
 from flowsched_gym.disciplines.parameters import check_limits, check_within
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.questions import Period
+from flowsched_gym.model.pending_decisions import Period
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity

@@ -161,6 +161,6 @@ class _Summary:
         summarise_finished(finished, flows, cluster_of, self._share_at, shown, heights)
         could_send = self._cluster_capacity * view.period
         summarise_arrived(view.arrived, flows, cluster_of, could_send, self._load_at, stride, shown)
-        summarise_active(view.live, flows, config.queues, cluster_of, self._active_at, stride, shown)
+        summarise_active(view.active, flows, config.queues, cluster_of, self._active_at, stride, shown)
         show_heights(heights, self._low, self._span, self._height_at, stride, shown)
         return shown

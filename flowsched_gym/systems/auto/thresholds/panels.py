@@ -39,7 +39,9 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
     load = "" if config.load is None else f", load {config.load:g}"
     period = f"{config.period_flows} flows" if config.period_ms is None else f"{config.period_ms:g} ms"
     clusters = f", {config.clusters} clusters" if config.clusters > 1 else ""
-    rows_of = [view.live[view.source[view.live] // config.hosts_per_cluster == each] for each in range(config.clusters)]
+    rows_of = [
+        view.active[view.source[view.active] // config.hosts_per_cluster == each] for each in range(config.clusters)
+    ]
     of_clusters = tuple(
         _queues(config, view, rows, f"Queues of cluster {number}", in_frame=False)
         for number, rows in enumerate(rows_of[:MOST_CLUSTERS])
@@ -56,7 +58,7 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
             Stack(
                 478,
                 (
-                    _queues(config, view, view.live, "Queues, the highest first"),
+                    _queues(config, view, view.active, "Queues, the highest first"),
                     *(of_clusters if config.clusters > 1 else ()),
                 ),
             ),

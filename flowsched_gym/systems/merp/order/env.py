@@ -4,7 +4,7 @@ from flowsched_gym.disciplines import Ranked
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.questions import Asks
+from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
 from flowsched_gym.systems.merp.order.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules
@@ -156,7 +156,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
                     delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
                 ),
                 new_discipline=Ranked,
-                asks=Asks.ORDER,
+                asks=DecisionKind.ORDER,
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,
             ),
@@ -170,7 +170,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        return order_panels(self.config, self.scene(), self.simulation.question)
+        return order_panels(self.config, self.scene(), self.simulation.pending)
 
 
 class MERPOrderVectorEnv(DecisionVectorEnv):

@@ -6,22 +6,22 @@ import numpy.typing as npt
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Key, Row, Rows, Stack, Table, Text, Tone
-from flowsched_gym.model.questions import OrderQuestion
+from flowsched_gym.model.pending_decisions import OrderDecision
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig, OrderTopology
 from flowsched_gym.systems.merp.order.decision import LARGEST_KEPT
 
 __all__ = ["order_panels"]
 
 
-def order_panels(config: MERPOrderConfig, scene: Scene, question: object) -> View:
+def order_panels(config: MERPOrderConfig, scene: Scene, pending: object) -> View:
     """Lists what a picture shows.
 
     Args:
         config: The arguments of the environment.
         scene: The episode as it stands.
-        question: What waits for a decision: an ``OrderQuestion``, or nothing.
+        pending: What waits for a decision: an ``OrderDecision``, or nothing.
     """
-    competing = question.rows if isinstance(question, OrderQuestion) else np.zeros(0, dtype=np.int64)
+    competing = pending.rows if isinstance(pending, OrderDecision) else np.zeros(0, dtype=np.int64)
     workload = DEFAULT_WORKLOADS[config.topology] if config.workload is None else config.workload
     load = "" if config.load is None else f", load {config.load:g}"
     largest = np.sort(scene.records.slowdown[scene.delivered])[::-1][:LARGEST_KEPT].tolist()

@@ -6,7 +6,7 @@ from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.questions import Asks, PathQuestion
+from flowsched_gym.model.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
 from flowsched_gym.systems.merp.route.decision import FLOW_FIELDS, RouteRules, reward_terms
 from flowsched_gym.systems.merp.route.observation import route_layout
@@ -168,7 +168,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
                 topology=_fabric(config.arity, config.capacity, config.link_delay_us * SECONDS_PER_MICROSECOND),
                 new_discipline=functools.partial(make_discipline, config.discipline),
                 routing=make_routing(config.rerouting),
-                asks=Asks.PATH,
+                asks=DecisionKind.PATH,
                 flow_fields=FLOW_FIELDS,
             ),
             layout=route_layout(config.num_paths),
@@ -181,8 +181,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""
-        scene, question = self.scene(), self.simulation.question
-        asked = question if isinstance(question, PathQuestion) else None
+        scene, pending = self.scene(), self.simulation.pending
+        asked = pending if isinstance(pending, PathDecision) else None
         return route_panels(self.config, scene, asked, self.layout, self._observe())
 
 

@@ -14,7 +14,7 @@ from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Stack, Table, Text, Tier, Tone
-from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.pending_decisions import PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
 
 __all__ = ["route_panels"]
@@ -27,7 +27,7 @@ COLUMNS = ("live", "num_flows", "bytes_left", "expansion_ratio", "expected_rate"
 def route_panels(
     config: MERPRouteConfig,
     scene: Scene,
-    question: PathQuestion | None,
+    pending: PathDecision | None,
     layout: Layout,
     observation: npt.NDArray[np.float32],
 ) -> View:
@@ -36,13 +36,13 @@ def route_panels(
     Args:
         config: The arguments of the environment.
         scene: The episode as it stands.
-        question: The flow that waits for a path; ``None`` when the episode is over.
+        pending: The flow that waits for a path; ``None`` when the episode is over.
         layout: Columns of the observation.
         observation: What the agent sees.
     """
     asked, records = "", scene.records
-    if question is not None:
-        row = question.row
+    if pending is not None:
+        row = pending.row
         hosts = f"from host {records.source[row]} to host {records.destination[row]}"
         asked = f"Flow {records.flow_id[row]} goes {hosts}, {size_text(float(records.size[row]))}: by which path?"
     setting = f"{shortened(config.workload, 40)}, k = {config.arity}, {config.discipline}, rerouting {config.rerouting}"
@@ -50,8 +50,8 @@ def route_panels(
     return View(
         banner=scene.banner("MERP routing", setting, asked),
         stacks=(
-            Stack(608, (_fabric(config, scene, question, same_pod),)),
-            Stack(348, (_paths(scene, question, layout, observation, same_pod), scene.finished())),
+            Stack(608, (_fabric(config, scene, pending, same_pod),)),
+            Stack(348, (_paths(scene, pending, layout, observation, same_pod), scene.finished())),
         ),
         legend=(
             Key(Tone.FAINT, "cable without flows", width=26, thickness=1),
@@ -63,18 +63,18 @@ def route_panels(
     )
 
 
-def _fabric(config: MERPRouteConfig, scene: Scene, question: PathQuestion | None, same_pod: bool) -> Fabric:
+def _fabric(config: MERPRouteConfig, scene: Scene, pending: PathDecision | None, same_pod: bool) -> Fabric:
     """Shows the network, and where the flow that waits may go."""
     hosts, half, records = config.num_hosts, config.arity // 2, scene.records
     # The links of each tier of cables, hosts' ones first: those up, then those down.
     up = scene.network.capacity.reshape(3, 2, hosts)[:, 0].ravel() > 0.0
     flows = scene.loads[0].reshape(3, 2, hosts).sum(axis=1).ravel()
     paths, marks = [], {}
-    if question is not None:
-        source, destination = int(records.source[question.row]), int(records.destination[question.row])
+    if pending is not None:
+        source, destination = int(records.source[pending.row]), int(records.destination[pending.row])
         marks = {(HOSTS, host): (str(host), Tone.WARNING) for host in (source, destination)}
         start, links = scene.network.path_start, scene.network.path_links
-        for slot, path in enumerate(range(question.first, question.last)):
+        for slot, path in enumerate(range(pending.first, pending.last)):
             crossed = links[start[path] : start[path + 1]]
             open_ = bool((scene.network.capacity[crossed] > 0.0).all())
             node = (AGGREGATION, source // (half * half) * half + slot) if same_pod else (CORE, slot)
@@ -110,12 +110,12 @@ def _cables(arity: int) -> tuple[tuple[int, int, int], ...]:
 
 
 def _paths(
-    scene: Scene, question: PathQuestion | None, layout: Layout, observation: npt.NDArray[np.float32], same_pod: bool
+    scene: Scene, pending: PathDecision | None, layout: Layout, observation: npt.NDArray[np.float32], same_pod: bool
 ) -> Table:
     """Lists the paths as the agent sees them, each by its most loaded link."""
     rows: list[Row] = []
     closed: set[int] = set()
-    count = 0 if question is None else question.last - question.first
+    count = 0 if pending is None else pending.last - pending.first
     seen = zip(*(layout.slot_column(observation, name).tolist()[:count] for name in COLUMNS), strict=True)
     for slot, (is_up, flows, left, ratio, rate) in enumerate(seen):
         name = f"{'aggregation' if same_pod else 'core'} {slot}"
@@ -127,10 +127,8 @@ def _paths(
             closed.add(slot)
             rows.append((Text(name, Tone.FAINT), "", "", "", Text("down", Tone.BAD, bold=True), ""))
     return Table(
-        title="Nobody asks" if question is None else f"Paths of flow {scene.records.flow_id[question.row]}",
-        note=""
-        if question is None
-        else f"alone it takes {duration_text(float(scene.records.ideal_fct[question.row]))}",
+        title="Nobody asks" if pending is None else f"Paths of flow {scene.records.flow_id[pending.row]}",
+        note="" if pending is None else f"alone it takes {duration_text(float(scene.records.ideal_fct[pending.row]))}",
         height=256,
         columns=(
             Column("over", 88, "left"),

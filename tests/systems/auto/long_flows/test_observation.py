@@ -64,7 +64,7 @@ def test_every_column_of_a_slot_by_hand() -> None:
     assert column("long_up_1") == pytest.approx([1.0, 0.0, 0.0])
     assert column("long_down_0") == pytest.approx([0.0, 0.0, 0.0])
     assert column("long_down_1") == pytest.approx([0.0, 1.0, 1.0])
-    assert [view.live.tolist(), view.path[3] % 2 in (0, 1)] == [[0, 1, 2, 3], True]
+    assert [view.active.tolist(), view.path[3] % 2 in (0, 1)] == [[0, 1, 2, 3], True]
     short = np.array([0.0, 1.0, 1.0])
     on = int(view.path[3]) % 2
     assert column("all_up_0") == column("long_up_0")

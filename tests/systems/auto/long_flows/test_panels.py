@@ -22,7 +22,7 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
     for _ in moments(env, every=11):
         picture, view, records = env.panels(), env.view(), env.records()
         done, is_long = np.isfinite(records.fct), records.size > env.config.long_from
-        active_long = view.live[view.attained[view.live] >= env.config.long_from]
+        active_long = view.active[view.attained[view.active] >= env.config.long_from]
         grid = panel(picture, "Long flows on")
         on_links = np.array([counts for _, counts in grid.rows]).reshape(env.config.paths, 2, -1)
         (results,) = (
@@ -32,7 +32,11 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
         )
         long, short, every = results
 
-        assert [int(row[1]) for row in results] == [len(active_long), len(view.live) - len(active_long), len(view.live)]
+        assert [int(row[1]) for row in results] == [
+            len(active_long),
+            len(view.active) - len(active_long),
+            len(view.active),
+        ]
         assert [int(row[2]) for row in results] == [(done & is_long).sum(), (done & ~is_long).sum(), done.sum()]
         assert every[-1] == (ratio_text(records.slowdown[done].mean()) if done.any() else "-")
         assert short[0] == "short so far"

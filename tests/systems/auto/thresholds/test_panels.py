@@ -27,11 +27,11 @@ def test_counts_and_means_are_those_of_the_simulation(setting: dict[str, Any]) -
         queues, results = table(view, "Queues, the highest first"), table(view, "Finished flows")
         count, every = int(done.sum()), results[-1]
 
-        assert sum(sum(chart.counts) for chart in charts) == len(shown.live)
+        assert sum(sum(chart.counts) for chart in charts) == len(shown.active)
         assert [chart.borders for chart in charts] == [tuple(position_of_size(row)) for row in shown.thresholds()]
         assert queues == [
             [f"queue {number}", count_text(len(rows)), f"{size_text(float(shown.remaining[rows].sum()))} left"]
-            for number, rows in ((each, shown.live[shown.queue[shown.live] == each]) for each in range(len(queues)))
+            for number, rows in ((each, shown.active[shown.queue[shown.active] == each]) for each in range(len(queues)))
         ]
         assert every[1] == str(count) == str(sum(int(row[1]) for row in results[7:10]))
         assert f"Period {step + 1} begins" in view.banner.question or env.simulation.finished

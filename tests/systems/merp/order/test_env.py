@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.model.questions import OrderQuestion
+from flowsched_gym.model.pending_decisions import OrderDecision
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import play
@@ -171,10 +171,10 @@ def tree_flows(*routes: Sequence[int], size: float = 1.0) -> Workload:
 def test_on_the_tree_flows_compete_that_share_a_link() -> None:
     # Hosts 0 to 2 are one rack: the first three share its uplink, the fourth stays inside rack 1, alone.
     env = by_hand(tree_flows((0, 3), (1, 6), (2, 7), (4, 5)), topology="tree9")
-    question = env.simulation.question
-    assert isinstance(question, OrderQuestion)
+    pending = env.simulation.pending
+    assert isinstance(pending, OrderDecision)
 
-    assert question.rows.tolist() == [0, 1, 2]
+    assert pending.rows.tolist() == [0, 1, 2]
     assert slots(env, "slowdown_if_last") == [pytest.approx([3.0, 3.0, 3.0])]
     observation = env._observe()
     assert float(env.layout.context_column(observation, "live")) == pytest.approx(4.0)

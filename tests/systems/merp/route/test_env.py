@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.pending_decisions import PathDecision
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.merp.route.config import core_cables
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
@@ -156,11 +156,11 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
     def check_and_choose(wrapped: gym.Env, observation: np.ndarray, _: Any) -> int:
         nonlocal num_checked
         simulation = env.simulation
-        question, network, state = simulation.question, simulation.network, simulation.state
-        assert isinstance(question, PathQuestion)
-        row = question.row
+        pending, network, state = simulation.pending, simulation.network, simulation.state
+        assert isinstance(pending, PathDecision)
+        row = pending.row
         size = float(state.size[row])
-        num_paths = question.last - question.first
+        num_paths = pending.last - pending.first
         same_pod = num_paths < env.num_actions
         context = {
             "size": size,
@@ -173,7 +173,7 @@ def test_the_observation_says_what_the_simulation_knows(discipline: str, argumen
             assert layout.context_column(observation, name) == pytest.approx(value, rel=1e-4), name
         path_links = [
             network.path_links[network.path_start[path] : network.path_start[path + 1]].tolist()
-            for path in range(question.first, question.last)
+            for path in range(pending.first, pending.last)
         ]
         shown = {column.name: layout.slot_column(observation, column.name) for column in layout.slot}
         live = [all(network.capacity[link] > 0 for link in links) for links in path_links]

@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.envs.drawing.formats import ratio_text
 from flowsched_gym.envs.drawing.panels import Tone
-from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.pending_decisions import PathDecision
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from tests.envs.pictures import Recorder, moments, panel
 
@@ -14,7 +14,7 @@ def test_counts_are_those_of_the_records() -> None:
     env = MERPRouteEnv(flows=200, failures=2)
     for _ in moments(env):
         view, records, simulation = env.panels(), env.records(), env.simulation
-        done, fabric, question = ~np.isnan(records.fct), panel(view, "Fat-tree"), simulation.question
+        done, fabric, pending = ~np.isnan(records.fct), panel(view, "Fat-tree"), simulation.pending
         flows = np.array(fabric.flows)
         waiting = int(np.count_nonzero(env.scene().rate[env.scene().active] == 0.0))
 
@@ -24,23 +24,23 @@ def test_counts_are_those_of_the_records() -> None:
         assert np.count_nonzero(flows < 0) == 2
         # A flow crosses two links of its hosts, and two or four between them.
         assert 2 * simulation.links.num_active <= flows[flows > 0].sum() <= 6 * simulation.links.num_active
-        if isinstance(question, PathQuestion):
-            paths = panel(view, f"Paths of flow {records.flow_id[question.row]}")
+        if isinstance(pending, PathDecision):
+            paths = panel(view, f"Paths of flow {records.flow_id[pending.row]}")
             is_open = [slot not in paths.closed for slot in range(paths.slots)]
-            assert is_open == env.action_masks()[: question.last - question.first].tolist()
+            assert is_open == env.action_masks()[: pending.last - pending.first].tolist()
 
 
 def test_a_path_in_question_leads_from_host_to_host_over_the_switch_with_its_number() -> None:
     env = MERPRouteEnv(flows=200, failures=3)
     for _ in moments(env):
-        fabric, question = panel(env.panels(), "Fat-tree"), env.simulation.question
-        if not isinstance(question, PathQuestion):
+        fabric, pending = panel(env.panels(), "Fat-tree"), env.simulation.pending
+        if not isinstance(pending, PathDecision):
             continue
         crossed = {cable: fabric.cables[cable] for cable in fabric.paths}
         ends = {lower for tier, _, lower in crossed.values() if tier == 2}
         over = {(tier, upper) for tier, upper, _ in crossed.values() if tier < 2}
         marked = {node: tone for node, (_, tone) in fabric.marks.items()}
-        row, workload = question.row, env.workload
+        row, workload = pending.row, env.workload
 
         assert ends == {workload.source[row], workload.destination[row]}
         assert {node for node in over if node in marked} == {at for at, tone in marked.items() if tone is Tone.STRONG}
@@ -52,9 +52,9 @@ def test_paths_that_are_down_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     recorder, down = Recorder(monkeypatch), 0
     for _ in moments(env):
         recorder.look(env)
-        question = env.simulation.question
-        if isinstance(question, PathQuestion):
-            closed = int(np.count_nonzero(~env.action_masks()[: question.last - question.first]))
+        pending = env.simulation.pending
+        if isinstance(pending, PathDecision):
+            closed = int(np.count_nonzero(~env.action_masks()[: pending.last - pending.first]))
             # The legend, where the word may stand too, is below.
             assert sum(word == "down" and box.bottom < 570 for word, box in recorder.words) == closed
             down += closed

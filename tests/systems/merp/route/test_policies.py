@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.model.questions import PathQuestion
+from flowsched_gym.model.pending_decisions import PathDecision
 from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.policies import SlotPolicy
@@ -52,7 +52,7 @@ def test_least_loaded_takes_the_paths_of_the_routing_of_that_name(discipline: st
         assert env.simulation.controls.path.tolist() == routed(env, "least-loaded").controls.path.tolist()
 
 
-def expected(simulation: Simulation, question: PathQuestion) -> list[tuple[float, float]]:
+def expected(simulation: Simulation, pending: PathDecision) -> list[tuple[float, float]]:
     """Returns the largest expansion ratio and the least expected rate of each path."""
     network, links = simulation.network, simulation.links
     ratio, rate = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
@@ -66,8 +66,8 @@ def expected(simulation: Simulation, question: PathQuestion) -> list[tuple[float
         network,
         simulation.routes,
     )
-    expect_on_links(question.row, scene, ratio, rate)
-    return [expect_on_path(path, network, ratio, rate) for path in range(question.first, question.last)]
+    expect_on_links(pending.row, scene, ratio, rate)
+    return [expect_on_path(path, network, ratio, rate) for path in range(pending.first, pending.last)]
 
 
 @pytest.mark.parametrize("failures", [0, 3])
@@ -82,10 +82,10 @@ def test_memr_takes_the_paths_of_the_routing_of_that_name_where_ratios_differ_by
 
         def follow(_: gym.Env, observation: np.ndarray, __: Any, path: np.ndarray = path) -> int:
             nonlocal same, ties
-            question = env.simulation.question
-            assert isinstance(question, PathQuestion)
-            wanted, chosen = int(path[question.row]) - question.first, int(policy.predict(observation)[0])
-            values = expected(env.simulation, question)
+            pending = env.simulation.pending
+            assert isinstance(pending, PathDecision)
+            wanted, chosen = int(path[pending.row]) - pending.first, int(policy.predict(observation)[0])
+            values = expected(env.simulation, pending)
             (ratio, rate), (other_ratio, other_rate) = values[wanted], values[chosen]
             if wanted == chosen:
                 same += 1

@@ -10,10 +10,10 @@ import numpy as np
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError, shown
 
-__all__ = ["Asks", "OrderQuestion", "PathQuestion", "Period", "PeriodQuestion"]
+__all__ = ["DecisionKind", "OrderDecision", "PathDecision", "Period", "PeriodDecision"]
 
 
-class Asks(IntEnum):
+class DecisionKind(IntEnum):
     """Kinds of decisions that an agent is asked for."""
 
     NOTHING = 0
@@ -52,7 +52,7 @@ class Period:
             raise ConfigError(f"flows of a period is {shown(self.flows)}: it must be >= 1")
 
 
-class PeriodQuestion(NamedTuple):
+class PeriodDecision(NamedTuple):
     """A decision at the beginning of a period.
 
     Attributes:
@@ -67,7 +67,7 @@ class PeriodQuestion(NamedTuple):
         return np.zeros(0, dtype=np.int64)
 
 
-class OrderQuestion(NamedTuple):
+class OrderDecision(NamedTuple):
     """A decision which flow goes first.
 
     Attributes:
@@ -82,7 +82,7 @@ class OrderQuestion(NamedTuple):
         return self.rows
 
 
-class PathQuestion(NamedTuple):
+class PathDecision(NamedTuple):
     """A decision which path a flow takes.
 
     Attributes:
