@@ -137,7 +137,7 @@ def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() ->
 
 
 def test_moves_that_cannot_be_made_are_refused() -> None:
-    how: dict[str, Any] = {"asks": Asks.PERIOD, "period": Period(seconds=0.02)}
+    how: dict[str, Any] = {"asks": DecisionKind.PERIOD, "period": Period(seconds=0.02)}
     workload = flows_of(3, simultaneous=False)
     batch = BatchSimulation(1, 150, SWITCH, Mlfq([1e5]), rate_caps=True, **how)
     batch.load(0, workload)
