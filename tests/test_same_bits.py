@@ -34,7 +34,14 @@ DRAWS: Final = frozenset(
 """Methods of NumPy's generators that it may change from version to version."""
 
 SUMS_OF_INTEGERS: Final = frozenset(
-    ["encoders.layout", "envs.drawing.canvas", "envs.drawing.frame", "envs.drawing.tables", "workload.mix"]
+    [
+        "encoders.layout",
+        "envs.decision_vector",
+        "envs.drawing.canvas",
+        "envs.drawing.frame",
+        "envs.drawing.tables",
+        "workload.mix",
+    ]
 )
 """Modules that use ``sum``, which rounds floats otherwise from Python 3.12 on, of counts alone."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.keys import order_by_deadline
+from flowsched_gym.model.rules.ordering.keys import order_by_finite
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Edf"]
@@ -26,7 +26,7 @@ class _Key(NamedTuple):
 def _by_deadline(
     now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: _Key
 ) -> None:
-    order_by_deadline(active, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
+    order_by_finite(active, count, state.deadline, state.remaining, state.arrival_time, controls.priority, own.second)
 
 
 class Edf(BaseDiscipline):

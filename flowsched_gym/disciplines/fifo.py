@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.keys import order_by_arrival
+from flowsched_gym.model.rules.ordering.keys import order_by
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Fifo"]
@@ -25,7 +25,7 @@ def _by_arrival(
     network: Network,
     own: _Arrivals,
 ) -> None:
-    order_by_arrival(active, count, state.arrival_time, controls.priority)
+    order_by(active, count, state.arrival_time, state.arrival_time, controls.priority)
 
 
 class Fifo(BaseDiscipline):

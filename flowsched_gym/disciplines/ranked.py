@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.keys import order_by_rank, serve_first
+from flowsched_gym.model.rules.ordering.keys import order_by, serve_first
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Ranked"]
@@ -39,7 +39,7 @@ def _by_rank(
     network: Network,
     own: _Ranks,
 ) -> None:
-    order_by_rank(active, count, own.rank, state.arrival_time, controls.priority)
+    order_by(active, count, own.rank, state.arrival_time, controls.priority)
 
 
 def _go_before(n: int, row: int, own: _Ranks) -> None:

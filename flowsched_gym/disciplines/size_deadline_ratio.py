@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.keys import order_by_ratio, size_deadline_ratio
+from flowsched_gym.model.rules.ordering.keys import order_by_finite, size_deadline_ratio
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Lsdf", "Ssdf"]
@@ -41,7 +41,7 @@ def _by_ratio(
     network: Network,
     own: _Ratios,
 ) -> None:
-    order_by_ratio(active, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
+    order_by_finite(active, count, own.ratio, state.remaining, state.arrival_time, controls.priority, own.second)
 
 
 class _SizeDeadlineRatio(BaseDiscipline):

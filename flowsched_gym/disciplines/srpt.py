@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.ordering.keys import order_by_remaining
+from flowsched_gym.model.rules.ordering.keys import order_by
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Srpt"]
@@ -25,7 +25,7 @@ def _by_remaining(
     network: Network,
     own: _RemainingSizes,
 ) -> None:
-    order_by_remaining(active, count, state.remaining, state.arrival_time, controls.priority)
+    order_by(active, count, state.remaining, state.arrival_time, controls.priority)
 
 
 class Srpt(BaseDiscipline):

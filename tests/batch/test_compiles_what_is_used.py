@@ -25,8 +25,9 @@ print(*sorted(Compiled.names))
 """
 
 DISCIPLINES = {
-    "order_by_arrival",
-    "order_by_remaining",
+    "order_by",
+    "order_by_finite",
+    "order_without_preemption",
     "level_by_attained",
     "serve_by_virtual_deadline",
     "weigh_queues",
@@ -43,7 +44,7 @@ def compiled(discipline: str, folder: Path, parameters: str = "None") -> set[str
 
 
 def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_path: Path) -> None:
-    assert compiled("fifo", tmp_path) == {"order_by_arrival", "share_links"}
+    assert compiled("fifo", tmp_path) == {"order_by", "share_links"}
 
 
 @pytest.mark.exhaustive

@@ -9,17 +9,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import rule
 
-__all__ = [
-    "order_by_arrival",
-    "order_by_deadline",
-    "order_by_rank",
-    "order_by_ratio",
-    "order_by_remaining",
-    "order_by_size",
-    "order_without_preemption",
-    "serve_first",
-    "size_deadline_ratio",
-]
+__all__ = ["order_by", "order_by_finite", "order_without_preemption", "serve_first", "size_deadline_ratio"]
 
 
 @rule
@@ -55,25 +45,9 @@ def _number(active: IntArray, count: int, priority: IntArray) -> None:
 
 
 @rule
-def order_by_arrival(active: IntArray, count: int, arrival: FloatArray, priority: IntArray) -> None:
-    """Serves first in, first out (FIFO)."""
-    _rank(active, count, arrival, arrival, arrival)
-    _number(active, count, priority)
-
-
-@rule
-def order_by_size(active: IntArray, count: int, size: FloatArray, arrival: FloatArray, priority: IntArray) -> None:
-    """Serves the smallest original size first, preemptively (PSJF)."""
-    _rank(active, count, size, size, arrival)
-    _number(active, count, priority)
-
-
-@rule
-def order_by_remaining(
-    active: IntArray, count: int, remaining: FloatArray, arrival: FloatArray, priority: IntArray
-) -> None:
-    """Serves the shortest remaining flow first (SRPT)."""
-    _rank(active, count, remaining, remaining, arrival)
+def order_by(active: IntArray, count: int, key: FloatArray | IntArray, arrival: FloatArray, priority: IntArray) -> None:
+    """Serves the smallest key first."""
+    _rank(active, count, key, key, arrival)
     _number(active, count, priority)
 
 
@@ -100,38 +74,20 @@ def order_without_preemption(
 
 
 @rule
-def order_by_deadline(
+def order_by_finite(
     active: IntArray,
     count: int,
-    deadline: FloatArray,
+    key: FloatArray,
     remaining: FloatArray,
     arrival: FloatArray,
     priority: IntArray,
     second: FloatArray,
 ) -> None:
-    """Serves the earliest absolute deadline first (EDF); flows without one come last, by remaining bytes."""
+    """Serves the smallest key first; flows whose key is inf come last, by remaining bytes."""
     for index in range(count):
         row = active[index]
-        second[row] = remaining[row] if deadline[row] == np.inf else 0.0
-    _rank(active, count, deadline, second, arrival)
-    _number(active, count, priority)
-
-
-@rule
-def order_by_ratio(
-    active: IntArray,
-    count: int,
-    ratio: FloatArray,
-    remaining: FloatArray,
-    arrival: FloatArray,
-    priority: IntArray,
-    second: FloatArray,
-) -> None:
-    """Serves the smallest given ratio first (SSDF, LSDF); flows whose ratio is inf come last, by remaining bytes."""
-    for index in range(count):
-        row = active[index]
-        second[row] = remaining[row] if ratio[row] == np.inf else 0.0
-    _rank(active, count, ratio, second, arrival)
+        second[row] = remaining[row] if key[row] == np.inf else 0.0
+    _rank(active, count, key, second, arrival)
     _number(active, count, priority)
 
 
@@ -143,13 +99,6 @@ def size_deadline_ratio(row: int, size: FloatArray, arrival: FloatArray, deadlin
         return np.inf
     ratio: float = sign * size[row] / span
     return ratio
-
-
-@rule
-def order_by_rank(active: IntArray, count: int, rank: IntArray, arrival: FloatArray, priority: IntArray) -> None:
-    """Serves the smallest given rank first."""
-    _rank(active, count, rank, rank, arrival)
-    _number(active, count, priority)
 
 
 @rule
