@@ -1,15 +1,29 @@
-"""Runs the examples of the documents, one after the other in each."""
+"""Holds the documents to what the package does: examples run, generated parts are fresh, and what is named is there."""
 
 import contextlib
 import io
+import json
 import re
+from types import ModuleType
+from typing import Final
 
 import pytest
 
+from benchmarks.paper.closeness import FIGURES, README, THEORY, readme
+from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
+from benchmarks.speed import network, page, training, vector
+from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.topology import TOPOLOGIES
 from tests.repository import ROOT
 
-DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS: Final = sorted((ROOT / "docs").glob("*.md"))
+PAGES: Final = ("docs/architecture.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
+FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|configs)/[\w./]+\.\w+)`")
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -30,12 +44,12 @@ def test_examples_run_and_print_what_is_shown(path) -> None:
 
 
 def test_every_topology_is_described() -> None:
-    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    text = text_of("docs/networks.md")
     assert [name for name in TOPOLOGIES if f"| `{name}` |" not in text] == []
 
 
 def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
-    text = (ROOT / "docs" / "simpy.md").read_text(encoding="utf-8")
+    text = text_of("docs/simpy.md")
     named = re.findall(r"^\| `([\w.]+)` \| `(\w+\.py)` \|", text, re.MULTILINE)
 
     assert len(named) == 7
@@ -43,3 +57,78 @@ def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:
         source = (ROOT / "flowsched_gym" / "simulation" / file).read_text(encoding="utf-8")
         for part in name.split("."):
             assert re.search(rf"(def|class) {part}\b", source), (name, file)
+
+
+def test_files_that_pages_name_exist() -> None:
+    named = {page: FILE.findall(text_of(page)) for page in PAGES}
+
+    assert len(named["docs/architecture.md"]) > 20
+    assert [(page, name) for page, names in named.items() for name in names if not (ROOT / name).is_file()] == []
+
+
+def test_the_toy_system_is_as_long_as_the_walk_says() -> None:
+    lines = len(text_of("tests/systems/serial/serial.py").splitlines())
+
+    assert f"which is one in {lines} lines" in text_of("docs/architecture.md")
+
+
+def test_the_generated_parts_of_the_readme_are_those_of_the_figures() -> None:
+    assert README.read_text(encoding="utf-8") == readme(), "the README is stale: run `make paper`"
+
+
+def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
+    figures = json.loads(FIGURES.read_text(encoding="utf-8"))
+    assert figures["exact"]["largest_relative_gap"] < 1e-9
+    assert max(abs(figures["theory"][name] / mean - 1) for name, mean in THEORY.items()) < 0.01
+    assert figures["ns3"]["largest_points"] < POINTS_ALLOWED
+    assert figures["ns3"]["largest_quartile_share"] < SHARE_ALLOWED
+    assert figures["ns3"]["largest_isolated_share"] < SHARE_ALLOWED
+
+
+def test_the_first_example_prints_what_the_readme_shows() -> None:
+    text = README.read_text(encoding="utf-8")
+    code, shown = re.search(r"```python\n(import gymnasium.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert printed.getvalue() == shown
+
+
+@pytest.mark.parametrize(
+    ("module", "lay_out"),
+    [(vector, vector.table), (network, network.tables), (training, training.table)],
+    ids=["vector", "network", "training"],
+)
+def test_the_generated_parts_of_the_page_about_speed_are_those_of_the_figures(module: ModuleType, lay_out) -> None:
+    current = page.README.read_text(encoding="utf-8")
+    assert current == page.page_with(module.FIGURES, lay_out), f"it is stale: python -m {module.__name__} --write"
+    assert "--quick" not in json.loads(module.FIGURES.read_text(encoding="utf-8"))["command"]
+
+
+@pytest.mark.parametrize("module", [vector, network], ids=["vector", "network"])
+def test_the_figures_are_of_a_whole_run(module: ModuleType) -> None:
+    figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))
+    assert set(figures["rates"]) == set(module.cases(1))
+
+
+def test_every_heuristic_discipline_and_algorithm_has_a_row() -> None:
+    text = text_of("baselines/README.md")
+    for environment in (environment for system in SYSTEMS for environment in system.environments):
+        name = environment.id.removeprefix("flowsched/")
+        for policy in environment.policies:
+            assert f"| `{policy.name}` | {name} | {policy.description} | `{policy.target}` |" in text
+            assert load_target(policy.target)
+    for name, discipline in DISCIPLINES.items():
+        assert f"| `{name}` |" in text
+        assert f"`flowsched_gym.disciplines:{discipline.__name__}`" in text
+    for path in (ROOT / "configs" / "algorithm").glob("*.yaml"):
+        assert f"`algorithm={path.stem}" in text
+
+
+def test_the_example_with_stable_baselines3_learns() -> None:
+    code = re.search(r"```python\n(.*?)```", text_of("baselines/README.md"), re.DOTALL)[1]
+    assert "400_000" in code
+    names: dict = {}
+    exec(compile(code.replace("400_000", "16_384"), "README.md", "exec"), names)
+    assert names["model"].num_timesteps == 16_384
+    assert names["model"].policy.optimizer.state

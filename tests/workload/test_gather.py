@@ -21,7 +21,6 @@ from flowsched_gym.workload import (
     Workload,
     arrivals,
 )
-from tests.processes import run_python
 
 LEAST_P_VALUE = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
@@ -141,20 +140,6 @@ def test_a_weighted_mix_draws_each_flow_on_its_own() -> None:
     assert (workload.size == 1e5).mean() == pytest.approx(0.75, abs=0.04)
     assert np.isinf(workload.deadline_span[workload.size == 2e5]).all()
     assert WEIGHTED.mean_burst_bytes == pytest.approx(8 * 1.25e5)
-
-
-def test_another_process_draws_the_same_flows() -> None:
-    code = (
-        "from flowsched_gym.workload import make_workload\n"
-        "w = make_workload('gather-multi', request_jitter=1e-4).draw(42)\n"
-        "print([getattr(w, n).tolist() for n in "
-        "('flow_id', 'task_id', 'source', 'destination', 'size', 'arrival_time', 'deadline_span')])"
-    )
-    here = GatherWorkload(
-        mix=ARTEMIS_A1, burst_rate=20.0, num_bursts=100, num_destinations=4, num_senders=20, request_jitter=1e-4
-    ).draw(42)
-
-    assert run_python(code) == repr(rows_of(here))
 
 
 @each_config
