@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn, TextIO
 
 from flowsched_gym import __version__
-from flowsched_gym.cli import INTERRUPTED
 from flowsched_gym.cli.options import COMMANDS
+from flowsched_gym.cli.output import INTERRUPTED
 from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
 from flowsched_gym.suggestions import similar
 

@@ -11,6 +11,8 @@ from typing import Final
 
 __all__ = ["print_definitions", "print_json", "standard_output_kept_clean", "without_nan"]
 
+INTERRUPTED: Final = 130
+"""Exit status after an interrupt: 128 + SIGINT, as shells count."""
 LEAST_ROOM: Final = 30
 """Characters that a meaning gets at least, however narrow the terminal."""
 

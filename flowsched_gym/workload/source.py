@@ -1,9 +1,7 @@
 """The protocol of what environments draw their flows from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
-
-import numpy as np
 
 from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.workload.workload import Workload
@@ -63,16 +61,5 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
     """
     if not 0 <= num_flows <= workload.num_flows:
         raise WorkloadError(f"{num_flows} flows are wanted of a workload that has {workload.num_flows}")
-    kept = np.s_[:num_flows]
-    assert workload.deadline_span is not None
-    assert workload.task_id is not None
-    return Workload(
-        flow_id=workload.flow_id[kept],
-        source=workload.source[kept],
-        destination=workload.destination[kept],
-        size=workload.size[kept],
-        arrival_time=workload.arrival_time[kept],
-        deadline_span=workload.deadline_span[kept],
-        task_id=workload.task_id[kept],
-        link_changes=workload.link_changes,
-    )
+    columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id")
+    return replace(workload, **{name: getattr(workload, name)[:num_flows] for name in columns})

@@ -124,8 +124,6 @@ def fill_class(
         first: Index of the first flow of this priority.
         last: Index behind its last.
         is_last: Whether nobody asks what is left: the residual capacities may stay behind then.
-        controls: How each flow may use the network.
-        network: Links and paths.
         rate: Rates in B/s, 0 for the flows of this priority; updated.
         filling: Scratch, with what higher priorities leave; updated.
         served: Rows of the flows of higher priorities that have a rate; those of this one are added.

@@ -53,7 +53,6 @@ def share_incrementally(
     Flows of one priority share as equals, without a largest rate.
 
     Args:
-        n: Number of the network.
         rows: Rows of the active flows that may have changed, in its first ``count`` entries, in any order; of all
             active ones where nothing is cached. A flow that has finished has to ``leave`` before.
         count: Number of these.

@@ -31,8 +31,6 @@ def share_links(
     Args:
         active: Rows of the active flows in its first ``count`` entries; reordered by (priority, row).
         count: Number of active flows, >= 1.
-        controls: How each flow may use the network.
-        network: Links and paths.
         rate: Rates in B/s; updated. Flows that are not admitted have 0.
         filling: Scratch.
         served: Rows of the flows that have a rate, in its first entries, at least (count,); updated.
