@@ -5,11 +5,10 @@ import importlib
 import inspect
 import json
 import logging
-import os
 import re
 import shutil
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +18,7 @@ from numba.core.caching import IndexDataCacheFile
 from flowsched_gym.model.machine_code import source_files
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from tests.envs.episodes import each_environment
-from tests.processes import PATIENCE, run_python
-from tests.repository import ROOT
+from tests.processes import run, run_python
 
 PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 
@@ -232,15 +230,15 @@ with event.install_recorder("numba:compile") as recorder:
     slow(1.0)
 print(len(recorder.buffer) // 2)
 """
-    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", program]
-    processes = [
-        subprocess.Popen([*words, *names], cwd=tmp_path, env=variables, stdout=subprocess.PIPE, text=True)
-        for names in (("first", "second"), ("second", "first"))
-    ]
-    compilations = [int(process.communicate(timeout=PATIENCE)[0]) for process in processes]
 
-    assert sorted(compilations) == [0, 1]
+    def compilations(names: tuple[str, str]) -> int:
+        code = str(tmp_path / "code")
+        return int(run(sys.executable, "-c", program, *names, folder=tmp_path, NUMBA_CACHE_DIR=code).out)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(compilations, (("first", "second"), ("second", "first"))))
+
+    assert sorted(found) == [0, 1]
     assert list(tmp_path.rglob("*.lock")) == []
 
 
