@@ -216,9 +216,10 @@ def expect_on_links(row: int, scene: NetworkState, ratio: FloatArray, rate: Floa
         newest=np.full(len(capacity), NO_ENTRY),
         older=np.empty(num_entries, dtype=np.int64),
         row=np.empty(num_entries, dtype=np.int64),
+        rivals=np.empty(count, dtype=np.int64),
+        deadline=np.empty(len(size)),
     )
-    expected_rate, deadline = np.empty(len(size)), np.empty(len(size))
-    rows, rivals = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    expected_rate, rows = np.empty(len(size)), np.empty(count, dtype=np.int64)
     _enter_flows(asking, active, count, low, path_of, network, tables, expected_rate)
     for path in range(routes.first[row], routes.last[row]):
         for step in range(path_start[path], path_start[path + 1]):
@@ -230,7 +231,7 @@ def expect_on_links(row: int, scene: NetworkState, ratio: FloatArray, rate: Floa
                 other = rows[index]
                 if expected_rate[other] == UNKNOWN and _is_rival(other, asking, size, destination):
                     expected_rate[other] = _expected_rate(
-                        now, other, size, arrival, remaining, path_of[other], network, tables, rivals, deadline
+                        now, other, size, arrival, remaining, path_of[other], network, tables
                     )
             rate[link] = least_expected_rate(
                 now, capacity[link], asking, rows[:found], size, arrival, remaining, destination, expected_rate
@@ -245,11 +246,15 @@ class _Tables(NamedTuple):
         newest: Last entry of each link, ``NO_ENTRY`` where there is none, (num_links,).
         older: Entry of the same link before each, (num_entries,).
         row: Row of the flow of each entry, (num_entries,).
+        rivals: Scratch, (count,).
+        deadline: Scratch, (num_flows,).
     """
 
     newest: IntArray
     older: IntArray
     row: IntArray
+    rivals: IntArray
+    deadline: FloatArray
 
 
 @rule
@@ -307,14 +312,9 @@ def _expected_rate(
     path: int,
     network: Network,
     tables: _Tables,
-    rows: IntArray,
-    deadline: FloatArray,
 ) -> float:
-    """Returns the expected rate in B/s of a flow on a path, the least over its links.
-
-    ``rows``, (count,), and ``deadline``, (num_flows,), are scratch.
-    """
-    least = np.inf
+    """Returns the expected rate in B/s of a flow on a path, the least over its links."""
+    least, rows, deadline = np.inf, tables.rivals, tables.deadline
     for step in range(network.path_start[path], network.path_start[path + 1]):
         link = network.path_links[step]
         capacity = network.capacity[link]
