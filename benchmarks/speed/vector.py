@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.speed.vector`` prints the table; ``--write`` keeps the figures in ``vector.json``, draws
 ``docs/images/vector-speed.png`` and fills the table of ``README.md`` here; ``--soak N`` plays N decisions instead.
-All times are CPU seconds of one thread; actions are random valid ones, chosen before the clock runs.
+All times are CPU seconds of one thread, but where two are compared with one; actions are random valid ones, chosen before
+the clock runs.
 """
 
 import argparse
@@ -39,6 +40,8 @@ NUM_ENVS: Final = (1, 8, 64, 256, 1024, 4096)
 VARIED: Final[Mapping[str, tuple[Any, ...]]] = {"k": (1, 3, 10, 30), "f": (1, 5, 10, 20), "burst_rate": (5, 10, 20, 30)}
 """Arguments that are varied one at a time at 1,024 environments."""
 VARIED_ENVS: Final = 1024
+THREADED_ENVS: Final = (1024, 4096)
+"""Numbers of environments that one thread and two step, by the clock on the wall."""
 SOAK_ENVS: Final = 1024
 SAMPLE: Final = 16
 """Environments of the soak whose episodes the reference engine plays too."""
@@ -83,13 +86,26 @@ def cases(share: int) -> dict[str, Case]:
     for number in NUM_ENVS:
         found[f"cartpole {number}"] = vector_case("CartPole-v1", number, decisions, {})
         found[f"artemis {number}"] = vector_case(ARTEMIS, number, decisions, PAPER)
+    for number in THREADED_ENVS:
+        for threads in (1, 2):
+            arguments = {**PAPER, "num_threads": threads}
+            found[f"threads {number} {threads}"] = vector_case(
+                ARTEMIS, number, decisions, arguments, clock=time.perf_counter
+            )
     for name, values in VARIED.items():
         for value in values:
             found[f"{name} {value}"] = vector_case(ARTEMIS, VARIED_ENVS, decisions, {**PAPER, name: value})
     return found
 
 
-def vector_case(env_id: str, num_envs: int, decisions: int, arguments: Mapping[str, Any]) -> Case:
+def vector_case(
+    env_id: str,
+    num_envs: int,
+    decisions: int,
+    arguments: Mapping[str, Any],
+    *,
+    clock: Callable[[], float] = time.thread_time,
+) -> Case:
     """Returns what plays so many decisions in a vector environment, which is made when it is first asked."""
     made: list[Any] = []
 
@@ -103,9 +119,9 @@ def vector_case(env_id: str, num_envs: int, decisions: int, arguments: Mapping[s
         seconds = 0.0
         for step in range(steps):
             actions = choose(envs, infos, uniform[step % CHOICES])
-            begin = time.thread_time()
+            begin = clock()
             infos = envs.step(actions)[4]
-            seconds += time.thread_time() - begin
+            seconds += clock() - begin
         made[1] = infos
         return steps * num_envs, seconds
 
@@ -158,7 +174,6 @@ def kilobytes() -> dict[str, float]:
     for workload in ("gather-a1", "gather-multi"):
         envs: Any = gymnasium.make_vec(ARTEMIS, num_envs=SAMPLE, workload=workload, **PAPER)
         arrays = [array for array in envs.simulation.tables if isinstance(array, np.ndarray) and len(array) > SAMPLE]
-        arrays += [envs._own.seen, envs._own.episodes]
         sizes[workload] = sum(array.nbytes for array in arrays) / SAMPLE / BYTES_PER_KILOBYTE
     return sizes
 
@@ -180,7 +195,13 @@ def table(figures: Mapping[str, Any]) -> str:
             f"| {number:,} | {ours:,.0f} | {1e9 / ours:,.0f} | {theirs:,.0f} | {ours / theirs:.2f} "
             f"| {ours / rates['simpy']:.0f} x |"
         )
+    gains = (
+        f"{rates[f'threads {number} 2'] / rates[f'threads {number} 1']:.2f} times with {number:,} environments"
+        for number in THREADED_ENVS
+    )
     lines += [
+        "",
+        f"Two threads (`num_threads=2`) make, by the clock on the wall, {', '.join(gains)} what one makes.",
         "",
         f"The single environment on the SimPy engine makes {rates['simpy']:,.0f}.",
         "",
