@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.speed.vector`` prints the table; ``--write`` keeps the figures in ``vector.json``, draws
 ``docs/images/vector-speed.png`` and fills the table of ``README.md`` here; ``--soak N`` plays N decisions instead.
-All times are CPU seconds of one thread, but where two are compared with one; actions are random valid ones, chosen before
-the clock runs.
+All times are CPU seconds of one thread, but where two are compared with one. Actions are random valid ones, chosen
+before the clock runs.
 """
 
 import argparse
