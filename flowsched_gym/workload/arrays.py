@@ -30,15 +30,14 @@ def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, int
         given = np.asarray(values)
         if given.size and given.dtype.kind not in "iufO":
             raise TypeError(f"its type is {given.dtype}")
-        array = given.astype(np.float64)
+        whole = integral and given.dtype.kind == "i"
+        array = given.astype(np.int64 if whole else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise WorkloadError(f"{name} holds something that is not a number: {error}") from None
     if array.ndim != 1:
         raise WorkloadError(f"{name} has shape {array.shape}: it must have one dimension")
-    if not integral:
+    if whole or not integral:
         return array
-    if given.dtype.kind == "i":
-        return given.astype(np.int64)
     require((array == np.floor(array)) & (np.abs(array) < INT64_END), name, given, "a whole number below 2**63")
     return given.astype(np.int64)
 
