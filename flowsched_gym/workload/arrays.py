@@ -31,7 +31,7 @@ def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, int
         if given.size and given.dtype.kind not in "iufO":
             raise TypeError(f"its type is {given.dtype}")
         whole = integral and given.dtype.kind == "i"
-        array = given.astype(np.int64 if whole else np.float64)
+        array: FloatArray | IntArray = given.astype(np.int64) if whole else given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise WorkloadError(f"{name} holds something that is not a number: {error}") from None
     if array.ndim != 1:
