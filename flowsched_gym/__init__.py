@@ -7,16 +7,31 @@ from flowsched_gym.registration import register_environments
 from flowsched_gym.version import __version__
 
 if TYPE_CHECKING:
+    from flowsched_gym.evaluation.packets import replay_packets, serve_packets
     from flowsched_gym.evaluation.replay import replay
+    from flowsched_gym.model.packets import PacketRecords, PacketTrace
     from flowsched_gym.model.records import Records
     from flowsched_gym.workload.workload import Workload
 
-__all__ = ["Records", "Workload", "__version__", "replay"]
+__all__ = [
+    "PacketRecords",
+    "PacketTrace",
+    "Records",
+    "Workload",
+    "__version__",
+    "replay",
+    "replay_packets",
+    "serve_packets",
+]
 
 LAZY: Final = {
+    "PacketRecords": "flowsched_gym.model.packets",
+    "PacketTrace": "flowsched_gym.model.packets",
     "Records": "flowsched_gym.model.records",
     "Workload": "flowsched_gym.workload.workload",
     "replay": "flowsched_gym.evaluation.replay",
+    "replay_packets": "flowsched_gym.evaluation.packets",
+    "serve_packets": "flowsched_gym.evaluation.packets",
 }
 """Public names that are imported when they are first used, so that importing the package stays light."""
 

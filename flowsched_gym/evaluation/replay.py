@@ -17,7 +17,7 @@ from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, make_routing, make_topology
 from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
 
-__all__ = ["replay"]
+__all__ = ["check_engine", "check_seed", "replay", "workload_of"]
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes")
@@ -67,15 +67,13 @@ def replay(
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    if not isinstance(engine, str) or engine not in ENGINES:
-        raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
-        raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
+    check_engine(engine)
+    check_seed(seed)
     if parameters is not None and not isinstance(parameters, Mapping):
         raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
     options = dict(parameters or {})
     delay = options.pop("delay", 0.0)
-    given = _with_link_changes(_workload(flows), options.pop("link_changes", None))
+    given = _with_link_changes(workload_of(flows), options.pop("link_changes", None))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
     rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
@@ -100,7 +98,34 @@ def replay(
     return simulation.records().since(start, given.arrival_time)
 
 
-def _workload(flows: object) -> Workload:
+def check_engine(engine: object) -> None:
+    """Refuses what is no engine.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
+
+
+def check_seed(seed: object) -> int:
+    """Refuses what is no seed of a hash.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
+        raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
+    return int(seed)
+
+
+def workload_of(flows: object) -> Workload:
+    """Reads, or makes, the flows of a replay.
+
+    Raises:
+        ConfigError: They are neither a path, nor a workload, nor a mapping.
+        WorkloadError: They are not allowed.
+    """
     if isinstance(flows, Workload):
         return flows
     if isinstance(flows, (str, PathLike)):

@@ -1,5 +1,6 @@
 """Computes what queueing theory says about one link, and finds thresholds of multi-level queues by it."""
 
+from flowsched_gym.queueing.cluster import cluster_thresholds
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
 from flowsched_gym.queueing.multilevel import MultilevelFct, multilevel_fct
 from flowsched_gym.queueing.published import published_thresholds
@@ -9,6 +10,7 @@ from flowsched_gym.queueing.thresholds import optimal_thresholds, pias_threshold
 __all__ = [
     "MultilevelFct",
     "SizeMoments",
+    "cluster_thresholds",
     "mean_fct",
     "multilevel_fct",
     "optimal_thresholds",

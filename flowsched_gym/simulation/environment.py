@@ -1,12 +1,12 @@
 """SimPy's environment, with events at absolute times."""
 
+from enum import IntEnum
 from heapq import heappush
 from typing import Final
 
 from simpy import Environment, Event
 
 from flowsched_gym.errors import SimulationError
-from flowsched_gym.model.events import EventKind
 
 __all__ = ["LAST_ROW", "NetworkEnvironment"]
 
@@ -23,7 +23,7 @@ class NetworkEnvironment(Environment):
     would no longer agree.
     """
 
-    def at(self, time: float, kind: EventKind, row: int = 0, event: Event | None = None) -> Event:
+    def at(self, time: float, kind: IntEnum, row: int = 0, event: Event | None = None) -> Event:
         """Schedules an event at an absolute time.
 
         The one place where this package reaches behind SimPy's public interface.

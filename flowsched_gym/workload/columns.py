@@ -28,6 +28,7 @@ __all__ = [
     "check_names",
     "first_fault",
     "make_workload_of",
+    "numbers_of",
     "workload_from_columns",
     "workload_from_columns_at",
 ]
@@ -266,7 +267,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
     present: dict[str, BoolArray] = {}
     for column in COLUMNS:
         if column.name in columns:
-            array, filled = _numbers_of(columns[column.name], column, source)
+            array, filled = numbers_of(columns[column.name], column, source)
             values[column.name] = array
             if not column.required:
                 present[column.name] = filled
@@ -283,7 +284,7 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
     return make_workload_of(values, present, source)
 
 
-def _numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[NumberArray, BoolArray]:
+def numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[NumberArray, BoolArray]:
     """Returns an array of a column's entries, and which are filled; required columns are filled throughout."""
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sized):
         raise WorkloadError(f"{source}: {column.name} is {shown(entries)}: it must be a sequence of numbers")

@@ -19,22 +19,28 @@ import numpy.typing as npt
 from flowsched_gym.arrays import FloatArray
 
 __all__ = [
+    "EXTREME",
     "INVERSE_LOG_2",
+    "LEAST_EXPONENT",
+    "MOST_EXPONENT",
     "ROOT_HALF",
     "exp",
     "exp_of_parts",
     "expm1",
+    "halves",
     "log",
     "log1p",
     "log_of_parts",
+    "log_pair_of_parts",
     "normal_cdf",
     "normal_quantile",
     "polynomial",
     "power",
+    "product_pair",
+    "sum_pair",
 ]
 
 Pair = tuple[FloatArray, FloatArray]
-Real = FloatArray | float
 Number = TypeVar("Number", FloatArray, float)
 
 INVERSE_LOG_2: Final = float.fromhex("0x1.71547652b82fep+0")
@@ -108,7 +114,7 @@ def power(base: npt.ArrayLike, exponent: npt.ArrayLike) -> FloatArray:
     regular = (x > 0.0) & (x < np.inf)
     high, low = _log_pair(np.where(regular, x, 1.0))
     bounded = np.clip(y, -EXTREME, EXTREME)
-    product, missing = _product(high, bounded)
+    product, missing = product_pair(high, bounded)
     missing = np.where(np.abs(product) < 2.0 * MOST_EXPONENT, missing + low * bounded, 0.0)
     finite = _exp_of_pair(product, missing)
     with np.errstate(invalid="ignore"):
@@ -157,34 +163,54 @@ def log_of_parts(excess: Number, exponent: Number) -> Number:
     return exponent * LOG_2_HIGH - ((half - (rest + exponent * LOG_2_LOW)) - excess)
 
 
+def log_pair_of_parts(excess: Number, exponent: Number) -> tuple[Number, Number]:
+    """Computes the logarithm of ``(1 + excess) * 2**exponent`` to about 64 bits; for arrays and for compiled code."""
+    divisor, divisor_low = sum_pair(2.0 + 0.0 * excess, excess)
+    ratio = excess / divisor
+    product, product_low = product_pair(ratio, divisor)
+    ratio_low = (((excess - product) - product_low) - ratio * divisor_low) / divisor
+    square, square_low = product_pair(ratio, ratio)
+    square_low = square_low + 2.0 * ratio * ratio_low
+    cube, cube_low = product_pair(square, ratio)
+    cube_low = cube_low + (square_low * ratio + square * ratio_low)
+    third, third_low = product_pair(cube, 0.0 * cube + TWO_THIRDS)
+    third_low = third_low + (cube_low * TWO_THIRDS + cube * TWO_THIRDS_LOW)
+    rest = cube * square * polynomial(square, LOG_TERMS[1:])
+    near, near_low = sum_pair(2.0 * ratio, third)
+    high, high_low = sum_pair(exponent * LOG_2_HIGH, near)
+    low = high_low + (near_low + (2.0 * ratio_low + (third_low + (rest + exponent * LOG_2_LOW))))
+    total = high + low
+    return total, (high - total) + low
+
+
+def sum_pair(a: Number, b: Number) -> tuple[Number, Number]:
+    """Adds two numbers without error; for arrays and for compiled code."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def product_pair(a: Number, b: Number) -> tuple[Number, Number]:
+    """Multiplies two numbers without error, unless the product is tiny or huge; for arrays and for compiled code."""
+    product = a * b
+    a_high, a_low = halves(a)
+    b_high, b_low = halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def halves(a: Number) -> tuple[Number, Number]:
+    """Cuts numbers into two of 26 bits; for arrays and for compiled code."""
+    scaled = SPLITTER * a
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
 def polynomial(x: Number, terms: tuple[float, ...]) -> Number:
     """Evaluates a polynomial whose coefficients begin with the constant one."""
     result = 0.0 * x + terms[-1]
     for order in range(len(terms) - 2, -1, -1):
         result = result * x + terms[order]
     return result
-
-
-def _sum(a: Real, b: FloatArray) -> Pair:
-    """Adds two numbers without error."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def _product(a: FloatArray, b: Real) -> Pair:
-    """Multiplies two numbers without error, unless the product is tiny or huge."""
-    product = a * b
-    a_high, a_low = _halves(a)
-    b_high, b_low = _halves(b)
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _halves(a: Real) -> tuple[Real, Real]:
-    """Cuts numbers into two of 26 bits."""
-    scaled = SPLITTER * a
-    high = scaled - (scaled - a)
-    return high, a - high
 
 
 def _reduced(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,23 +227,7 @@ def _log_of_irregular(x: FloatArray) -> FloatArray:
 
 def _log_pair(x: FloatArray) -> Pair:
     """Computes logarithms of positive numbers to about 64 bits."""
-    excess, exponent = _reduced(x)
-    divisor, divisor_low = _sum(2.0, excess)
-    ratio = excess / divisor
-    product, product_low = _product(ratio, divisor)
-    ratio_low = (((excess - product) - product_low) - ratio * divisor_low) / divisor
-    square, square_low = _product(ratio, ratio)
-    square_low = square_low + 2.0 * ratio * ratio_low
-    cube, cube_low = _product(square, ratio)
-    cube_low = cube_low + (square_low * ratio + square * ratio_low)
-    third, third_low = _product(cube, TWO_THIRDS)
-    third_low = third_low + (cube_low * TWO_THIRDS + cube * TWO_THIRDS_LOW)
-    rest = cube * square * polynomial(square, LOG_TERMS[1:])
-    near, near_low = _sum(2.0 * ratio, third)
-    high, high_low = _sum(exponent * LOG_2_HIGH, near)
-    low = high_low + (near_low + (2.0 * ratio_low + (third_low + (rest + exponent * LOG_2_LOW))))
-    total = high + low
-    return total, (high - total) + low
+    return log_pair_of_parts(*_reduced(x))
 
 
 def _exp_of_pair(x: FloatArray, missing: FloatArray) -> FloatArray:

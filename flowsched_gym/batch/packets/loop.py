@@ -1,0 +1,243 @@
+"""The compiled loops of packets: the events of one port in the order of ``PacketEventKind``."""
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray
+from flowsched_gym.batch.packets.control import arrive
+from flowsched_gym.batch.packets.state import (
+    ACKNOWLEDGED,
+    ARRIVED,
+    COMPLETED,
+    LOST,
+    NONE,
+    RESENT,
+    Flows,
+    Tables,
+)
+from flowsched_gym.batch.packets.waiting import make_room, put, take
+from flowsched_gym.model.rules.compile import inlined_part, threaded_rule
+from flowsched_gym.model.rules.packets.table import BEYOND
+from flowsched_gym.model.rules.packets.windows import acknowledge, may_send, note_sent, time_out
+
+__all__ = ["replay", "serve"]
+
+PORT = 0
+
+
+@threaded_rule
+def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
+    """Serves packets that are given, until so many have arrived, or this time in s.
+
+    At that time all happens but the choice of an idle port, so that an agent can decide before it.
+
+    Args:
+        arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
+        t: What the loop knows.
+        goal: Packets; those at the end include the last departure.
+        until: Time in s.
+    """
+    ports, num_packets = t.ports, len(arrival_time)
+    now, arrived = t.clock[0], t.counts[ARRIVED]
+    while True:
+        arrival = arrival_time[arrived] if arrived < num_packets else np.inf
+        time = min(ports.end[PORT], arrival)
+        if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
+            _choose(now, t)
+            continue
+        if time > until:
+            now = until
+            break
+        if time == np.inf or (arrived >= goal and arrived < num_packets):
+            break
+        now = time
+        if ports.end[PORT] <= now:
+            _end_transmission(t)
+        else:
+            _receive(now, arrived, t)
+            arrived += 1
+    t.clock[0] = now
+    t.counts[ARRIVED] = arrived
+
+
+@threaded_rule
+def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
+    """Sends flows, until so many are delivered, or this time in s, or the rows of the trace may not suffice.
+
+    Args:
+        flows: The flows.
+        t: What the loop knows.
+        goal: Flows; all of them include the last acknowledgement.
+        until: Time in s; see ``serve``.
+    """
+    ports, num_flows = t.ports, len(flows.arrivals)
+    now, arrived = t.clock[0], t.counts[ARRIVED]
+    while True:
+        arrival = flows.arrival_time[flows.arrivals[arrived]] if arrived < num_flows else np.inf
+        acknowledgement = _first_time(ACKNOWLEDGED, flows, t)
+        timeout = _first_time(LOST, flows, t)
+        end = ports.end[PORT]
+        time = min(end, acknowledgement, timeout, arrival)
+        if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
+            _choose(now, t)
+            continue
+        if time > until:
+            now = until
+            break
+        if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
+            break
+        now = time
+        if end <= now:
+            _deliver(now, _end_transmission(t), flows, t)
+        elif acknowledgement <= now:
+            p = _take_from_list(ACKNOWLEDGED, flows, t)
+            row = t.table.flow[p]
+            acknowledge(row, t.packets.marked[p], flows.windows)
+            _send(now, row, flows, t)
+        elif timeout <= now:
+            if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
+                break
+            t.counts[RESENT] += 1
+            p = _take_from_list(LOST, flows, t)
+            row = t.table.flow[p]
+            _send_again_later(row, p, flows, t)
+            time_out(row, flows.windows)
+            _send(now, row, flows, t)
+        else:
+            _send(now, flows.arrivals[arrived], flows, t)
+            arrived += 1
+    t.clock[0] = now
+    t.counts[ARRIVED] = arrived
+
+
+@inlined_part
+def _choose(now: float, t: Tables) -> None:
+    """Begins a transmission."""
+    ports = t.ports
+    p = take(PORT, t.table, ports, t.packets, t.own)
+    end = now + t.table.size[p] / ports.capacity[PORT]
+    ports.waiting[PORT] -= 1
+    ports.sending[PORT] = p
+    ports.end[PORT] = end
+    if t.rows.kept:
+        row = t.rows.row[p]
+        t.rows.start_time[row] = now
+        t.rows.departure_time[row] = end
+
+
+@inlined_part
+def _end_transmission(t: Tables) -> int:
+    """Ends a transmission, and returns its packet."""
+    p = t.ports.sending[PORT]
+    t.ports.sending[PORT] = NONE
+    t.ports.end[PORT] = np.inf
+    return p
+
+
+@inlined_part
+def _receive(now: float, p: int, t: Tables) -> int:
+    """Lets a packet wait, and returns the one that is dropped, if any."""
+    ports, rows = t.ports, t.rows
+    arrival = arrive(now, PORT, p, t.table, t.own)
+    marked = ports.waiting[PORT] >= ports.unmarked
+    t.packets.marked[p] = marked
+    if rows.kept:
+        row = rows.count[0]
+        rows.count[0] = row + 1
+        rows.row[p] = row
+        rows.packet[row] = p
+        rows.arrival_time[row] = now
+        rows.queue[row] = arrival.queue
+        rows.weight[row] = arrival.weight
+        rows.last_seen[row] = arrival.last_seen
+        rows.new_message[row] = arrival.new_message
+        rows.marked[row] = marked
+    dropped = NONE
+    if arrival.queue == BEYOND:
+        dropped = p
+    elif ports.waiting[PORT] >= ports.room:
+        dropped = make_room(PORT, p, arrival, t.table, ports, t.packets, t.own)
+        if dropped != p:
+            ports.waiting[PORT] -= 1
+    if dropped != p:
+        put(PORT, p, arrival, t.table, ports, t.packets, t.own)
+        ports.waiting[PORT] += 1
+    if dropped != NONE and rows.kept:
+        row = rows.row[dropped]
+        rows.dropped[row] = True
+        rows.marked[row] = False
+    return dropped
+
+
+@inlined_part
+def _send(now: float, row: int, flows: Flows, t: Tables) -> None:
+    """Sends the packets that a flow's window has room for, lost ones first."""
+    last = flows.first_packet[row + 1]
+    while (flows.lost_head[row] != NONE or flows.next_packet[row] < last) and may_send(row, flows.windows):
+        p = flows.lost_head[row]
+        if p != NONE:
+            flows.lost_head[row] = t.packets.after[p]
+        else:
+            p = flows.next_packet[row]
+            flows.next_packet[row] = p + 1
+        note_sent(row, flows.windows)
+        dropped = _receive(now, p, t)
+        if dropped != NONE:
+            flows.drops[t.table.flow[dropped]] += 1
+            _append_to_list(LOST, dropped, now + flows.min_rto, flows, t)
+
+
+@inlined_part
+def _deliver(now: float, p: int, flows: Flows, t: Tables) -> None:
+    """Delivers a packet, and sends its acknowledgement back."""
+    row = t.table.flow[p]
+    if t.packets.marked[p]:
+        flows.marks[row] += 1
+    if p < flows.latest[row]:
+        flows.disordered[row] += 1
+    else:
+        flows.latest[row] = p
+    delivery = now + flows.delay
+    flows.left[row] -= 1
+    if flows.left[row] == 0:
+        flows.completion_time[row] = delivery
+        t.counts[COMPLETED] += 1
+    _append_to_list(ACKNOWLEDGED, p, delivery + flows.delay, flows, t)
+
+
+@inlined_part
+def _send_again_later(row: int, p: int, flows: Flows, t: Tables) -> None:
+    """Appends a packet to those that its flow is to send again."""
+    t.packets.after[p] = NONE
+    if flows.lost_head[row] == NONE:
+        flows.lost_head[row] = p
+    else:
+        t.packets.after[flows.lost_tail[row]] = p
+    flows.lost_tail[row] = p
+
+
+@inlined_part
+def _first_time(which: int, flows: Flows, t: Tables) -> float:
+    """Returns when the first event of a list happens."""
+    p = flows.lists[which]
+    time: float = t.packets.time[p] if p != NONE else np.inf
+    return time
+
+
+@inlined_part
+def _append_to_list(which: int, p: int, time: float, flows: Flows, t: Tables) -> None:
+    """Appends a packet to a list; times in it do not decrease."""
+    t.packets.time[p] = time
+    t.packets.after[p] = NONE
+    if flows.lists[which] == NONE:
+        flows.lists[which] = p
+    else:
+        t.packets.after[flows.lists[which + 1]] = p
+    flows.lists[which + 1] = p
+
+
+@inlined_part
+def _take_from_list(which: int, flows: Flows, t: Tables) -> int:
+    """Takes the first packet of a list."""
+    p = flows.lists[which]
+    flows.lists[which] = t.packets.after[p]
+    return p

@@ -1,0 +1,301 @@
+"""Runs a scheduler of packets on one port, without an environment: given packets, or flows sent in packets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from os import PathLike
+from typing import Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.batch.packets import CompiledOutcomes, replay_compiled, serve_compiled
+from flowsched_gym.errors import ConfigError, WorkloadError, shown
+from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
+from flowsched_gym.model import Records
+from flowsched_gym.model.clock import start_of_clock
+from flowsched_gym.model.packets import (
+    PORT_PARAMETERS,
+    SENDER_PARAMETERS,
+    MessageRule,
+    PacketRecords,
+    PacketTrace,
+    PortParameters,
+    SenderParameters,
+)
+from flowsched_gym.model.records import complete_records
+from flowsched_gym.model.rules.packets.table import PacketTable
+from flowsched_gym.schedulers import BaseScheduler, Traffic, make_scheduler
+from flowsched_gym.simulation.packets import PacketReplay, PacketServing
+from flowsched_gym.suggestions import listed
+from flowsched_gym.topology import DEFAULT_CAPACITY
+from flowsched_gym.workload import Workload
+from flowsched_gym.workload.packet_file import PacketArrivals, packets_from_columns, read_packets
+
+__all__ = ["replay_packets", "serve_packets"]
+
+TOPOLOGIES: Final = ("one-link",)
+MOST_PACKETS: Final = 2**31
+"""Packets of a replay at most: more fit into no memory."""
+DENSE: Final = 4
+"""Identifiers are keys themselves where the largest is at most so many times the number of packets."""
+PROGRESS_STEPS: Final = 200
+
+Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
+
+
+def serve_packets(
+    packets: str | PathLike[str] | Columns,
+    *,
+    scheduler: str,
+    capacity: float | None = None,
+    parameters: Mapping[str, object] | None = None,
+    seed: int = 0,
+    engine: str = "simpy",
+) -> PacketTrace:
+    """Serves packets that arrive at one port at given times.
+
+    Args:
+        packets: Path of a CSV file, or a mapping of equally long sequences, with the columns ``flow_id``,
+            ``size_bytes`` (on the wire) and ``arrival_s``, in the order of arrival. What a flow has left to send is
+            known from its packets here; none has a deadline.
+        scheduler: Name of a scheduler (``flowsched list``).
+        capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
+        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), and ``buffer`` and
+            ``mark_at`` (see ``PortParameters``).
+        seed: Seed of the sketch's hash.
+        engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
+
+    Returns:
+        What became of each packet, in the order of arrival. At one instant a transmission ends first, then packets
+        arrive in their order, then an idle port chooses.
+
+    Raises:
+        ConfigError: A name or parameter is unknown, or a value is not allowed.
+        FlowFileError: The packet file has a fault.
+        WorkloadError: The packets of the mapping are not allowed.
+    """
+    check_engine(engine)
+    options = _options(parameters)
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
+    rule = make_scheduler(scheduler, options, beside=PORT_PARAMETERS)
+    given = _packets(packets)
+    start = start_of_clock(given.arrival_time)
+    times = given.arrival_time - start
+    flow, flow_id = _keys(given.flow_id)
+    table = PacketTable(
+        flow=flow,
+        size=given.size,
+        header=0.0,
+        remaining=_left_to_send(flow, given.size) if rule.needs_remaining else np.zeros(0),
+        key=np.arange(len(flow_id)),
+        due=np.full(len(flow_id), np.inf),
+    )
+    rate = _capacity(capacity)
+    own = rule.new_record(
+        Traffic(
+            num_packets=len(flow),
+            key_id=flow_id,
+            capacity=rate,
+            seed=check_seed(seed),
+            packets_of_flow=None,
+            largest_packet=float(given.size.max()),
+            payload=float(given.size.max()),
+        ),
+        1,
+    )
+    if engine == "compiled":
+        return serve_compiled(times, flow_id, table, rule, own, rate, port).since(start)
+    simulation = PacketServing(times, table, rule, own, rate, port)
+    simulation.env.run()
+    return simulation.trace(flow_id).since(start)
+
+
+def replay_packets(
+    flows: str | PathLike[str] | Workload | Columns,
+    *,
+    scheduler: str,
+    topology: str = "one-link",
+    capacity: float | None = None,
+    parameters: Mapping[str, object] | None = None,
+    seed: int = 0,
+    engine: str = "simpy",
+    num_hosts: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    keep_trace: bool = False,
+) -> PacketRecords:
+    """Sends flows in packets, by senders that wait for acknowledgements, and returns the records of each flow.
+
+    On ``one-link`` a packet reaches the port at once, its receiver ``delay`` after the end of its transmission, and its
+    acknowledgement the sender ``delay`` later; acknowledgements take no bandwidth. A packet that is dropped is sent
+    again, as the window allows, from ``min_rto`` after its loss on: there is no reaction to duplicate acknowledgements
+    and no needless retransmission. At one instant transmissions end, then acknowledgements arrive, then losses are
+    noticed, then flows arrive by id, and last an idle port chooses.
+
+    Args:
+        flows: Path of a flow file, a ``Workload``, or a mapping with the flow file's columns.
+        scheduler: Name of a scheduler (``flowsched list``). Schedulers count bytes of payload.
+        topology: ``one-link``: all flows share one port, whatever their hosts.
+        capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
+        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), of the port (see
+            ``PortParameters``) and of the senders (see ``SenderParameters``).
+        seed: Seed of the sketch's hash.
+        engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
+        num_hosts: ``one-link`` has no hosts to count: ``None``.
+        progress: Called now and then with the number of flows done and of all flows.
+        keep_trace: Whether to keep what became of each packet.
+
+    Returns:
+        Records in the order of the flows.
+
+    Raises:
+        ConfigError: A name or parameter is unknown, or a value is not allowed.
+        FlowFileError: The flow file has a fault.
+        WorkloadError: The flows cannot be simulated.
+    """
+    check_engine(engine)
+    if not isinstance(topology, str) or topology not in TOPOLOGIES:
+        raise ConfigError(f"topology is {shown(topology)}: it must be one of {listed(topology, TOPOLOGIES)}")
+    if num_hosts is not None:
+        raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
+    options = _options(parameters)
+    port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
+    senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
+    rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
+    given = workload_of(flows)
+    workload, start = given.on_clock()
+    rate = _capacity(capacity)
+    table, first_packet, key_id = _table(workload, rule, senders)
+    own = rule.new_record(
+        Traffic(
+            num_packets=len(table.flow),
+            key_id=key_id,
+            capacity=rate,
+            seed=check_seed(seed),
+            packets_of_flow=np.diff(first_packet),
+            largest_packet=float(table.size.max(initial=0.0)),
+            payload=float(senders.payload),
+        ),
+        1,
+    )
+    arrival, ids = workload.arrival_time, workload.flow_id
+    if engine == "compiled":
+        outcomes = replay_compiled(
+            arrival,
+            ids,
+            first_packet,
+            table,
+            rule,
+            own,
+            rate,
+            port,
+            senders,
+            keep_trace=keep_trace,
+            progress=progress,
+        )
+    else:
+        simulation = PacketReplay(arrival, first_packet, table, rule, own, rate, port, senders, keep_trace=keep_trace)
+        _run(simulation, arrival, progress)
+        trace = simulation.trace(ids) if keep_trace else None
+        outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
+    wire = workload.size + np.diff(first_packet) * senders.header
+    records = complete_records(
+        workload,
+        grant_time=arrival.copy(),
+        completion_time=outcomes.completion_time,
+        ideal_fct=wire / rate + senders.delay,
+    ).since(start, given.arrival_time)
+    return PacketRecords(
+        **{field.name: getattr(records, field.name) for field in fields(Records)},
+        packets=np.diff(first_packet),
+        drops=outcomes.drops,
+        marks=outcomes.marks,
+        disordered=outcomes.disordered,
+        trace=None if outcomes.trace is None else outcomes.trace.since(start),
+    )
+
+
+def _options(parameters: Mapping[str, object] | None) -> dict[str, object]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
+    return dict(parameters or {})
+
+
+def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    """Removes these parameters from the options."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def _capacity(capacity: object) -> float:
+    value = DEFAULT_CAPACITY if capacity is None else capacity
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not 0 < cast("float", value) < np.inf:
+        raise ConfigError(f"capacity is {shown(capacity)}: it must be a finite number of B/s > 0")
+    return float(cast("float", value))
+
+
+def _packets(packets: object) -> PacketArrivals:
+    if isinstance(packets, (str, PathLike)):
+        return read_packets(packets)
+    if isinstance(packets, Mapping):
+        return packets_from_columns(packets)
+    raise ConfigError(f"packets is {type(packets).__name__}: it must be a path or a mapping of columns")
+
+
+def _keys(ids: IntArray) -> tuple[IntArray, IntArray]:
+    """Numbers flows: returns the number of each packet's flow, and the identifier of each number."""
+    largest = int(ids.max())
+    if largest < DENSE * len(ids):
+        return ids, np.arange(largest + 1)
+    known, number = np.unique(ids, return_inverse=True)
+    return number.reshape(-1), known
+
+
+def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
+    """Returns the bytes that each packet's flow has left, its own included: sums from the end."""
+    left = np.zeros(int(flow.max()) + 1)
+    remaining = np.empty(len(size))
+    for p in range(len(size) - 1, -1, -1):
+        left[flow[p]] += size[p]
+        remaining[p] = left[flow[p]]
+    return remaining
+
+
+def _table(
+    workload: Workload, rule: BaseScheduler, senders: SenderParameters
+) -> tuple[PacketTable, IntArray, IntArray]:
+    """Cuts flows into packets: returns these, the first packet of each flow, and the identifiers of keys."""
+    counts = np.ceil(workload.size / senders.payload)
+    if counts.sum() >= MOST_PACKETS:
+        raise WorkloadError(
+            f"the flows have {counts.sum():.3g} packets of {senders.payload:g} B: at most {MOST_PACKETS} are allowed"
+        )
+    first_packet = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
+    flow = np.repeat(np.arange(workload.num_flows), np.diff(first_packet))
+    size = np.full(len(flow), float(senders.payload))
+    size[first_packet[1:] - 1] = workload.size - (counts - 1) * senders.payload
+    size += senders.header
+    remaining = np.zeros(0)
+    if rule.needs_remaining:
+        remaining = workload.size[flow] - (np.arange(len(flow)) - first_packet[flow]) * float(senders.payload)
+    key, key_id = np.arange(workload.num_flows), workload.flow_id
+    if MessageRule(senders.messages) is MessageRule.TIME:
+        connection = workload.source * workload.num_hosts + workload.destination
+        key_id, key = np.unique(connection, return_inverse=True)
+    assert workload.deadline_span is not None
+    due = workload.arrival_time + workload.deadline_span
+    table = PacketTable(flow, size, float(senders.header), remaining, key.reshape(-1), due)
+    return table, first_packet, key_id
+
+
+def _run(simulation: PacketReplay, arrival: FloatArray, progress: Callable[[int, int], None] | None) -> None:
+    """Runs to the end; from arrival to arrival where progress is wanted."""
+    total = len(arrival)
+    if progress is not None:
+        for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
+            if time > simulation.env.now:
+                simulation.run(until=float(time))
+            progress(simulation.num_completed, total)
+    simulation.run()
+    if progress is not None:
+        progress(simulation.num_completed, total)

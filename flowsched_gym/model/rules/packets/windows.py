@@ -1,0 +1,123 @@
+"""The windows of senders: fixed ones, and DCTCP's (Alizadeh et al., SIGCOMM 2010; RFC 8257)."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.rules.compile import inlined_part
+
+__all__ = ["Windows", "acknowledge", "may_send", "new_windows", "note_sent", "time_out"]
+
+GAIN: Final = 0.0625
+"""Part of the newest share of marks in DCTCP's average (g)."""
+LEAST_WINDOW: Final = 1.0
+FIRST_SHARE: Final = 1.0
+"""First average share of marks (RFC 8257, section 3.3)."""
+
+
+class Windows(NamedTuple):
+    """Windows of all senders, one for each flow.
+
+    Attributes:
+        reacts: Whether they are DCTCP's; fixed otherwise.
+        window: Packets that may be on their way, (num_flows,) float64, >= 1.
+        slow_start_end: Window from which on it grows by one in each round trip, (num_flows,) float64.
+        share: Average share of marked packets (DCTCP's alpha), (num_flows,) float64, from 0 to 1.
+        outstanding: Packets on their way, or lost and not known to be, (num_flows,) int64.
+        round_left: Packets whose fate ends the present window of data, (num_flows,) int64.
+        round_acknowledged: Packets acknowledged in it, (num_flows,) int64.
+        round_marked: Marked ones of these, (num_flows,) int64.
+        cut_left: Packets whose fate ends the window of data in which the window was last cut, (num_flows,) int64.
+    """
+
+    reacts: bool
+    window: FloatArray
+    slow_start_end: FloatArray
+    share: FloatArray
+    outstanding: IntArray
+    round_left: IntArray
+    round_acknowledged: IntArray
+    round_marked: IntArray
+    cut_left: IntArray
+
+
+def new_windows(num_flows: int, window: int, *, reacts: bool) -> Windows:
+    """Makes windows of so many packets."""
+
+    def zeros() -> IntArray:
+        return np.zeros(num_flows, dtype=np.int64)
+
+    return Windows(
+        reacts,
+        np.full(num_flows, float(window)),
+        np.full(num_flows, np.inf),
+        np.full(num_flows, FIRST_SHARE),
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+    )
+
+
+@inlined_part
+def may_send(row: int, windows: Windows) -> bool:
+    """Returns whether the window of a flow has room for a packet."""
+    room: bool = windows.outstanding[row] + 1 <= windows.window[row]
+    return room
+
+
+@inlined_part
+def note_sent(row: int, windows: Windows) -> None:
+    """Counts a packet that a flow sends."""
+    windows.outstanding[row] += 1
+
+
+@inlined_part
+def acknowledge(row: int, marked: bool, windows: Windows) -> None:
+    """Counts an acknowledged packet, and lets DCTCP's window grow, or cuts it by half the share of marks.
+
+    A window of data is cut at most once.
+    """
+    if windows.reacts:
+        windows.round_acknowledged[row] += 1
+        if marked:
+            windows.round_marked[row] += 1
+            if windows.cut_left[row] == 0:
+                window = max(windows.window[row] * (1.0 - windows.share[row] / 2.0), LEAST_WINDOW)
+                windows.window[row] = window
+                windows.slow_start_end[row] = window
+                windows.cut_left[row] = windows.outstanding[row]
+        elif windows.window[row] < windows.slow_start_end[row]:
+            windows.window[row] += 1.0
+        else:
+            windows.window[row] += 1.0 / windows.window[row]
+    _settle(row, windows)
+
+
+@inlined_part
+def time_out(row: int, windows: Windows) -> None:
+    """Notes that a packet was lost: DCTCP begins anew with a window of one packet, once in a window of data."""
+    if windows.reacts and windows.cut_left[row] == 0:
+        windows.slow_start_end[row] = max(windows.window[row] / 2.0, LEAST_WINDOW)
+        windows.window[row] = LEAST_WINDOW
+        windows.cut_left[row] = windows.outstanding[row]
+    _settle(row, windows)
+
+
+@inlined_part
+def _settle(row: int, windows: Windows) -> None:
+    """Counts a packet whose fate is known; at the end of a window of data, averages the share of marks."""
+    windows.outstanding[row] -= 1
+    if not windows.reacts:
+        return
+    windows.cut_left[row] = max(windows.cut_left[row] - 1, 0)
+    windows.round_left[row] -= 1
+    if windows.round_left[row] <= 0:
+        acknowledged = windows.round_acknowledged[row]
+        if acknowledged > 0:
+            windows.share[row] += GAIN * (windows.round_marked[row] / acknowledged - windows.share[row])
+        windows.round_left[row] = max(windows.outstanding[row], 1)
+        windows.round_acknowledged[row] = 0
+        windows.round_marked[row] = 0
