@@ -253,12 +253,12 @@ def _keys(ids: IntArray) -> tuple[IntArray, IntArray]:
 
 def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     """Returns the bytes that each packet's flow has left, its own included: sums from the end."""
-    left = np.zeros(int(flow.max()) + 1)
-    remaining = np.empty(len(size))
-    for p in range(len(size) - 1, -1, -1):
-        left[flow[p]] += size[p]
-        remaining[p] = left[flow[p]]
-    return remaining
+    left = [0.0] * (int(flow.max()) + 1)
+    remaining = []
+    for number, bytes_sent in zip(flow[::-1].tolist(), size[::-1].tolist(), strict=True):
+        left[number] += bytes_sent
+        remaining.append(left[number])
+    return np.array(remaining[::-1])
 
 
 def _table(

@@ -49,7 +49,7 @@ class MessageRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParameters:
-    """A port's buffer.
+    """Parameters of a port.
 
     Attributes:
         buffer: Packets that may wait, in all queues; one more is dropped. ``None``: unlimited. The packet that is being
@@ -82,7 +82,7 @@ class PortParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderParameters:
-    """Senders.
+    """Parameters of senders.
 
     Attributes:
         payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from enum import StrEnum
 from numbers import Integral, Real
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import numpy as np
 
@@ -76,18 +76,17 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_integer(name: str, value: object, *, at_least: int, at_most: int) -> int:
     """Refuses what is not a whole number in its bounds."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not at_least <= value <= at_most:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not at_least <= (number := int(cast("int", value))) <= at_most:
         raise ConfigError(f"{name} is {shown(value)}: it must be a whole number from {at_least} to {at_most}")
-    return int(value)
+    return number
 
 
 def check_number(name: str, value: object, *, at_least: float = 0.0, above: float = -math.inf) -> float:
     """Refuses what is not a finite number in its bounds."""
     bound = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
-    if isinstance(value, bool) or not isinstance(value, Real) or not (value >= at_least and value > above):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
     number = _as_float(value)
-    if not math.isfinite(number):
+    if not (math.isfinite(number) and number >= at_least and number > above):
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
     return number
 
@@ -96,18 +95,18 @@ def check_gap(name: str, value: object) -> float:
     """Refuses what is no silence in s; ``None`` and inf are one that never comes."""
     if value is None:
         return math.inf
-    if isinstance(value, bool) or not isinstance(value, Real) or not value > 0:
+    gap = _as_float(value)
+    if not gap > 0:
         raise ConfigError(f"{name} is {shown(value)}: it must be a time in s > 0, or none for never")
-    return _as_float(value)
+    return gap
 
 
 def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float = 0.0) -> FloatArray:
     """Makes an array of a list of finite numbers."""
     given = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1 else [None]
-    for value in given:
-        if isinstance(value, (bool, str)) or not isinstance(value, Real):
-            raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
     numbers = np.array([_as_float(value) for value in given])
+    if np.isnan(numbers).any():
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
     if not (np.isfinite(numbers) & (numbers >= at_least)).all():
         raise ConfigError(f"{name} is {shown(values)}: each must be finite and >= {at_least:g}")
     if count is not None and len(numbers) != count:
@@ -141,7 +140,10 @@ def check_quanta(weights: object, dequeue: Dequeue, num_queues: int) -> FloatArr
     return np.full(num_queues, FULL_PACKET if dequeue is Dequeue.DRR else 1.0)
 
 
-def _as_float(value: Real) -> float:
+def _as_float(value: object) -> float:
+    """Returns a number; NaN for what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
     try:
         return float(value)
     except OverflowError:

@@ -40,7 +40,7 @@ def _by_deadline(now: float, port: int, p: int, table: PacketTable, own: _Due) -
 
 
 class Pfabric(BaseScheduler):
-    """pFabric: the flow with the least payload left to send, and of that flow the packet that arrived first.
+    """Least payload left to send first (pFabric), and of that flow the packet that arrived first.
 
     A packet's rank is what its flow had left when it was sent, itself included. A full buffer drops the packet of the
     largest rank, the last one of these.
@@ -64,7 +64,7 @@ class Pfabric(BaseScheduler):
 
 
 class PfabricEdf(BaseScheduler):
-    """pFabric's earliest deadline first: flows with deadlines by these, then the others by what they have left to send.
+    """Earliest deadline first (pFabric-EDF); then the flows without one by what they have left to send.
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.

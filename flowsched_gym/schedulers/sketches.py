@@ -91,7 +91,7 @@ class SketchParameters:
     def _drawn(self, seed: int) -> Pairs:
         """Draws pairs; factors are not 0."""
         rng = SeedStreams(seed)["hash"]
-        scale = 2**DRAWN_BITS
+        scale = 1 << DRAWN_BITS
         numbers = [int(rng.random() * scale) * scale + int(rng.random() * scale) for _ in range(2 * self._arrays)]
         return [(1 + a % (PRIME - 1), b % PRIME) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
 
@@ -100,11 +100,13 @@ def _check_pairs(pairs: object) -> Pairs:
     checked = []
     for pair in pairs if isinstance(pairs, Iterable) and not isinstance(pairs, str) else [pairs]:
         numbers = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
-        if len(numbers) != 2 or not all(
-            isinstance(n, Integral) and not isinstance(n, bool) and n >= 0 for n in numbers
-        ):
+        if len(numbers) != 2 or not all(map(_is_natural, numbers)):
             raise ConfigError(f"hash is {shown(pairs)}: it must be pairs of whole numbers >= 0, one for each array")
         checked.append((int(numbers[0]), int(numbers[1])))
     if not checked:
         raise ConfigError("hash is []: it must have a pair of whole numbers for each array")
     return checked
+
+
+def _is_natural(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

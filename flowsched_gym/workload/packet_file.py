@@ -50,7 +50,7 @@ def packets_from_columns(columns: Mapping[str, ColumnLike], source: str = "mappi
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
             row (from 0), column, value and what is allowed.
     """
-    check_packet_names([str(name) for name in columns], source)
+    _check_packet_names([str(name) for name in columns], source)
     arrays = {column.name: numbers_of(columns[column.name], column, source)[0] for column in PACKET_COLUMNS}
     count = len(arrays["flow_id"])
     for name, array in arrays.items():
@@ -93,7 +93,7 @@ def read_packets(path: str | PathLike[str]) -> PacketArrivals:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file)
             names = next(rows, [])
-            check_packet_names(names, f"{path}, line 1")
+            _check_packet_names(names, f"{path}, line 1")
             cells = _numbers_in(rows, names, str(path))
     except OSError as error:
         raise FlowFileError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -107,7 +107,7 @@ def read_packets(path: str | PathLike[str]) -> PacketArrivals:
         raise FlowFileError(str(error)) from None
 
 
-def check_packet_names(names: list[str], source: str) -> None:
+def _check_packet_names(names: list[str], source: str) -> None:
     """Refuses unknown, repeated and missing names of columns.
 
     Raises:

@@ -135,7 +135,7 @@ def _with_more_rows(rows: Rows) -> Rows:
 
 
 def _trace(rows: Rows, table: PacketTable, flow_id: IntArray) -> PacketTrace:
-    count = int(rows.count[0])
+    count = int(rows.written[0])
     packet = rows.packet[:count]
     return PacketTrace(
         flow_id=flow_id[table.flow[packet]],

@@ -42,7 +42,7 @@ def remove(p: int, count: int, heap: IntArray, packets: Packets) -> None:
 @inlined_part
 def last_of(count: int, heap: IntArray, packets: Packets) -> int:
     """Returns the packet that is served last of so many."""
-    last = heap[0]
+    last: int = heap[0]
     for index in range(1, count):
         if comes_before(last, heap[index], packets):
             last = heap[index]

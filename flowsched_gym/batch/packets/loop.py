@@ -127,7 +127,7 @@ def _choose(now: float, t: Tables) -> None:
 @inlined_part
 def _end_transmission(t: Tables) -> int:
     """Ends a transmission, and returns its packet."""
-    p = t.ports.sending[PORT]
+    p: int = t.ports.sending[PORT]
     t.ports.sending[PORT] = NONE
     t.ports.end[PORT] = np.inf
     return p
@@ -141,8 +141,8 @@ def _receive(now: float, p: int, t: Tables) -> int:
     marked = ports.waiting[PORT] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
-        row = rows.count[0]
-        rows.count[0] = row + 1
+        row = rows.written[0]
+        rows.written[0] = row + 1
         rows.row[p] = row
         rows.packet[row] = p
         rows.arrival_time[row] = now
@@ -238,6 +238,6 @@ def _append_to_list(which: int, p: int, time: float, flows: Flows, t: Tables) ->
 @inlined_part
 def _take_from_list(which: int, flows: Flows, t: Tables) -> int:
     """Takes the first packet of a list."""
-    p = flows.lists[which]
+    p: int = flows.lists[which]
     flows.lists[which] = t.packets.after[p]
     return p

@@ -143,14 +143,14 @@ class Rows(NamedTuple):
     Attributes:
         kept: Whether there are any.
         row: Row of each packet, (num_packets,).
-        count: Rows written, (1,).
+        written: Rows written, (1,).
         packet: Packet of each row, (num_rows,).
         arrival_time: See ``PacketTrace``, as for what follows.
     """
 
     kept: bool
     row: IntArray
-    count: IntArray
+    written: IntArray
     packet: IntArray
     arrival_time: FloatArray
     queue: IntArray

@@ -1,6 +1,7 @@
 """The packets that wait at a port, in each of the orders that schedulers have."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from flowsched_gym.batch.packets.control import choose
 from flowsched_gym.batch.packets.heap import comes_before, last_of, push, remove
@@ -27,7 +28,7 @@ def _put_last(
 
 def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
     queue = choose(port, ports.head_size[port], own)
-    p = ports.head[port, queue]
+    p: int = ports.head[port, queue]
     follower = packets.after[p]
     ports.head[port, queue] = follower
     ports.head_size[port, queue] = table.size[follower] if follower != NONE else 0.0
@@ -46,7 +47,7 @@ def _put_ranked(
 
 
 def _take_ranked(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
-    p = ports.heap[port, 0]
+    p: int = ports.heap[port, 0]
     remove(p, ports.waiting[port], ports.heap[port], packets)
     return p
 
@@ -79,7 +80,7 @@ def _put_in_flow(
 
 
 def _take_of_flow(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
-    p = ports.flow_head[port, table.flow[ports.heap[port, 0]]]
+    p: int = ports.flow_head[port, table.flow[ports.heap[port, 0]]]
     remove(p, ports.waiting[port], ports.heap[port], packets)
     _leave_flow(port, p, table, ports, packets)
     return p
@@ -120,14 +121,17 @@ def _leave_flow(port: int, p: int, table: PacketTable, ports: Ports, packets: Pa
         packets.before[after] = before
 
 
-PUT = {Order.ARRIVAL: _put_last, Order.RANK: _put_ranked, Order.FLOW: _put_in_flow}
-TAKE = {Order.ARRIVAL: _take_first, Order.RANK: _take_ranked, Order.FLOW: _take_of_flow}
-MAKE_ROOM = {Order.ARRIVAL: _drop_new, Order.RANK: _drop_last, Order.FLOW: _drop_last_of_flows}
+FUNCTIONS: Final[Mapping[str, Mapping[Order, Callable[..., int | None]]]] = {
+    "put": {Order.ARRIVAL: _put_last, Order.RANK: _put_ranked, Order.FLOW: _put_in_flow},
+    "take": {Order.ARRIVAL: _take_first, Order.RANK: _take_ranked, Order.FLOW: _take_of_flow},
+    "make_room": {Order.ARRIVAL: _drop_new, Order.RANK: _drop_last, Order.FLOW: _drop_last_of_flows},
+}
+"""The functions of this module by the orders of schedulers."""
 
 
 def _in_order(name: str, record: type) -> Any:
     """Finds the function for the order of the scheduler that keeps this record."""
-    return {"put": PUT, "take": TAKE, "make_room": MAKE_ROOM}[name][COMPILED[record].order]
+    return FUNCTIONS[name][COMPILED[record].order]
 
 
 @chosen_by_type(_in_order)

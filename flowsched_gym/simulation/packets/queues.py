@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,9 @@ class _ByRank(WaitingPackets):
         return p
 
     def make_room(self, p: int, arrival: Arrival) -> int:
-        last = max(entry for entry in self._heap if self._waits(entry))
+        self._heap = [entry for entry in self._heap if self._waits(entry)]
+        heapify(self._heap)
+        last = max(self._heap)
         if (arrival.queue, arrival.rank) >= last[:2]:
             return p
         self._remove(last[3])

@@ -73,7 +73,7 @@ class Clusters(NamedTuple):
         packets: Packets so far, (num_ports,) int64.
         weight: Weight of each queue in B, (num_ports, num_queues) float64, >= ``LEAST_WEIGHT``, non-decreasing.
         total: Sum of the weights of packets, aged, (num_ports, num_queues) float64.
-        count: Number of packets, aged, (num_ports, num_queues) float64.
+        members: Number of packets, aged, (num_ports, num_queues) float64.
         alpha: Exponent between neighbours, (num_ports, num_queues - 1) float64.
         thresholds: Thresholds between neighbours in B, (num_ports, num_queues - 1) float64.
     """
@@ -83,7 +83,7 @@ class Clusters(NamedTuple):
     packets: IntArray
     weight: FloatArray
     total: FloatArray
-    count: FloatArray
+    members: FloatArray
     alpha: FloatArray
     thresholds: FloatArray
 
@@ -105,7 +105,7 @@ def new_clusters(weights: FloatArray, which: int, law: ClusterLaw, num_ports: in
     for port in range(num_ports):
         thresholds_between(
             clusters.weight[port],
-            clusters.count[port],
+            clusters.members[port],
             clusters.alpha[port],
             which,
             law.proportional,
@@ -151,7 +151,7 @@ def add_to_cluster(
 ) -> None:
     """Adds a packet to the cluster of its queue, and moves the clusters when it is time."""
     clusters.total[port, queue] += weight
-    clusters.count[port, queue] += 1.0
+    clusters.members[port, queue] += 1.0
     packets = clusters.packets[port] + 1
     clusters.packets[port] = packets
     if packets % law.interval == 0:
@@ -159,14 +159,14 @@ def add_to_cluster(
     if packets % law.ageing == 0:
         for each in range(clusters.weight.shape[1]):
             clusters.total[port, each] *= AGED
-            clusters.count[port, each] *= AGED
+            clusters.members[port, each] *= AGED
 
 
 @rule
 def _move_clusters(port: int, law: ClusterLaw, clusters: Clusters, quantum: FloatArray) -> None:
     """Sets weights, exponents, thresholds and quanta anew."""
     num_queues = clusters.weight.shape[1]
-    weight, count, alpha = clusters.weight[port], clusters.count[port], clusters.alpha[port]
+    weight, count, alpha = clusters.weight[port], clusters.members[port], clusters.alpha[port]
     for queue in range(num_queues):
         if count[queue] > 0.0:
             weight[queue] = max(clusters.total[port, queue] / count[queue], LEAST_WEIGHT)

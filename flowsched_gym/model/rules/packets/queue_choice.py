@@ -76,13 +76,13 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
         head_size: Bytes of the first packet of each queue, (num_queues,), 0 where there is none; at least one is not 0.
         service: How queues are served.
     """
-    queue = 0
+    queue: int = 0
     if service.way == STRICT:
         while head_size[queue] == 0.0:
             queue += 1
         return queue
     num_queues = len(head_size)
-    queue = service.turn[port]
+    queue = int(service.turn[port])
     while True:
         if head_size[queue] == 0.0:
             service.credit[port, queue] = 0.0

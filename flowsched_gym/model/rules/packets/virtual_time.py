@@ -21,7 +21,7 @@ class VirtualTime(NamedTuple):
         active: Whether a key is in the heap, (num_ports, num_keys) bool.
         heap: Keys with bits left, by ``expected``, a binary heap, (num_ports, num_keys) int64.
         expected: Round in which each of these was to end when it entered its place, (num_ports, num_keys) float64.
-        count: Number of these, (num_ports,) int64.
+        num_active: Number of these, (num_ports,) int64.
     """
 
     capacity: float
@@ -31,7 +31,7 @@ class VirtualTime(NamedTuple):
     active: IntArray
     heap: IntArray
     expected: FloatArray
-    count: IntArray
+    num_active: IntArray
 
 
 def new_virtual_time(num_keys: int, capacity: float, num_ports: int) -> VirtualTime:
@@ -53,12 +53,12 @@ def new_virtual_time(num_keys: int, capacity: float, num_ports: int) -> VirtualT
 def finish_round(now: float, port: int, key: int, size: float, virtual: VirtualTime) -> float:
     """Returns the round in which a packet that arrives ends, which is its rank."""
     _advance(now, port, virtual)
-    finish = max(virtual.round[port], virtual.finish[port, key]) + size
+    finish: float = max(virtual.round[port], virtual.finish[port, key]) + size
     virtual.finish[port, key] = finish
     if virtual.active[port, key] == 0:
         virtual.active[port, key] = 1
-        last = virtual.count[port]
-        virtual.count[port] = last + 1
+        last = virtual.num_active[port]
+        virtual.num_active[port] = last + 1
         _rise(last, key, finish, virtual.heap[port], virtual.expected[port])
     return finish
 
@@ -67,8 +67,8 @@ def finish_round(now: float, port: int, key: int, size: float, virtual: VirtualT
 def _advance(now: float, port: int, virtual: VirtualTime) -> None:
     """Advances the rounds to now: the more flows have bits left, the slower they go."""
     heap, expected, finish = virtual.heap[port], virtual.expected[port], virtual.finish[port]
-    while virtual.count[port] > 0:
-        count = virtual.count[port]
+    while virtual.num_active[port] > 0:
+        count = virtual.num_active[port]
         key = heap[0]
         if finish[key] > expected[0]:
             _sink(count, key, finish[key], heap, expected)
@@ -80,7 +80,7 @@ def _advance(now: float, port: int, virtual: VirtualTime) -> None:
         virtual.round[port] = expected[0]
         virtual.time[port] = end
         virtual.active[port, key] = 0
-        virtual.count[port] = count - 1
+        virtual.num_active[port] = count - 1
         if count > 1:
             _sink(count - 1, heap[count - 1], expected[count - 1], heap, expected)
     virtual.time[port] = now

@@ -1,0 +1,107 @@
+"""Holds the two engines of packets equal, bit for bit, with losses and marks too."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.model.packets import PacketRecords, PacketTrace
+
+NUM_FLOWS = 60
+THRESHOLDS = [2_000, 8_000, 50_000]
+LOSSES = {"buffer": 4, "mark_at": 1, "window": 8, "min_rto": 1e-4, "delay": 1e-5}
+DCTCP = {"transport": "dctcp", "mark_at": 5, "buffer": 12, "window": 10, "min_rto": 2e-4, "delay": 2e-5}
+SMALL_SKETCH = {"buckets": 16, "interval": 20, "ageing": 100, "message_gap": 1e-3, "flowlet_gap": 1e-4}
+
+CASES = [
+    ("fifo", {}),
+    ("pias", {"thresholds": THRESHOLDS}),
+    (
+        "pias",
+        {
+            "thresholds": THRESHOLDS,
+            "dequeue": "drr",
+            "weights": [6_000, 3_000, 1_500, 1_500],
+            "messages": "time",
+            "message_gap": 3e-4,
+        },
+    ),
+    ("qcluster", {"rule": "adaptive", "disorder": "las", **SMALL_SKETCH}),
+    ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
+    ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
+    ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
+    ("tagged", {"tags": [row % 8 for row in range(NUM_FLOWS)], "dequeue": "wrr", "weights": range(8, 0, -1)}),
+    ("pfabric", {}),
+    ("pfabric-edf", {}),
+    ("fq", {}),
+    ("afq", {}),
+    ("pifo-las", {}),
+    ("pifo-las", {"thresholds": [20_000], "count": "after"}),
+]
+
+
+def flows(seed: int) -> dict[str, object]:
+    """Draws flows between few hosts, many of which arrive at one instant."""
+    rng = np.random.default_rng(seed)
+    return {
+        "flow_id": np.arange(NUM_FLOWS),
+        "source": rng.integers(0, 4, NUM_FLOWS),
+        "destination": rng.integers(4, 8, NUM_FLOWS),
+        "size_bytes": np.ceil(rng.pareto(1.2, NUM_FLOWS) * 3_000 + 1),
+        "arrival_s": np.sort(rng.integers(0, 200, NUM_FLOWS)) * 5e-6,
+        "deadline_s": [None if row % 3 else 2e-4 * (1 + row % 7) for row in range(NUM_FLOWS)],
+    }
+
+
+def assert_same(first: PacketTrace | PacketRecords, second: PacketTrace | PacketRecords) -> None:
+    for field in fields(first):
+        if field.name != "trace":
+            np.testing.assert_array_equal(getattr(first, field.name), getattr(second, field.name), field.name)
+
+
+@pytest.mark.parametrize("senders", [{"delay": 1e-5}, LOSSES, DCTCP], ids=["lossless", "losses", "dctcp"])
+@pytest.mark.parametrize(("scheduler", "parameters"), CASES)
+def test_both_engines_deliver_the_same_packets(
+    scheduler: str, parameters: dict[str, object], senders: dict[str, object]
+) -> None:
+    simpy, compiled = (
+        flowsched_gym.replay_packets(
+            flows(seed=1),
+            scheduler=scheduler,
+            parameters={**parameters, **senders},
+            engine=engine,
+            keep_trace=True,
+        )
+        for engine in ("simpy", "compiled")
+    )
+    assert simpy.trace is not None
+    assert compiled.trace is not None
+    assert_same(simpy, compiled)
+    assert_same(simpy.trace, compiled.trace)
+    assert np.isfinite(simpy.fct).all()
+    assert simpy.trace.dropped.sum() == simpy.drops.sum()
+    assert simpy.trace.marked.sum() == simpy.marks.sum()
+    assert simpy.packets.sum() == (~simpy.trace.dropped).sum()
+    if "buffer" in senders:
+        assert simpy.drops.sum() > 0
+        assert simpy.marks.sum() > 0
+
+
+def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
+    rng = np.random.default_rng(5)
+    count = 500
+    packets = {
+        "flow_id": rng.integers(0, 2**60, 20)[rng.integers(0, 20, count)],
+        "size_bytes": rng.integers(64, 1_501, count),
+        "arrival_s": 1.7e9 + np.sort(rng.integers(0, count, count)) * 2.0**-17,
+    }
+    simpy, compiled = (
+        flowsched_gym.serve_packets(
+            packets, scheduler="qcluster", parameters={"rule": "adaptive", "buffer": 9, "mark_at": 3}, engine=engine
+        )
+        for engine in ("simpy", "compiled")
+    )
+    assert_same(simpy, compiled)
+    assert simpy.dropped.any()
+    assert simpy.marked.any()
