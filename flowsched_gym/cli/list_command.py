@@ -6,6 +6,7 @@ import inspect
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS
+from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
@@ -39,6 +40,7 @@ def inventory() -> dict[str, Entries | dict[str, Entries]]:
     return {
         "environments": [_entry(environment.id, environment.description) for environment in environments],
         "disciplines": [_entry(name, _first_line(discipline)) for name, discipline in DISCIPLINES.items()],
+        "schedulers": [_entry(name, _first_line(scheduler)) for name, scheduler in SCHEDULERS.items()],
         "policies": {
             environment.id: [_entry(policy.name, policy.description) for policy in environment.policies]
             for environment in environments

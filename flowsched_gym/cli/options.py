@@ -65,9 +65,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
     )
-    capacity = parser.add_mutually_exclusive_group()
-    capacity.add_argument("--link-gbps", type=positive_number, metavar="G", help="capacity of every link in Gbps (1)")
-    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
+    _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
     parser.add_argument(
         "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
@@ -75,6 +73,53 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="records to write (.csv, or .parquet)")
     parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
     parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
+
+
+def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "A packet file has the columns flow_id, size_bytes (on the wire) and arrival_s, in the order of arrival. The "
+        "trace has a row for each packet. `flowsched list` names schedulers."
+    )
+    parser.add_argument("packets", metavar="PACKETS", help="packet file (.csv)")
+    _add_packet_options(parser, "trace")
+
+
+def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Flows are sent in packets of 1,460 B and a header of 40 B, by senders that wait for acknowledgements. Columns "
+        "of a flow file are those of `flowsched replay`. `flowsched list` names schedulers."
+    )
+    parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
+    _add_packet_options(parser, "records")
+    parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"topology ({DEFAULT_TOPOLOGY})")
+    parser.add_argument(
+        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
+
+
+def _add_packet_options(parser: argparse.ArgumentParser, written: str) -> None:
+    """Adds the options of both commands for packets."""
+    parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
+    _add_capacity(parser)
+    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=240, window=64 or delay=2e-5")
+    parser.add_argument(
+        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the sketch's hash ({DEFAULT_SEED})"
+    )
+    parser.add_argument(
+        "--engine",
+        default="simpy",
+        metavar="NAME",
+        help=f"simpy, the reference, or compiled: the same {written} sooner",
+    )
+    parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
+    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
+
+
+def _add_capacity(parser: argparse.ArgumentParser) -> None:
+    capacity = parser.add_mutually_exclusive_group()
+    capacity.add_argument("--link-gbps", type=positive_number, metavar="G", help="capacity of every link in Gbps (1)")
+    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -146,12 +191,22 @@ def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> No
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "list": Command(
-        "list environments, disciplines, policies, workloads and topologies",
+        "list environments, disciplines, schedulers, policies, workloads and topologies",
         _add_list,
         "flowsched_gym.cli.list_command",
     ),
     "workload": Command("draw a workload into a flow file", _add_workload, "flowsched_gym.cli.workload_command"),
     "replay": Command("run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.replay_command"),
+    "serve-packets": Command(
+        "run a scheduler on the packets of a file, at one port",
+        _add_serve_packets,
+        "flowsched_gym.cli.serve_packets_command",
+    ),
+    "replay-packets": Command(
+        "run a scheduler on the flows of a file, sent in packets",
+        _add_replay_packets,
+        "flowsched_gym.cli.replay_packets_command",
+    ),
     "evaluate": Command(
         "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command"
     ),

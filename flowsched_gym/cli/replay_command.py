@@ -1,6 +1,7 @@
 """Runs a discipline on a user's flows: ``flowsched replay``."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -18,16 +19,14 @@ from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import read_flows
 from flowsched_gym.workload.flow_file import flow_columns
-from flowsched_gym.workload.table_file import Progress, write_table
+from flowsched_gym.workload.table_file import Progress, TableColumn, write_table
 
-__all__ = ["measure", "run", "write_records"]
+__all__ = ["capacity_of", "measure", "print_metrics", "record_columns", "run", "write_records"]
 
 
 def run(options: argparse.Namespace) -> None:
     """Reads the flows, runs the discipline, and writes and prints the results."""
-    capacity = DEFAULT_CAPACITY if options.capacity is None else options.capacity
-    if options.link_gbps is not None:
-        capacity = gbps_to_capacity(options.link_gbps)
+    capacity = capacity_of(options)
     parameters = key_values("--param", options.param)
     # What cannot be written is found out before the simulation, which may take long.
     if options.out is not None:
@@ -54,7 +53,19 @@ def run(options: argparse.Namespace) -> None:
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = asdict(measure(records, topology=options.topology, capacity=capacity))
-    if options.json:
+    print_metrics(metrics, as_json=options.json)
+
+
+def capacity_of(options: argparse.Namespace) -> float:
+    """Returns the capacity that is asked for in B/s."""
+    if options.link_gbps is not None:
+        return gbps_to_capacity(options.link_gbps)
+    return DEFAULT_CAPACITY if options.capacity is None else float(options.capacity)
+
+
+def print_metrics(metrics: Mapping[str, float], *, as_json: bool) -> None:
+    """Prints metrics, those that are defined for people, all of them as JSON."""
+    if as_json:
         print_json(metrics)
     else:
         defined = {name: f"{value:.6g}" for name, value in metrics.items() if value == value}
@@ -81,6 +92,11 @@ def write_records(records: Records, path: str, *, progress: Progress | None = No
         MissingDependencyError: Parquet is wanted and pyarrow is not installed.
         OSError: The file cannot be written.
     """
+    write_table(path, record_columns(records), progress=progress)
+
+
+def record_columns(records: Records) -> dict[str, TableColumn]:
+    """Lays records out as columns: see ``write_records``."""
     finished = np.isfinite(records.completion_time)
     columns = flow_columns(
         flow_id=records.flow_id,
@@ -97,4 +113,4 @@ def write_records(records: Records, path: str, *, progress: Progress | None = No
         "slowdown": (records.slowdown, finished),
         "deadline_met": (records.deadline_met, np.isfinite(records.deadline_span)),
     }
-    write_table(path, columns, progress=progress)
+    return columns

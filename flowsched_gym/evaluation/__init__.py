@@ -3,6 +3,7 @@
 from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
 from flowsched_gym.evaluation.evaluate import evaluate, resolve_policy
+from flowsched_gym.evaluation.packets import replay_packets, serve_packets
 from flowsched_gym.evaluation.player import Player, Progress
 from flowsched_gym.evaluation.reference import (
     BOUND_POLICY,
@@ -48,9 +49,11 @@ __all__ = [
     "paired_ratio",
     "read_result",
     "replay",
+    "replay_packets",
     "resolve_policy",
     "result_name",
     "rollout",
+    "serve_packets",
     "write_json",
     "write_result",
 ]

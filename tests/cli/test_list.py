@@ -8,6 +8,7 @@ import pytest
 from flowsched_gym.cli import output
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS
+from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
 
@@ -19,8 +20,16 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
     assert outcome.err == ""
     headings = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
     policies = [f"policies of {environment.id}:" for system in SYSTEMS for environment in system.environments]
-    assert headings == ["environments:", "disciplines:", *policies, "workloads:", "topologies:", "routings:"]
-    for name in (*WORKLOADS, *DISCIPLINES, *TOPOLOGIES):
+    assert headings == [
+        "environments:",
+        "disciplines:",
+        "schedulers:",
+        *policies,
+        "workloads:",
+        "topologies:",
+        "routings:",
+    ]
+    for name in (*WORKLOADS, *DISCIPLINES, *SCHEDULERS, *TOPOLOGIES):
         lines = [line for line in outcome.out.splitlines() if line.split()[0] == name]
         assert lines
         assert all(len(line.split(maxsplit=1)[1]) > 5 for line in lines)
@@ -50,7 +59,15 @@ def test_as_json_it_is_one_document_with_the_same_content(flowsched) -> None:
     outcome = flowsched("list", "--json")
 
     lists = json.loads(outcome.out)
-    assert list(lists) == ["environments", "disciplines", "policies", "workloads", "topologies", "routings"]
+    assert list(lists) == [
+        "environments",
+        "disciplines",
+        "schedulers",
+        "policies",
+        "workloads",
+        "topologies",
+        "routings",
+    ]
     assert [entry["name"] for entry in lists["workloads"]] == list(WORKLOADS)
     assert [entry["name"] for entry in lists["disciplines"]] == list(DISCIPLINES)
     assert all(entry["description"] for entries in lists.pop("policies").values() for entry in entries)

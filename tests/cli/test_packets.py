@@ -1,0 +1,99 @@
+"""Serves packet files and sends flow files in packets, by ``flowsched serve-packets`` and ``replay-packets``."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def packets(tmp_path: Path) -> Path:
+    path = tmp_path / "packets.csv"
+    path.write_text("arrival_s,flow_id,size_bytes\n0,7,300\n1,7,300\n1,2,100\n1,3,100\n")
+    return path
+
+
+def test_the_trace_has_a_row_for_each_packet(flowsched, packets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "trace.csv"
+
+    outcome = flowsched(
+        "serve-packets",
+        packets,
+        *("--scheduler", "pias", "--param", "thresholds=[0]", "--param", "buffer=2", "--capacity", 100),
+        *("--out", out, "--json"),
+    )
+
+    assert outcome.status == 0
+    assert outcome.err == ""
+    rows = rows_of(out)
+    assert [row["flow_id"] for row in rows] == ["7", "7", "2", "3"]
+    assert [row["queue"] for row in rows] == ["0", "1", "0", "0"]
+    assert [row["start_s"] for row in rows] == ["0.0", "4.0", "3.0", ""]
+    assert [row["dropped"] for row in rows] == ["false", "false", "false", "true"]
+    assert [row["last_seen_s"] for row in rows] == ["", "0.0", "", ""]
+    summary = json.loads(outcome.out)
+    assert summary["packets"] == 4
+    assert summary["dropped"] == 1
+    assert summary["largest_waiting_time"] == 3
+
+
+def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_path: Path) -> None:
+    path, out, trace = tmp_path / "flows.csv", tmp_path / "records.csv", tmp_path / "trace.csv"
+    flowsched("workload", "gather-heavy", "--flows", 20, "--out", path)
+    parameters = {"buffer": 20, "mark_at": 5, "transport": "dctcp", "delay": 2e-5}
+    given = [word for key, value in parameters.items() for word in ("--param", f"{key}={value}")]
+
+    outcome = flowsched(
+        "replay-packets", path, "--scheduler", "fifo", *given, "--out", out, "--trace", trace, "--link-gbps", 10
+    )
+
+    assert outcome.status == 0
+    records = flowsched_gym.replay_packets(
+        path, scheduler="fifo", parameters=parameters, capacity=1.25e9, keep_trace=True
+    )
+    rows = rows_of(out)
+    assert [float(row["fct_s"]) for row in rows] == records.fct.tolist()
+    for name in ("packets", "drops", "marks", "disordered"):
+        assert [int(row[name]) for row in rows] == getattr(records, name).tolist()
+    assert records.trace is not None
+    assert len(rows_of(trace)) == records.trace.num_packets
+    assert np.count_nonzero(records.drops) > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("flow_id,size_bytes\n1,2\n", "missing column arrival_s"),
+        ("flow_id,size_bytes,arrival_s,x\n", "unknown column 'x'"),
+        ("flow_id,size_bytes,arrival_s\n", "no packets"),
+        ("flow_id,size_bytes,arrival_s\n1,2\n", "line 2: it has 2 cells"),
+        ("flow_id,size_bytes,arrival_s\n1,2,now\n", "line 2, arrival_s is 'now'"),
+        ("flow_id,size_bytes,arrival_s\n1,0,1\n", "row 0, size_bytes"),
+        ("flow_id,size_bytes,arrival_s\n1,5,1\n1,5,0.5\n", "row 1, arrival_s"),
+    ],
+)
+def test_a_faulty_packet_file_is_an_error_of_one_line(flowsched, tmp_path: Path, rows: str, message: str) -> None:
+    path = tmp_path / "packets.csv"
+    path.write_text(rows)
+
+    outcome = flowsched("serve-packets", path, "--scheduler", "fifo")
+
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_packet_file_that_is_not_there_is_an_error(flowsched, tmp_path: Path) -> None:
+    outcome = flowsched("serve-packets", tmp_path / "none.csv", "--scheduler", "fifo")
+
+    assert outcome.status == 2
+    assert "none.csv" in outcome.err
