@@ -14,11 +14,12 @@ from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, vector
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from tests.repository import ROOT
 
 DOCUMENTS: Final = sorted((ROOT / "docs").glob("*.md"))
-PAGES: Final = ("docs/architecture.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
+PAGES: Final = ("docs/architecture.md", "docs/packets.md", "docs/simpy.md", "CONTRIBUTING.md", "README.md")
 FILE: Final = re.compile(r"`((?:flowsched_gym|tests|docs|baselines|benchmarks|configs)/[\w./]+\.\w+)`")
 
 
@@ -46,6 +47,12 @@ def test_examples_run_and_print_what_is_shown(path) -> None:
 def test_every_topology_is_described() -> None:
     text = text_of("docs/networks.md")
     assert [name for name in TOPOLOGIES if f"| `{name}` |" not in text] == []
+
+
+def test_every_scheduler_is_described() -> None:
+    text = text_of("docs/packets.md")
+    rows = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    assert [name for name in SCHEDULERS if f"`{name}`" not in rows] == []
 
 
 def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:

@@ -1,0 +1,264 @@
+"""Tells small stories of a port and its senders."""
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.packets import PacketRecords, PacketTrace
+from flowsched_gym.queueing import cluster_thresholds
+
+
+def serve(rows: list[tuple[float, int, float]], scheduler: str, **parameters: object) -> PacketTrace:
+    """Serves packets (time, flow, bytes) at 1 B/s."""
+    time, flow, size = zip(*rows, strict=True)
+    return flowsched_gym.serve_packets(
+        {"flow_id": flow, "size_bytes": size, "arrival_s": time},
+        scheduler=scheduler,
+        capacity=1.0,
+        parameters=parameters,
+    )
+
+
+def replay(sizes: list[float], scheduler: str = "fifo", **parameters: object) -> PacketRecords:
+    """Sends flows that arrive at 0, in packets of 10 B without header, at 1 B/s."""
+    count = len(sizes)
+    flows = {
+        "flow_id": range(count),
+        "source": range(1, count + 1),
+        "destination": [0] * count,
+        "size_bytes": sizes,
+        "arrival_s": [0] * count,
+    }
+    return flowsched_gym.replay_packets(
+        flows,
+        scheduler=scheduler,
+        capacity=1.0,
+        parameters={"payload": 10, "header": 0, **parameters},
+        keep_trace=True,
+    )
+
+
+def served(trace: PacketTrace) -> list[int]:
+    """Returns the rows of the packets that were sent, in that order."""
+    order = np.argsort(trace.start_time, kind="stable")
+    return [int(row) for row in order if not trace.dropped[row]]
+
+
+def test_at_one_instant_a_transmission_ends_then_packets_arrive_and_last_the_port_chooses() -> None:
+    # At 10 the first packet has been sent; the high one of flow 2 arrives just then, and goes before what waited.
+    trace = serve([(0, 1, 10), (1, 1, 10), (10, 2, 10)], "pias", thresholds=[5])
+
+    assert served(trace) == [0, 2, 1]
+    assert trace.start_time.tolist() == [0, 20, 10]
+
+
+def test_an_acknowledgement_comes_before_an_arrival_at_its_instant() -> None:
+    flows = {
+        "flow_id": [0, 1],
+        "source": [1, 2],
+        "destination": [0, 0],
+        "size_bytes": [20, 10],
+        "arrival_s": [0, 16],
+    }
+    records = flowsched_gym.replay_packets(
+        flows,
+        scheduler="fifo",
+        capacity=1.0,
+        parameters={"payload": 10, "header": 0, "window": 1, "delay": 3},
+        keep_trace=True,
+    )
+
+    assert records.trace is not None
+    assert records.trace.flow_id.tolist() == [0, 0, 1]
+    assert records.trace.arrival_time.tolist() == [0, 16, 16]
+    assert records.fct.tolist() == [29, 23]
+
+
+def test_a_window_waits_for_acknowledgements_that_take_the_delay_twice() -> None:
+    # Two packets in 20 s, the first acknowledgement at 10 + 14, the next two packets from there on.
+    records = replay([40], window=2, delay=7)
+
+    assert records.trace is not None
+    assert records.trace.arrival_time.tolist() == [0, 0, 24, 34]
+    assert records.completion_time.tolist() == [44 + 7]
+    assert records.ideal_fct.tolist() == [40 + 7]
+
+
+def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout() -> None:
+    records = replay([30], buffer=2, min_rto=100, window=3)
+
+    assert records.trace is not None
+    assert records.trace.dropped.tolist() == [False, False, True, False]
+    assert records.trace.arrival_time.tolist() == [0, 0, 0, 100]
+    assert records.drops.tolist() == [1]
+    assert records.packets.tolist() == [3]
+    assert records.completion_time.tolist() == [110]
+
+
+def test_packets_that_find_the_queue_long_are_marked() -> None:
+    trace = serve([(0, 1, 10), (1, 1, 10), (2, 1, 10), (3, 1, 10)], "fifo", mark_at=1)
+
+    assert trace.marked.tolist() == [False, False, True, True]
+
+
+def test_pfabric_sends_the_earliest_packet_of_the_shortest_flow_and_drops_the_longest() -> None:
+    # Flow 2 has the least left; of it, the packet that came first is sent although the other has a smaller rank.
+    rows = [(0, 1, 10), (1, 1, 10), (1, 1, 10), (2, 2, 4), (3, 2, 4)]
+    assert served(serve(rows, "pfabric")) == [0, 3, 4, 1, 2]
+
+    trace = serve(rows, "pfabric", buffer=2)
+    assert trace.dropped.tolist() == [False, True, True, False, False]
+
+
+def test_pfabric_edf_sends_flows_with_deadlines_first() -> None:
+    flows = {
+        "flow_id": range(3),
+        "source": [1, 2, 3],
+        "destination": [0] * 3,
+        "size_bytes": [10, 30, 30],
+        "arrival_s": [0] * 3,
+        "deadline_s": [None, 90, 70],
+    }
+    records = flowsched_gym.replay_packets(
+        flows, scheduler="pfabric-edf", capacity=1.0, parameters={"payload": 10, "header": 0}
+    )
+
+    assert records.completion_time.tolist() == [70, 60, 30]
+
+
+def test_bit_by_bit_round_robin_shares_equally_whatever_the_packets() -> None:
+    # Flow 1 has packets of 30 B, flow 2 of 10 B: three for one.
+    rows = [(0, 0, 1)] + [(0, 1, 30)] * 2 + [(0, 2, 10)] * 6
+    assert served(serve(rows, "fq")) == [0, 3, 4, 1, 5, 6, 7, 2, 8]
+
+
+def test_afq_sends_a_quantum_of_each_flow_in_a_round_and_drops_what_is_far_ahead() -> None:
+    rows = [(0.0, 1, 10.0)] * 5 + [(0.0, 2, 10.0)] * 2
+    trace = serve(rows, "afq", queues=4, weights=[10])
+
+    assert trace.queue.tolist() == [1, 2, 3, -1, -1, 1, 2]
+    assert served(trace) == [0, 5, 1, 6, 2]
+
+
+def test_a_fifo_behind_a_pifo_ends_starvation() -> None:
+    rows = [(0.0, 0, 1.0)] + [(0.0, 1, 10.0)] * 3 + [(0.0, 2, 10.0)] * 2
+    assert served(serve(rows, "pifo-las")) == [0, 1, 4, 2, 5, 3]
+    assert served(serve(rows, "pifo-las", thresholds=[5])) == [0, 1, 4, 2, 3, 5]
+
+
+def test_round_robin_sends_as_many_packets_as_weights_say() -> None:
+    rows = [(0.0, 0, 10.0), (0.0, 0, 1.0), (0.0, 0, 1.0), (0.0, 0, 10.0)] + [(0.0, 1, 5.0)] * 2
+    tags = [0, 0, 0, 0, 1, 1]
+    assert served(serve(rows, "tagged", queues=2, tags=tags, dequeue="wrr", weights=[3, 1])) == [0, 1, 2, 4, 3, 5]
+    assert served(serve(rows, "tagged", queues=2, tags=tags, dequeue="drr", weights=[11, 5])) == [0, 1, 4, 2, 3, 5]
+
+
+def test_connections_tell_messages_apart_by_silence_alone() -> None:
+    flows = {
+        "flow_id": range(3),
+        "source": [1] * 3,
+        "destination": [0] * 3,
+        "size_bytes": [10] * 3,
+        "arrival_s": [0, 20, 100],
+    }
+
+    def weights(messages: str) -> list[float]:
+        records = flowsched_gym.replay_packets(
+            flows,
+            scheduler="pias",
+            capacity=1.0,
+            parameters={"thresholds": [5], "header": 0, "messages": messages, "message_gap": 50},
+            keep_trace=True,
+        )
+        assert records.trace is not None
+        return records.trace.weight.tolist()
+
+    assert weights("ideal") == [0, 0, 0]
+    assert weights("time") == [0, 10, 0]
+
+
+def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
+    rng = np.random.default_rng(7)
+    count, interval, ageing, step = 900, 20, 60, 1.5
+    rows = [(float(p), int(rng.integers(0, 5)), float(rng.integers(1, 2_000))) for p in range(count)]
+
+    trace = serve(
+        rows,
+        "qcluster",
+        rule="adaptive",
+        queues=4,
+        initial_weights=[100, 200, 400, 800],
+        interval=interval,
+        ageing=ageing,
+        alpha_step=step,
+        message_gap=9,
+    )
+
+    weights, alpha = np.array([100.0, 200.0, 400.0, 800.0]), np.ones(3)
+    total, number = np.zeros(4), np.zeros(4)
+    thresholds = cluster_thresholds(weights, rule="adaptive", packets=number, alpha=alpha)
+    for p in range(count):
+        queue = int(np.searchsorted(thresholds, trace.weight[p]))
+        assert trace.queue[p] == queue, p
+        total[queue] += trace.weight[p]
+        number[queue] += 1
+        if (p + 1) % interval == 0:
+            weights = np.maximum.accumulate(np.where(number > 0, total / np.maximum(number, 1e-9), weights))
+            sizes = number / weights
+            alpha *= np.where(sizes[:-1] < sizes[1:], step, np.where(sizes[:-1] > sizes[1:], 1 / step, 1))
+            alpha = np.clip(alpha, 0.05, 20)
+            thresholds = cluster_thresholds(weights, rule="adaptive", packets=number, alpha=alpha)
+        if (p + 1) % ageing == 0:
+            total, number = total / 2, number / 2
+    assert len(set(trace.queue.tolist())) == 4
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "parameters", "message"),
+    [
+        ("fifi", {}, "did you mean 'fifo'"),
+        ("fifo", {"buffers": 3}, "did you mean 'buffer'"),
+        ("fifo", {"buffer": 0}, "buffer is 0"),
+        ("fifo", {"mark_at": 1.5}, "mark_at is 1.5"),
+        ("fifo", {"window": 0}, "window is 0"),
+        ("fifo", {"payload": 0}, "payload is 0"),
+        ("fifo", {"delay": float("nan")}, "delay is nan"),
+        ("fifo", {"transport": "tcp"}, "one of fixed, dctcp"),
+        ("fifo", {"messages": "guess"}, "one of ideal, time"),
+        ("fifo", {"message_gap": 0}, "message_gap is 0"),
+        ("pias", {}, "needs thresholds"),
+        ("pias", {"thresholds": [2, 1]}, "must not decrease"),
+        ("pias", {"thresholds": ["a"]}, "a list of numbers"),
+        ("pias", {"thresholds": [1], "queues": 3}, "3 queues need 2"),
+        ("pias", {"thresholds": [1], "weights": [1, 1]}, "dequeue 'sp' has none"),
+        ("pias", {"thresholds": [1], "dequeue": "drr", "weights": [0, 1]}, "each must be finite and >= 1"),
+        ("tagged", {"tags": [9, 0]}, "from 0 to 7"),
+        ("tagged", {"tags": [0]}, "one for each of 2 flows"),
+        ("qcluster", {"hash": [(1, 2)], "arrays": 2}, "one for each of 2 arrays"),
+        ("qcluster", {"hash": 5}, "pairs of whole numbers"),
+        ("qcluster", {"buckets": 0}, "buckets is 0"),
+        ("qcluster", {"goal": "fair"}, "one of las, srpt, fq, deadline"),
+        ("qcluster", {"alpha_step": 0.5}, "alpha_step is 0.5"),
+        ("qcluster", {"initial_weights": [3, 2]}, "must not decrease"),
+        ("afq", {"weights": [1]}, "no round has room"),
+        ("pifo-las", {"thresholds": [1, 2]}, "one number, or none"),
+    ],
+)
+def test_what_is_not_allowed_is_an_error_that_says_so(
+    scheduler: str, parameters: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replay([10, 20], scheduler, **parameters)
+
+
+def test_thresholds_between_clusters_need_what_their_rule_needs() -> None:
+    assert cluster_thresholds([1, 3], rule="adaptive", packets=[0, 0], alpha=1).tolist() == [2]
+    for arguments, message in (
+        ({"weights": [1], "rule": "geometric"}, "at least two"),
+        ({"weights": [1, 2], "rule": "adaptive"}, "packets is None"),
+        ({"weights": [1, 2], "rule": "adaptive", "packets": [1, 1], "alpha": [0]}, "alpha"),
+        ({"weights": [1, 2], "rule": "mean"}, "one of arithmetic"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            cluster_thresholds(**arguments)  # type: ignore[arg-type]

@@ -1,0 +1,152 @@
+"""Holds packets to what queueing theory and the papers say of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.model.packets import PacketTrace, PortParameters, SenderParameters
+from flowsched_gym.model.rules.packets.table import PacketTable
+from flowsched_gym.schedulers import Traffic, make_scheduler
+from flowsched_gym.simulation.packets import PacketReplay
+
+PACKET = 1_500.0
+LINE_RATE = 1.25e9
+"""10 Gbps in B/s."""
+
+
+def poisson_packets(count: int, load: float) -> dict[str, object]:
+    gaps = np.random.default_rng(0).exponential(PACKET / LINE_RATE / load, count)
+    return {"flow_id": np.arange(count) % 50, "size_bytes": np.full(count, PACKET), "arrival_s": np.cumsum(gaps)}
+
+
+def waiting_packets(trace: PacketTrace) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the times at which the number of waiting packets changes, and that number from each of them on."""
+    times = np.concatenate([trace.arrival_time, trace.start_time])
+    steps = np.repeat([1, -1], len(trace.arrival_time))
+    order = np.lexsort((-steps, times))  # an idle port chooses last
+    return times[order], np.cumsum(steps[order])
+
+
+@pytest.mark.parametrize("load", [0.5, 0.8])
+def test_packets_wait_as_in_an_m_d_1_queue_and_by_littles_law(load: float) -> None:
+    count = 3_000_000
+    packets = poisson_packets(count, load)
+
+    trace = flowsched_gym.serve_packets(packets, scheduler="fifo", capacity=LINE_RATE, engine="compiled")
+
+    waiting = np.mean(trace.start_time - trace.arrival_time)
+    assert waiting == pytest.approx(load / (2 * (1 - load)) * PACKET / LINE_RATE, rel=0.01)
+    times, number = waiting_packets(trace)
+    duration = times[-1] - times[0]
+    mean_number = np.sum(number[:-1] * np.diff(times)) / duration
+    assert mean_number == pytest.approx(count / duration * waiting, rel=0.01)
+
+
+def test_two_dctcp_flows_keep_the_queue_where_its_paper_says() -> None:
+    # DCTCP, section 3.3: with N = 2 flows the queue peaks at K + N packets and swings by sqrt(N (C RTT + K) / 2).
+    round_trip, mark_at = 1e-4, 40
+    flows = {
+        "flow_id": [0, 1],
+        "source": [0, 1],
+        "destination": [2, 2],
+        "size_bytes": [1_460 * 60_000] * 2,
+        "arrival_s": [0, 3e-4],
+    }
+
+    records = flowsched_gym.replay_packets(
+        flows,
+        scheduler="fifo",
+        capacity=LINE_RATE,
+        parameters={"transport": "dctcp", "mark_at": mark_at, "delay": round_trip / 2},
+        engine="compiled",
+        keep_trace=True,
+    )
+
+    assert records.trace is not None
+    times, number = waiting_packets(records.trace)
+    steady = number[(times > 0.03) & (times < 0.12)]
+    assert steady.max() == pytest.approx(mark_at + 2, rel=0.2)
+    swing = math.sqrt(LINE_RATE * round_trip / PACKET + mark_at)
+    assert steady.max() - steady.min() == pytest.approx(swing, rel=0.2)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "pfabric", "afq"])
+@pytest.mark.parametrize("transport", ["fixed", "dctcp"])
+def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str) -> None:
+    num_flows, size = 12, 20
+    first = np.arange(num_flows + 1) * size
+    flow = np.repeat(np.arange(num_flows), size)
+    table = PacketTable(
+        flow=flow,
+        size=np.full(num_flows * size, PACKET),
+        header=40.0,
+        remaining=np.tile(np.arange(size, 0, -1) * 1460.0, num_flows),
+        key=np.arange(num_flows),
+        due=np.full(num_flows, np.inf),
+    )
+    rule = make_scheduler(scheduler, {})
+    traffic = Traffic(len(flow), np.arange(num_flows), LINE_RATE, 0, np.full(num_flows, size), PACKET, 1460.0)
+    simulation = PacketReplay(
+        np.arange(num_flows) // 3 * 1e-6,
+        first,
+        table,
+        rule,
+        rule.new_record(traffic, 1),
+        LINE_RATE,
+        PortParameters(buffer=6, mark_at=2),
+        SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
+        keep_trace=False,
+    )
+    largest = 0
+    while simulation.env.peek() < math.inf:
+        simulation.env.step()
+        census = simulation.census()
+        assert census.sent == census.delivered + census.dropped + census.queued + census.in_flight
+        assert census.queued <= 6
+        largest = max(largest, census.queued, census.in_flight)
+
+    assert census.delivered == len(flow)
+    assert census.dropped == simulation.outcomes().drops.sum() > 0
+    assert largest > 1
+
+
+@pytest.mark.parametrize("conservative", [False, True])
+def test_a_tiny_sketch_errs_to_one_side_and_flowlets_never_ascend(conservative: bool) -> None:
+    rng = np.random.default_rng(3)
+    count, gap = 4_000, 60.0
+    flow = rng.integers(0, 8, count)
+    time = np.cumsum(rng.choice([0.0, 1.0, 15.0, 70.0], count, p=[0.3, 0.4, 0.29, 0.01]))
+    size = rng.integers(64, 1_501, count)
+
+    trace = flowsched_gym.serve_packets(
+        {"flow_id": flow, "size_bytes": size, "arrival_s": time},
+        scheduler="qcluster",
+        parameters={
+            "arrays": 2,
+            "buckets": 3,
+            "message_gap": gap,
+            "flowlet_gap": gap,
+            "conservative": conservative,
+            "disorder": "las",
+            "rule": "adaptive",
+            "interval": 10,
+        },
+    )
+
+    last: dict[int, float] = {}
+    sent: dict[int, int] = {}
+    queue: dict[int, int] = {}
+    over = 0
+    for p in range(count):
+        row = int(flow[p])
+        if time[p] - last.get(row, -math.inf) > gap:
+            sent[row] = queue[row] = 0
+        sent[row] += int(size[p])
+        assert trace.weight[p] >= sent[row]
+        assert trace.queue[p] >= queue[row]
+        over += trace.weight[p] > sent[row]
+        last[row], queue[row] = time[p], int(trace.queue[p])
+    assert over > 0
+    assert len(set(trace.queue.tolist())) > 3
