@@ -32,12 +32,12 @@ from flowsched_gym.batch.senders import begin, next_round, send
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, rule, threaded_rule
+from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, threaded_rule
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.rules.transport.tokens import take_out
 from flowsched_gym.model.state import Network
 
-__all__ = ["run", "run_many", "run_until"]
+__all__ = ["run", "run_many"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -87,17 +87,11 @@ def run(t: View, n: int, goal: int) -> None:
 
 
 @threaded_rule
-def run_many(tables: Tables, numbers: IntArray) -> None:
-    """Runs networks, (count,), each until a decision is asked or all flows are delivered; called from Python."""
+def run_many(tables: Tables, numbers: IntArray, goal: int) -> None:
+    """Runs networks, (count,), each until a decision is asked, or so many flows or all are delivered; for Python."""
     t = view(tables)
     for i in range(len(numbers)):
-        run(t, numbers[i], t.networks[numbers[i]].num_flows)
-
-
-@rule
-def run_until(tables: Tables, n: int, goal: int) -> None:
-    """Runs a network until a decision is asked, or so many flows are delivered, at most all; called from Python."""
-    run(view(tables), n, goal)
+        run(t, numbers[i], min(goal, t.networks[numbers[i]].num_flows))
 
 
 @inlined_rule

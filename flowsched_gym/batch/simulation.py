@@ -10,7 +10,7 @@ from flowsched_gym.arrays import IntArray
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.loading import load_one, set_order
-from flowsched_gym.batch.loop import run_many, run_until
+from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.orders import begin_next_period, give_one
 from flowsched_gym.batch.snapshot import Snapshot, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
@@ -34,6 +34,8 @@ __all__ = ["BatchSimulation"]
 
 Result = TypeVar("Result")
 
+ALL: Final = 2**62
+"""More flows than there are."""
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 
@@ -203,7 +205,7 @@ class BatchSimulation:
 
     def run(self, *numbers: int) -> None:
         """Runs networks, each until a decision is asked or all flows are delivered."""
-        self.share_out(run_many, np.array(numbers, dtype=np.int64))
+        self.share_out(lambda tables, part: run_many(tables, part, ALL), np.array(numbers, dtype=np.int64))
 
     def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
         """Lets each thread do a part of the work; see ``Threads.share_out``."""
@@ -211,7 +213,7 @@ class BatchSimulation:
 
     def run_until(self, number: int, num_delivered: int) -> None:
         """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""
-        run_until(self.tables, number, num_delivered)
+        run_many(self.tables, np.array([number]), num_delivered)
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""

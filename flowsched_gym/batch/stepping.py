@@ -1,5 +1,6 @@
 """Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
 
+from functools import lru_cache
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
@@ -66,15 +67,22 @@ class Results(NamedTuple):
 
 def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
     """Makes room for what a step returns, but not for the flows that finish."""
+    layout = _layout(num_envs, size, num_actions, num_terms, num_final)
+    return Results(*(np.zeros(shape, dtype=dtype) for shape, dtype in layout))
+
+
+@lru_cache
+def _layout(
+    num_envs: int, size: int, num_actions: int, num_terms: int, num_final: int
+) -> tuple[tuple[tuple[int, ...], Any], ...]:
+    """Lists the shapes and types of the arrays."""
     whole = {"host", "empty_slot_choices", "num_finished"}
     flags = {"terminated", "truncated"}
     shapes: dict[str, tuple[int, ...]] = {"observation": (num_envs, size), "mask": (num_envs, num_actions)}
     shapes |= {"terms": (num_envs, num_terms), "final": (num_envs, num_final), "finished": (0,)}
     types: dict[str, Any] = {"observation": np.float32, "mask": np.bool_, "finished": np.int64}
     types |= dict.fromkeys(whole, np.int64) | dict.fromkeys(flags, np.bool_)
-    return Results(
-        *(np.zeros(shapes.get(name, (num_envs,)), dtype=types.get(name, np.float64)) for name in Results._fields)
-    )
+    return tuple((shapes.get(name, (num_envs,)), types.get(name, np.float64)) for name in Results._fields)
 
 
 def _method(name: str, record: type) -> Any:
