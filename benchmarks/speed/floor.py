@@ -75,7 +75,7 @@ class Floor:
             *(_address(array) for array in (self._drawn, *self._times, self._order)),
             num_flows=num_flows,
             delay=2 * env.config.link_delay_us * 1e-6,
-            capacity=env.line_rate,
+            capacity=env.rules.line_rate,
         )
         self.observation = np.zeros((num_envs, NUM_COLUMNS), dtype=np.float32)
         self.mask = np.zeros((num_envs, PAPER["f"]), dtype=np.bool_)
