@@ -154,7 +154,8 @@ class QCluster(BaseScheduler):
     Args:
         goal: ``las``: packets weigh bytes sent; ``srpt``: bytes left; ``fq``: bytes sent, served in deficit rounds with
             quanta inverse to the weights of queues; ``deadline``: time left, or bytes left where there is no deadline.
-        rule: ``arithmetic``, ``geometric``, ``harmonic`` or ``adaptive``.
+        rule: ``arithmetic``, ``geometric``, ``harmonic`` or ``adaptive``; ``None``: ``adaptive`` for ``fq``, as that
+            alone keeps clusters the same size, ``geometric`` for all others.
         cluster_size: ``same`` or ``proportional``; ``None``: ``same`` for ``fq``, ``proportional`` for all others.
         initial_weights: First weights of the queues in B, (queues,), >= 1, non-decreasing; ``None`` for 1,460 x 3^i.
         interval: Packets after which weights, alpha and thresholds move, >= 1.
@@ -165,7 +166,7 @@ class QCluster(BaseScheduler):
         count: ``before`` or ``after``: whether bytes sent include the packet.
         dequeue: ``sp``, ``wrr`` or ``drr``: see ``Pias``; ``None``: ``drr`` for ``fq``, ``sp`` for all others.
         weights: Packets or bytes of each queue in a round, which stay: see ``Pias``; ``None`` with ``fq``: inverse to
-            the weights of queues, one full packet for the largest.
+            the weights of queues, one full packet for the first queue.
         arrays: Arrays of the sketch; see ``SketchParameters`` for it and what follows.
         buckets: Buckets of each array.
         hash: Pairs (A, B) of each array.
@@ -183,7 +184,7 @@ class QCluster(BaseScheduler):
     def __init__(
         self,
         goal: str = Goal.LAS,
-        rule: str = ThresholdRule.GEOMETRIC,
+        rule: str | None = None,
         cluster_size: str | None = None,
         initial_weights: Sequence[float] | FloatArray | None = None,
         interval: int = INTERVAL,
@@ -204,7 +205,8 @@ class QCluster(BaseScheduler):
     ) -> None:
         self._goal = check_choice("goal", goal, Goal)
         fair = self._goal is Goal.FQ
-        self._rule = check_choice("rule", rule, ThresholdRule)
+        default_rule = ThresholdRule.ADAPTIVE if fair else ThresholdRule.GEOMETRIC
+        self._rule = check_choice("rule", default_rule if rule is None else rule, ThresholdRule)
         default_size = ClusterSize.SAME if fair else ClusterSize.PROPORTIONAL
         self._size = check_choice("cluster_size", default_size if cluster_size is None else cluster_size, ClusterSize)
         self._given = None if thresholds is None else check_thresholds(thresholds, queues)

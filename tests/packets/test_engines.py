@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.model.packets import PacketRecords, PacketTrace
+from flowsched_gym.batch.packets.loop import replay
+from flowsched_gym.batch.packets.state import Tables, new_flows, new_packets, new_ports, new_rows
+from flowsched_gym.model.packets import PacketRecords, PacketTrace, PortParameters
+from flowsched_gym.model.rules.packets.table import PacketTable
+from flowsched_gym.model.rules.packets.windows import new_windows
+from flowsched_gym.schedulers import Order, Traffic, make_scheduler
 
 NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]
@@ -105,3 +110,42 @@ def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
     assert_same(simpy, compiled)
     assert simpy.dropped.any()
     assert simpy.marked.any()
+
+
+def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
+    num_flows, size = 9, 12
+    first = np.arange(num_flows + 1) * size
+    flow = np.repeat(np.arange(num_flows), size)
+    table = PacketTable(
+        flow, np.full(len(flow), 10.0), 0.0, np.zeros(0), np.arange(num_flows), np.full(num_flows, np.inf)
+    )
+    port, order = PortParameters(buffer=9, mark_at=2), Order.ARRIVAL
+
+    def run(times: list[float]) -> tuple[list[float], list[float]]:
+        rule = make_scheduler("pias", {"thresholds": [30, 60]})
+        traffic = Traffic(len(flow), np.arange(num_flows), 1.0, 0, np.full(num_flows, size), 10.0, 10.0)
+        flows = new_flows(
+            np.arange(num_flows) // 3 * 20.0, first, new_windows(num_flows, 4, reacts=True), delay=5.0, min_rto=40.0
+        )
+        tables = Tables(
+            np.zeros(1),
+            np.zeros(3, dtype=np.int64),
+            table,
+            new_ports(1.0, port, 3, order, len(flow), num_flows),
+            new_packets(len(flow), order),
+            new_rows(0, len(flow)),
+            rule.new_record(traffic, 1),
+        )
+        clock = []
+        for time in times:
+            replay(flows, tables, num_flows, time)
+            clock.append(float(tables.clock[0]))
+        assert flows.drops.sum() > 0
+        return flows.completion_time.tolist(), clock
+
+    whole, _ = run([np.inf])
+    periods = [5.0 * period for period in range(1, 400)]
+    in_periods, clock = run(periods)
+
+    assert in_periods == whole
+    assert clock[:20] == periods[:20]

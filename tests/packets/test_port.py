@@ -154,6 +154,28 @@ def test_round_robin_sends_as_many_packets_as_weights_say() -> None:
     assert served(serve(rows, "tagged", queues=2, tags=tags, dequeue="drr", weights=[11, 5])) == [0, 1, 4, 2, 3, 5]
 
 
+@pytest.mark.parametrize("quanta", [[1, 2, 5], [700, 1, 30], [1500, 1500, 3000]])
+def test_rounds_that_are_skipped_change_no_order(quanta: list[int]) -> None:
+    rng = np.random.default_rng(sum(quanta))
+    tags = rng.integers(0, 3, 60).tolist()
+    sizes = rng.integers(1, 1_501, 60).tolist()
+    rows = [(0.0, 0, float(size)) for size in sizes]
+
+    queues = [[p for p in range(60) if tags[p] == queue] for queue in range(3)]
+    credit, expected, turn = [0, 0, 0], [], 0
+    while any(queues):  # Shreedhar and Varghese's rounds, one by one
+        credit[turn] += quanta[turn] if queues[turn] else -credit[turn]
+        while queues[turn] and sizes[queues[turn][0]] <= credit[turn]:
+            credit[turn] -= sizes[queues[turn][0]]
+            expected.append(queues[turn].pop(0))
+        if not queues[turn]:
+            credit[turn] = 0
+        turn = (turn + 1) % 3
+
+    trace = serve(rows, "tagged", queues=3, tags=tags, dequeue="drr", weights=quanta)
+    assert served(trace) == expected
+
+
 def test_connections_tell_messages_apart_by_silence_alone() -> None:
     flows = {
         "flow_id": range(3),

@@ -39,8 +39,6 @@ LEAST_ALPHA: Final = 0.05
 MOST_ALPHA: Final = 20.0
 AGED: Final = 0.5
 """Part of sums and counts that ageing leaves."""
-FULL_PACKET: Final = 1500.0
-"""Bytes that the queue of the largest weight may send in each deficit round."""
 
 
 class ClusterLaw(NamedTuple):
@@ -51,7 +49,7 @@ class ClusterLaw(NamedTuple):
         interval: Packets after which weights, alpha and thresholds move, >= 1.
         ageing: Packets after which sums and counts halve, >= 1.
         alpha_step: Factor by which alpha moves, >= 1.
-        quanta: Bytes, or packets, of the queue of the largest weight in each round: quanta are inverse to weights; 0
+        quanta: Bytes, or packets, of the queue of the smallest weight in each round: quanta are inverse to weights; 0
             where they stay.
         split: First queue of packets without deadline; the queues before it cluster those with one.
     """
@@ -188,7 +186,10 @@ def _move_clusters(port: int, law: ClusterLaw, clusters: Clusters, quantum: Floa
 
 
 @inlined_part
-def inverse_quanta(weight: FloatArray, least: float, quantum: FloatArray) -> None:
-    """Sets quanta inverse to the weights of the queues; that of the largest weight gets the least."""
+def inverse_quanta(weight: FloatArray, largest: float, quantum: FloatArray) -> None:
+    """Sets quanta inverse to the weights of the queues; the first queue gets the largest.
+
+    So rounds are short, and no small message waits for many packets of another queue.
+    """
     for queue in range(len(weight)):
-        quantum[queue] = least * weight[len(weight) - 1] / weight[queue]
+        quantum[queue] = largest * weight[0] / weight[queue]

@@ -22,7 +22,7 @@ class Service(NamedTuple):
 
     Attributes:
         way: ``STRICT``, ``ROUND`` or ``DEFICIT``.
-        quantum: Packets, or bytes, that a queue may send in each round, (num_ports, num_queues) float64, >= 1.
+        quantum: Packets, or bytes, that a queue may send in each round, (num_ports, num_queues) float64, > 0.
         credit: What it may still send, (num_ports, num_queues) float64.
         turn: Queue whose turn it is, (num_ports,) int64.
         arrived: 1 while that queue has got its quantum of this round, (num_ports,) int64.
@@ -70,6 +70,7 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
 
     In rounds, a queue whose turn comes gets its quantum, and sends while its credit lasts. It keeps its turn until it
     is found without packets, and then loses its credit, or without enough credit, which it keeps for the next round.
+    Rounds in which no queue can send are skipped.
 
     Args:
         port: Number of the port.
@@ -83,14 +84,19 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
         return queue
     num_queues = len(head_size)
     queue = int(service.turn[port])
+    visits = 0
     while True:
+        if visits == num_queues:
+            _skip_rounds(port, head_size, service)
+            visits = 0
+        visits += 1
         if head_size[queue] == 0.0:
             service.credit[port, queue] = 0.0
         else:
             if service.arrived[port] == 0:
                 service.arrived[port] = 1
                 service.credit[port, queue] += service.quantum[port, queue]
-            cost = head_size[queue] if service.way == DEFICIT else 1.0
+            cost = _cost(head_size[queue], service)
             if cost <= service.credit[port, queue]:
                 service.credit[port, queue] -= cost
                 service.turn[port] = queue
@@ -99,3 +105,23 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
         queue += 1
         if queue == num_queues:
             queue = 0
+
+
+@inlined_part
+def _cost(size: float, service: Service) -> float:
+    """Returns the credit that a packet takes."""
+    return size if service.way == DEFICIT else 1.0
+
+
+@inlined_part
+def _skip_rounds(port: int, head_size: FloatArray, service: Service) -> None:
+    """Gives all queues the quanta of as many rounds as are left in which none of them can send."""
+    rounds = np.inf
+    for queue in range(len(head_size)):
+        if head_size[queue] > 0.0:
+            missing = _cost(head_size[queue], service) - service.credit[port, queue]
+            rounds = min(rounds, np.ceil(missing / service.quantum[port, queue]) - 1.0)
+    if rounds > 0.0:
+        for queue in range(len(head_size)):
+            if head_size[queue] > 0.0:
+                service.credit[port, queue] += rounds * service.quantum[port, queue]
