@@ -24,7 +24,7 @@ COUNTS: Final = {"compiled": 1_000_000, "simpy": 50_000}
 """Packets of one repetition on each engine."""
 QUICK_SHARE: Final = 10
 THRESHOLDS: Final = (1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7)
-CASES: Final = {
+CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
     "FIFO": ("fifo", {}),
     "DCTCP": ("fifo", {"transport": "dctcp", "mark_at": 65}),
     "PIAS": ("pias", {"thresholds": THRESHOLDS}),
