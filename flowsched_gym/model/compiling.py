@@ -34,7 +34,7 @@ ENGINE: Final = (
     "flowsched: compiling the engine of vector environments and of engine='compiled': about half a minute of "
     f"computing, once per machine for each kind of environment or discipline ({HINT})"
 )
-WAITING: Final = f"flowsched: waiting for another process that compiles the same ({HINT})"
+WAITING: Final = f"flowsched: waiting for another process or thread that compiles the same ({HINT})"
 RULES: Final = (
     f"flowsched: compiling rules of {PACKAGE} as they are needed: up to a second each, once per machine ({HINT})"
 )
