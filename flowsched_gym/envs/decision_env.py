@@ -1,14 +1,14 @@
 """Environments whose agent decides event by event: on one engine, rules of a system alone; on both, the same bits."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.batch import CompiledSimulation
-from flowsched_gym.batch.stepping import Results, decision_of, new_results, show, step
+from flowsched_gym.batch.stepping import decision_of, new_results, show, step
 from flowsched_gym.batch.tables import Tables, view
 from flowsched_gym.encoders import Layout, read_choice
 from flowsched_gym.envs.base import Observation
@@ -26,6 +26,15 @@ Rules = TypeVar("Rules", bound=DecisionRules)
 ONLY: Final = np.zeros(1, dtype=np.int64)
 """The only environment, and its network."""
 NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
+
+
+class Row(NamedTuple):
+    """What a step returns of one environment; see ``Results``."""
+
+    observation: Observation
+    mask: npt.NDArray[np.bool_]
+    terms: npt.NDArray[np.float64]
+    final: npt.NDArray[np.float64]
 
 
 class DecisionEnv(MaskedEnv[int], Generic[Rules]):
@@ -78,12 +87,21 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         self.terms = terms
         self.final_infos = final_infos
         self.action_space = spaces.Discrete(num_actions)  # type: ignore[assignment]  # takes a plain integer too
-        self._results = new_results(
-            1, size=layout.size, num_actions=num_actions, num_terms=len(terms), num_final=len(final_infos)
-        )
+        self._make_room()
         self._ended = np.zeros(1, dtype=np.bool_)
         self._show, self._shown = SteadyRule(show), True
         self._tables: Tables | None = None
+
+    def _make_room(self, most_active: int = 0) -> None:
+        """Makes arrays for what a step returns, and views their only rows."""
+        self._results = results = new_results(
+            1,
+            size=self.layout.size,
+            num_actions=self.num_actions,
+            num_terms=len(self.terms),
+            num_final=len(self.final_infos),
+        )._replace(finished=np.zeros(most_active, dtype=np.int64))
+        self._row = Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])
 
     def decision(self) -> Decision:
         """Lays out what is to be decided now.
@@ -103,18 +121,19 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         Raises:
             SimulationError: There is no episode yet.
         """
-        mask: npt.NDArray[np.bool_] = self._look(self.simulation).mask[0].copy()
+        mask: npt.NDArray[np.bool_] = self._look(self.simulation).mask.copy()
         return mask
 
     def _begun(self) -> None:
         """Runs an episode that has been loaded to its first decision."""
         if not isinstance(self._simulation, CompiledSimulation):
+            self._make_room()
             self._run(self._simulation)
             return
         tables = self._simulation.batch.tables
-        if self._tables is not tables:  # the first ones, or larger ones
+        if self._tables is not tables:  # the first ones, or larger ones, or those of a copy of this environment
             self._tables = tables
-            self._results = self._results._replace(finished=np.zeros(tables.most_active, dtype=np.int64))
+            self._make_room(tables.most_active)
             self._step = compiled_for(step, *self._arguments(NO_ACTIONS))
         self._step(*self._arguments(NO_ACTIONS))
 
@@ -144,8 +163,8 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
             self._run(simulation)
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
             finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
-            reward = float(self.rules.reward(self._decision, told, results.terms[0]))
-        return finished, reward, dict(zip(self.terms, results.terms[0].tolist(), strict=True))
+            reward = float(self.rules.reward(self._decision, told, self._row.terms))
+        return finished, reward, dict(zip(self.terms, self._row.terms.tolist(), strict=True))
 
     def _run(self, simulation: Simulation) -> None:
         """Runs to the next decision or to the end, on SimPy."""
@@ -155,28 +174,27 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
 
     def _observe(self) -> Observation:
         """Returns what the agent sees."""
-        observation: Observation = self._look(self._simulation).observation[0].copy()
+        observation: Observation = self._look(self._simulation).observation.copy()
         return observation
 
-    def _look(self, simulation: Simulation | CompiledSimulation) -> Results:
+    def _look(self, simulation: Simulation | CompiledSimulation) -> Row:
         """Returns what the environment shows; on SimPy, it is found out once for each decision."""
-        results = self._results
+        row = self._row
         if not self._shown and not isinstance(simulation, CompiledSimulation):
-            self._show(self.rules, self._decision, results.observation[0], results.mask[0])
+            self._show(self.rules, self._decision, row.observation, row.mask)
             self._shown = True
-        return results
+        return row
 
     def _info(self, finished: Sequence[int], terms: dict[str, float]) -> dict[str, Any]:
         """Adds what else there is."""
         info = super()._info(finished, terms)
-        results = self._results
         if self._network.num_tokens is not None:
             info["destination"] = self._asking_host(self._simulation)
         info["empty_slot_choices"] = self._episodes["empty_slot_choices"].item()
         if self._over and not isinstance(self._simulation, CompiledSimulation):
-            self.rules.final(self._decision, results.final[0])
+            self.rules.final(self._decision, self._row.final)
         if self._over:
-            info |= zip(self.final_infos, results.final[0].tolist(), strict=True)
+            info |= zip(self.final_infos, self._row.final.tolist(), strict=True)
         return info
 
     def _asking_host(self, simulation: Simulation | CompiledSimulation) -> int:
