@@ -28,7 +28,7 @@ ONLY: Final = np.zeros(1, dtype=np.int64)
 NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """What a step returns of one environment; see ``Results``."""
 
     observation: Observation
@@ -101,7 +101,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
             num_terms=len(self.terms),
             num_final=len(self.final_infos),
         )._replace(finished=np.zeros(most_active, dtype=np.int64))
-        self._row = Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])
+        self._row = _Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])
 
     def decision(self) -> Decision:
         """Lays out what is to be decided now.
@@ -177,7 +177,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         observation: Observation = self._look(self._simulation).observation.copy()
         return observation
 
-    def _look(self, simulation: Simulation | CompiledSimulation) -> Row:
+    def _look(self, simulation: Simulation | CompiledSimulation) -> _Row:
         """Returns what the environment shows; on SimPy, it is found out once for each decision."""
         row = self._row
         if not self._shown and not isinstance(simulation, CompiledSimulation):
