@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch.packets import CompiledOutcomes, replay_compiled, serve_compiled
-from flowsched_gym.errors import ConfigError, WorkloadError, shown
+from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
 from flowsched_gym.model import Records
 from flowsched_gym.model.clock import start_of_clock
+from flowsched_gym.model.packet_flows import cut_into_packets
 from flowsched_gym.model.packets import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
-    MessageRule,
     PacketRecords,
     PacketTrace,
     PortParameters,
@@ -25,7 +25,7 @@ from flowsched_gym.model.packets import (
 )
 from flowsched_gym.model.records import complete_records
 from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.schedulers import BaseScheduler, Traffic, make_scheduler
+from flowsched_gym.schedulers import PacketSetup, Traffic, make_scheduler
 from flowsched_gym.simulation.packets import PacketReplay, PacketServing
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import DEFAULT_CAPACITY
@@ -35,8 +35,6 @@ from flowsched_gym.workload.packet_file import PacketArrivals, packets_from_colu
 __all__ = ["replay_packets", "serve_packets"]
 
 TOPOLOGIES: Final = ("one-link",)
-MOST_PACKETS: Final = 2**31
-"""Packets of a replay at most: more fit into no memory."""
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
 PROGRESS_STEPS: Final = 200
@@ -164,50 +162,24 @@ def replay_packets(
     rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
     given = workload_of(flows)
     workload, start = given.on_clock()
-    rate = _capacity(capacity)
-    table, first_packet, key_id = _table(workload, rule, senders)
-    own = rule.new_record(
-        Traffic(
-            num_packets=len(table.flow),
-            key_id=key_id,
-            capacity=rate,
-            seed=check_seed(seed),
-            packets_of_flow=np.diff(first_packet),
-            largest_packet=float(table.size.max(initial=0.0)),
-            payload=float(senders.payload),
-        ),
-        1,
-    )
-    arrival, ids = workload.arrival_time, workload.flow_id
+    setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
+    packets = cut_into_packets(workload, senders, needs_remaining=rule.needs_remaining)
     if engine == "compiled":
-        outcomes = replay_compiled(
-            arrival,
-            ids,
-            first_packet,
-            table,
-            rule,
-            own,
-            rate,
-            port,
-            senders,
-            keep_trace=keep_trace,
-            progress=progress,
-        )
+        outcomes = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
     else:
-        simulation = PacketReplay(arrival, first_packet, table, rule, own, rate, port, senders, keep_trace=keep_trace)
-        _run(simulation, arrival, progress)
-        trace = simulation.trace(ids) if keep_trace else None
+        simulation = PacketReplay(packets, setup, keep_trace=keep_trace)
+        _run(simulation, packets.arrival_time, progress)
+        trace = simulation.trace(packets.flow_id) if keep_trace else None
         outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
-    wire = workload.size + np.diff(first_packet) * senders.header
     records = complete_records(
         workload,
-        grant_time=arrival.copy(),
+        grant_time=workload.arrival_time.copy(),
         completion_time=outcomes.completion_time,
-        ideal_fct=wire / rate + senders.delay,
+        ideal_fct=setup.ideal_fct(workload.size, packets.packets),
     ).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},
-        packets=np.diff(first_packet),
+        packets=packets.packets,
         drops=outcomes.drops,
         marks=outcomes.marks,
         disordered=outcomes.disordered,
@@ -259,33 +231,6 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
         left[number] += bytes_sent
         remaining.append(left[number])
     return np.array(remaining[::-1])
-
-
-def _table(
-    workload: Workload, rule: BaseScheduler, senders: SenderParameters
-) -> tuple[PacketTable, IntArray, IntArray]:
-    """Cuts flows into packets: returns these, the first packet of each flow, and the identifiers of keys."""
-    counts = np.ceil(workload.size / senders.payload)
-    if counts.sum() >= MOST_PACKETS:
-        raise WorkloadError(
-            f"the flows have {counts.sum():.3g} packets of {senders.payload:g} B: at most {MOST_PACKETS} are allowed"
-        )
-    first_packet = np.concatenate([[0], np.cumsum(counts.astype(np.int64))])
-    flow = np.repeat(np.arange(workload.num_flows), np.diff(first_packet))
-    size = np.full(len(flow), float(senders.payload))
-    size[first_packet[1:] - 1] = workload.size - (counts - 1) * senders.payload
-    size += senders.header
-    remaining = np.zeros(0)
-    if rule.needs_remaining:
-        remaining = workload.size[flow] - (np.arange(len(flow)) - first_packet[flow]) * float(senders.payload)
-    key, key_id = np.arange(workload.num_flows), workload.flow_id
-    if MessageRule(senders.messages) is MessageRule.TIME:
-        connection = workload.source * workload.num_hosts + workload.destination
-        key_id, key = np.unique(connection, return_inverse=True)
-    assert workload.deadline_span is not None
-    due = workload.arrival_time + workload.deadline_span
-    table = PacketTable(flow, size, float(senders.header), remaining, key.reshape(-1), due)
-    return table, first_packet, key_id
 
 
 def _run(simulation: PacketReplay, arrival: FloatArray, progress: Callable[[int, int], None] | None) -> None:

@@ -9,6 +9,7 @@ from flowsched_gym.schedulers.pias import Pias
 from flowsched_gym.schedulers.pifo_las import PifoLas
 from flowsched_gym.schedulers.qcluster import QCluster
 from flowsched_gym.schedulers.registry import COMPILED, SCHEDULERS, make_scheduler
+from flowsched_gym.schedulers.setup import PacketSetup
 from flowsched_gym.schedulers.tagged import Tagged
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Fifo",
     "Fq",
     "Order",
+    "PacketSetup",
     "Pfabric",
     "PfabricEdf",
     "Pias",

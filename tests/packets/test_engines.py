@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from flowsched_gym.batch.packets.engine import new_network
 from flowsched_gym.batch.packets.loop import replay
-from flowsched_gym.batch.packets.state import Tables, new_flows, new_packets, new_ports, new_rows
-from flowsched_gym.model.packets import PacketRecords, PacketTrace, PortParameters
+from flowsched_gym.model.packet_flows import PacketFlows
+from flowsched_gym.model.packets import PacketRecords, PacketTrace, PortParameters, SenderParameters
 from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.model.rules.packets.windows import new_windows
-from flowsched_gym.schedulers import Order, Traffic, make_scheduler
+from flowsched_gym.schedulers import PacketSetup, make_scheduler
 
 NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]
@@ -119,23 +119,17 @@ def test_a_run_that_is_cut_into_periods_is_the_same_run() -> None:
     table = PacketTable(
         flow, np.full(len(flow), 10.0), 0.0, np.zeros(0), np.arange(num_flows), np.full(num_flows, np.inf)
     )
-    port, order = PortParameters(buffer=9, mark_at=2), Order.ARRIVAL
+    ids = np.arange(num_flows)
+    packets = PacketFlows(ids // 3 * 20.0, ids, first, table, ids)
+    setup = PacketSetup(
+        scheduler=make_scheduler("pias", {"thresholds": [30, 60]}),
+        capacity=1.0,
+        port=PortParameters(buffer=9, mark_at=2),
+        senders=SenderParameters(payload=10.0, header=0.0, window=4, transport="dctcp", delay=5.0, min_rto=40.0),
+    )
 
     def run(times: list[float]) -> tuple[list[float], list[float]]:
-        rule = make_scheduler("pias", {"thresholds": [30, 60]})
-        traffic = Traffic(len(flow), np.arange(num_flows), 1.0, 0, np.full(num_flows, size), 10.0, 10.0)
-        flows = new_flows(
-            np.arange(num_flows) // 3 * 20.0, first, new_windows(num_flows, 4, reacts=True), delay=5.0, min_rto=40.0
-        )
-        tables = Tables(
-            np.zeros(1),
-            np.zeros(3, dtype=np.int64),
-            table,
-            new_ports(1.0, port, 3, order, len(flow), num_flows),
-            new_packets(len(flow), order),
-            new_rows(0, len(flow)),
-            rule.new_record(traffic, 1),
-        )
+        flows, tables = new_network(packets, setup)
         clock = []
         for time in times:
             replay(flows, tables, num_flows, time)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from flowsched_gym.model.packet_flows import PacketFlows
 from flowsched_gym.model.packets import PacketTrace, PortParameters, SenderParameters
 from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.schedulers import Traffic, make_scheduler
+from flowsched_gym.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.simulation.packets import PacketReplay
 
 PACKET = 1_500.0
@@ -86,25 +87,20 @@ def test_no_packet_is_lost_sight_of_at_any_event(scheduler: str, transport: str)
         key=np.arange(num_flows),
         due=np.full(num_flows, np.inf),
     )
-    rule = make_scheduler(scheduler, {})
-    traffic = Traffic(len(flow), np.arange(num_flows), LINE_RATE, 0, np.full(num_flows, size), PACKET, 1460.0)
-    simulation = PacketReplay(
-        np.arange(num_flows) // 3 * 1e-6,
-        first,
-        table,
-        rule,
-        rule.new_record(traffic, 1),
-        LINE_RATE,
-        PortParameters(buffer=6, mark_at=2),
-        SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
-        keep_trace=False,
+    setup = PacketSetup(
+        scheduler=make_scheduler(scheduler, {}),
+        capacity=LINE_RATE,
+        port=PortParameters(buffer=6, mark_at=2),
+        senders=SenderParameters(window=5, transport=transport, delay=3e-6, min_rto=2e-5),
     )
+    ids = np.arange(num_flows)
+    simulation = PacketReplay(PacketFlows(ids // 3 * 1e-6, ids, first, table, ids), setup, counted=True)
     largest = 0
     while simulation.env.peek() < math.inf:
         simulation.env.step()
         census = simulation.census()
         assert census.sent == census.delivered + census.dropped + census.queued + census.in_flight
-        assert census.queued <= 6
+        assert census.queued == simulation.counts.waiting.sum() <= 6
         largest = max(largest, census.queued, census.in_flight)
 
     assert census.delivered == len(flow)

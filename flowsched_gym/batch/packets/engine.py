@@ -7,17 +7,25 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch.packets.loop import replay, serve
-from flowsched_gym.batch.packets.state import Rows, Tables, new_flows, new_packets, new_ports, new_rows
-from flowsched_gym.model.packets import PacketTrace, PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.batch.packets.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
+from flowsched_gym.model.packet_flows import PacketFlows
+from flowsched_gym.model.packets import PacketTrace, PortParameters
+from flowsched_gym.model.rules.packets.counts import new_counts
 from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.model.rules.packets.windows import new_windows
-from flowsched_gym.schedulers import BaseScheduler
+from flowsched_gym.schedulers import BaseScheduler, PacketSetup
 
-__all__ = ["CompiledOutcomes", "replay_compiled", "serve_compiled"]
+__all__ = ["CompiledOutcomes", "Network", "new_network", "replay_compiled", "serve_compiled"]
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
 SPARE_ROWS: Final = 1024
+
+
+class Network(NamedTuple):
+    """A network of the compiled engine."""
+
+    flows: Flows
+    tables: Tables
 
 
 class CompiledOutcomes(NamedTuple):
@@ -58,60 +66,68 @@ def serve_compiled(
 
 
 def replay_compiled(
-    arrival_time: FloatArray,
-    flow_id: IntArray,
-    first_packet: IntArray,
+    flows: PacketFlows,
+    setup: PacketSetup,
+    *,
+    keep_trace: bool,
+    progress: Callable[[int, int], None] | None,
+) -> CompiledOutcomes:
+    """Sends flows into one port.
+
+    Args:
+        flows: The flows and their packets.
+        setup: The port and the senders.
+        keep_trace: Whether to keep what becomes of each packet.
+        progress: Called now and then with the number of flows acknowledged and of all.
+    """
+    num_flows, num_packets = flows.num_flows, len(flows.table.flow)
+    sent, tables = new_network(flows, setup, num_rows=num_packets + SPARE_ROWS if keep_trace else 0)
+    for part in range(1, PARTS + 1):
+        goal = num_flows * part // PARTS
+        while True:
+            replay(sent, tables, goal, np.inf)
+            if not keep_trace or num_packets + tables.counts[2] < len(tables.rows.packet):
+                break
+            tables = tables._replace(rows=_with_more_rows(tables.rows))
+        if progress is not None:
+            progress(int(tables.counts[1]), num_flows)
+    trace = _trace(tables.rows, flows.table, flows.flow_id) if keep_trace else None
+    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
+
+
+def new_network(flows: PacketFlows, setup: PacketSetup, *, num_rows: int = 0, counted: bool = False) -> Network:
+    """Makes a network in which no flow has arrived.
+
+    Args:
+        flows: The flows and their packets.
+        setup: The port and the senders.
+        num_rows: Rows of the trace; 0: none is kept.
+        counted: Whether queues are counted, for an agent.
+    """
+    senders = setup.senders
+    sent = new_flows(
+        flows.arrival_time,
+        flows.first_packet,
+        setup.new_windows(flows.num_flows),
+        delay=float(senders.delay),
+        min_rto=float(senders.min_rto),
+    )
+    own = setup.new_record(flows)
+    tables = _new_tables(
+        flows.table, setup.scheduler, own, setup.capacity, setup.port, num_rows=num_rows, counted=counted
+    )
+    return Network(sent, tables)
+
+
+def _new_tables(
     table: PacketTable,
     scheduler: BaseScheduler,
     own: Any,
     capacity: float,
     port: PortParameters,
-    senders: SenderParameters,
     *,
-    keep_trace: bool,
-    progress: Callable[[int, int], None] | None,
-) -> CompiledOutcomes:
-    """Sends flows into one port; see ``serve_compiled`` for the arguments not named here.
-
-    Args:
-        arrival_time: When each flow arrives, in s, (num_flows,).
-        flow_id: Identifiers, (num_flows,).
-        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
-        table: The packets.
-        scheduler: Serves the port.
-        own: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
-        senders: How flows are sent.
-        keep_trace: Whether to keep what becomes of each packet.
-        progress: Called now and then with the number of flows delivered and of all.
-    """
-    num_flows = len(arrival_time)
-    reacts = PacketTransport(senders.transport) is PacketTransport.DCTCP
-    flows = new_flows(
-        arrival_time,
-        first_packet,
-        new_windows(num_flows, senders.window, reacts=reacts),
-        delay=float(senders.delay),
-        min_rto=float(senders.min_rto),
-    )
-    num_rows = len(table.flow) + SPARE_ROWS if keep_trace else 0
-    tables = _new_tables(table, scheduler, own, capacity, port, num_rows=num_rows)
-    for part in range(1, PARTS + 1):
-        goal = num_flows * part // PARTS
-        while True:
-            replay(flows, tables, goal, np.inf)
-            if not keep_trace or len(table.flow) + tables.counts[2] < len(tables.rows.packet):
-                break
-            tables = tables._replace(rows=_with_more_rows(tables.rows))
-        if progress is not None:
-            progress(int(tables.counts[1]), num_flows)
-    trace = _trace(tables.rows, table, flow_id) if keep_trace else None
-    return CompiledOutcomes(flows.completion_time, flows.drops, flows.marks, flows.disordered, trace)
-
-
-def _new_tables(
-    table: PacketTable, scheduler: BaseScheduler, own: Any, capacity: float, port: PortParameters, *, num_rows: int
+    num_rows: int,
+    counted: bool = False,
 ) -> Tables:
     num_packets, order = len(table.flow), scheduler.rules.order
     return Tables(
@@ -119,7 +135,8 @@ def _new_tables(
         np.zeros(3, dtype=np.int64),
         table,
         new_ports(capacity, port, scheduler.num_queues, order, num_packets, len(table.key)),
-        new_packets(num_packets, order),
+        new_packets(num_packets, order, counted=counted),
+        new_counts(1, scheduler.num_queues, kept=counted),
         new_rows(num_rows, num_packets),
         own,
     )

@@ -16,6 +16,7 @@ from flowsched_gym.batch.packets.state import (
 )
 from flowsched_gym.batch.packets.waiting import make_room, put, take
 from flowsched_gym.model.rules.compile import inlined_part, threaded_rule
+from flowsched_gym.model.rules.packets.counts import count_arrival, count_drop, count_start
 from flowsched_gym.model.rules.packets.table import BEYOND
 from flowsched_gym.model.rules.packets.windows import acknowledge, may_send, note_sent, time_out
 
@@ -61,7 +62,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
 
 @threaded_rule
 def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
-    """Sends flows, until so many are delivered, or this time in s, or the rows of the trace may not suffice.
+    """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice.
 
     Args:
         flows: The flows.
@@ -92,6 +93,9 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
             p = _take_from_list(ACKNOWLEDGED, flows, t)
             row = t.table.flow[p]
             acknowledge(row, t.packets.marked[p], flows.windows)
+            if flows.left[row] == 0 and flows.windows.outstanding[row] == 0:
+                flows.order[t.counts[COMPLETED]] = row
+                t.counts[COMPLETED] += 1
             _send(now, row, flows, t)
         elif timeout <= now:
             if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
@@ -118,6 +122,8 @@ def _choose(now: float, t: Tables) -> None:
     ports.waiting[PORT] -= 1
     ports.sending[PORT] = p
     ports.end[PORT] = end
+    if t.queue_counts.kept:
+        count_start(PORT, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
     if t.rows.kept:
         row = t.rows.row[p]
         t.rows.start_time[row] = now
@@ -151,6 +157,10 @@ def _receive(now: float, p: int, t: Tables) -> int:
         rows.last_seen[row] = arrival.last_seen
         rows.new_message[row] = arrival.new_message
         rows.marked[row] = marked
+    if t.queue_counts.kept and arrival.queue != BEYOND:
+        t.packets.queue[p] = arrival.queue
+        t.packets.time[p] = now
+        count_arrival(PORT, arrival.queue, t.table.size[p], arrival.weight, marked, t.queue_counts)
     dropped = NONE
     if arrival.queue == BEYOND:
         dropped = p
@@ -158,6 +168,8 @@ def _receive(now: float, p: int, t: Tables) -> int:
         dropped = make_room(PORT, p, arrival, t.table, ports, t.packets, t.own)
         if dropped != p:
             ports.waiting[PORT] -= 1
+        if t.queue_counts.kept:
+            count_drop(PORT, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
         put(PORT, p, arrival, t.table, ports, t.packets, t.own)
         ports.waiting[PORT] += 1
@@ -200,7 +212,6 @@ def _deliver(now: float, p: int, flows: Flows, t: Tables) -> None:
     flows.left[row] -= 1
     if flows.left[row] == 0:
         flows.completion_time[row] = delivery
-        t.counts[COMPLETED] += 1
     _append_to_list(ACKNOWLEDGED, p, delivery + flows.delay, flows, t)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.packets import PortParameters
+from flowsched_gym.model.rules.packets.counts import QueueCounts
 from flowsched_gym.model.rules.packets.table import PacketTable
 from flowsched_gym.model.rules.packets.windows import Windows
 from flowsched_gym.schedulers import Order
@@ -79,9 +80,9 @@ class Packets(NamedTuple):
     Attributes:
         after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; -1: none.
         before: Packet before it in its flow's list, where there is one.
-        time: When its acknowledgement arrives, or its loss is noticed.
+        time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
         marked: Whether it is marked.
-        queue: Queue, of packets in a heap.
+        queue: Queue, of packets in a heap, or where queues are counted.
         rank: Rank, of packets in a heap.
         order: Number of arrival, of packets in a heap.
         place: Index in the heap.
@@ -113,6 +114,7 @@ class Flows(NamedTuple):
         drops: Packets dropped.
         marks: Packets delivered with a mark.
         disordered: Packets delivered after a later one.
+        order: Flows in the order in which their last packet was acknowledged.
         windows: Windows of the senders.
         delay: Delay in s each way.
         min_rto: Time in s after which a loss is noticed.
@@ -131,6 +133,7 @@ class Flows(NamedTuple):
     drops: IntArray
     marks: IntArray
     disordered: IntArray
+    order: IntArray
     windows: Windows
     delay: float
     min_rto: float
@@ -168,10 +171,11 @@ class Tables(NamedTuple):
 
     Attributes:
         clock: Time in s, (1,).
-        counts: Arrivals that have happened, flows that are delivered, and packets that are sent again, (3,).
+        counts: Arrivals that have happened, flows that are acknowledged, and packets that are sent again, (3,).
         table: The packets as rules see them.
         ports: The ports.
         packets: The packets.
+        queue_counts: What an agent is told of queues.
         rows: The trace.
         own: What the scheduler keeps.
     """
@@ -181,6 +185,7 @@ class Tables(NamedTuple):
     table: PacketTable
     ports: Ports
     packets: Packets
+    queue_counts: QueueCounts
     rows: Rows
     own: Any
 
@@ -212,8 +217,8 @@ def new_ports(
     )
 
 
-def new_packets(num_packets: int, order: Order) -> Packets:
-    """Makes packets that are nowhere."""
+def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
+    """Makes packets that are nowhere; whether queues are counted matters to them."""
     ranked = 1 if order is Order.ARRIVAL else num_packets
 
     def zeros(count: int) -> IntArray:
@@ -224,7 +229,7 @@ def new_packets(num_packets: int, order: Order) -> Packets:
         np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
         np.empty(num_packets),
         np.zeros(num_packets, dtype=np.bool_),
-        zeros(ranked),
+        zeros(num_packets if counted else ranked),
         np.zeros(ranked),
         zeros(ranked),
         zeros(ranked),
@@ -253,6 +258,7 @@ def new_flows(
         filled(0),
         filled(0),
         filled(0),
+        filled(NONE),
         windows,
         delay,
         min_rto,

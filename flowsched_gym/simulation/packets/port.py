@@ -8,6 +8,7 @@ from simpy.events import ProcessGenerator
 
 from flowsched_gym.model.packet_events import PacketEventKind
 from flowsched_gym.model.packets import PortParameters
+from flowsched_gym.model.rules.packets.counts import QueueCounts, count_arrival, count_drop, count_start
 from flowsched_gym.model.rules.packets.table import BEYOND, PacketTable
 from flowsched_gym.schedulers import BaseScheduler
 from flowsched_gym.simulation.environment import NetworkEnvironment
@@ -27,6 +28,7 @@ class Port:
         table: The packets.
         capacity: Bytes that it sends per s.
         parameters: Its buffer.
+        counts: What an agent is told of the queues.
         log: Where to write what becomes of packets, if wanted.
         on_departure: Called with each packet that has been sent.
         on_drop: Called with each packet that is dropped.
@@ -46,6 +48,7 @@ class Port:
         capacity: float,
         parameters: PortParameters,
         *,
+        counts: QueueCounts,
         log: PacketLog | None,
         on_departure: Callable[[int], None],
         on_drop: Callable[[int], None],
@@ -60,6 +63,8 @@ class Port:
         self._sizes = table.size.tolist()
         self._capacity = capacity
         self._room, self._unmarked = parameters.room, parameters.unmarked
+        self._counts = counts
+        self._entered: dict[int, tuple[int, float]] = {}
         self._log = log
         self._on_departure = on_departure
         self._on_drop = on_drop
@@ -79,10 +84,15 @@ class Port:
             return
         if marked:
             self.marked.add(p)
+        if self._counts.kept:
+            self._entered[p] = arrival.queue, now
+            count_arrival(0, arrival.queue, self._sizes[p], arrival.weight, marked, self._counts)
         if self.num_waiting >= self._room:
             dropped = self._waiting.make_room(p, arrival)
             if dropped != p:
                 self._waiting.put(p, arrival)
+            if self._counts.kept:
+                count_drop(0, self._entered.pop(dropped)[0], self._counts)
             self._drop(dropped)
             return
         self._waiting.put(p, arrival)
@@ -104,6 +114,9 @@ class Port:
             self.num_waiting -= 1
             self.sending = True
             end = env.now + self._sizes[p] / self._capacity
+            if self._counts.kept:
+                queue, since = self._entered.pop(p)
+                count_start(0, queue, env.now - since, self._counts)
             if self._log is not None:
                 self._log.send(env.now, p, end)
             yield env.at(end, PacketEventKind.TRANSMISSION_END)

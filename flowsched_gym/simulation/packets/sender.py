@@ -22,15 +22,24 @@ class Sender:
         packets: Its packets.
         windows: Windows of all senders.
         send: Called with a packet, it sends it to the port.
+        on_end: Called with the flow when all of its packets have been acknowledged.
     """
 
     def __init__(
-        self, env: NetworkEnvironment, row: int, packets: range, windows: Windows, send: Callable[[int], None]
+        self,
+        env: NetworkEnvironment,
+        row: int,
+        packets: range,
+        windows: Windows,
+        *,
+        send: Callable[[int], None],
+        on_end: Callable[[int], None],
     ) -> None:
         self._env = env
         self._row = row
         self._windows = windows
         self._send = send
+        self._on_end = on_end
         self._unsent = iter(packets)
         self._num_unsent = len(packets)
         self._num_left = len(packets)
@@ -67,6 +76,8 @@ class Sender:
     def _acknowledge(self, marked: bool) -> None:
         self._num_left -= 1
         acknowledge(self._row, marked, self._windows)
+        if not self._num_left:
+            self._on_end(self._row)
         self._news.succeed()
 
     def _time_out(self, p: int) -> None:

@@ -8,10 +8,11 @@ from simpy.events import ProcessGenerator
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.packet_events import PacketEventKind
-from flowsched_gym.model.packets import PacketTrace, PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.model.packet_flows import PacketFlows
+from flowsched_gym.model.packets import PacketTrace, PortParameters
+from flowsched_gym.model.rules.packets.counts import new_counts
 from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.model.rules.packets.windows import new_windows
-from flowsched_gym.schedulers import BaseScheduler
+from flowsched_gym.schedulers import BaseScheduler, PacketSetup
 from flowsched_gym.simulation.environment import NetworkEnvironment
 from flowsched_gym.simulation.packets.log import PacketLog
 from flowsched_gym.simulation.packets.port import Port
@@ -50,6 +51,11 @@ class _OnePort:
         port: Its buffer.
         delay: Time in s from the end of a transmission until the packet is delivered.
         keep_trace: Whether to keep what becomes of each packet.
+        counted: Whether queues are counted, for an agent.
+
+    Attributes:
+        env: Environment of the simulation.
+        counts: What an agent is told of the queues.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class _OnePort:
         *,
         delay: float = 0.0,
         keep_trace: bool = True,
+        counted: bool = False,
     ) -> None:
         self.env = NetworkEnvironment()
         self._table = table
@@ -71,6 +78,7 @@ class _OnePort:
         self._delivered = 0
         self._dropped = 0
         self._deliveries: deque[float] = deque()
+        self.counts = new_counts(1, scheduler.num_queues, kept=counted)
         self.port = Port(
             self.env,
             scheduler,
@@ -78,6 +86,7 @@ class _OnePort:
             table,
             capacity,
             port,
+            counts=self.counts,
             log=self._log,
             on_departure=self._depart,
             on_drop=self._drop,
@@ -143,53 +152,52 @@ class PacketServing(_OnePort):
 
 
 class PacketReplay(_OnePort):
-    """Flows whose senders send packets into one port. See ``_OnePort`` for the arguments not named here.
+    """Flows whose senders send packets into one port.
 
     Args:
-        arrival_time: When each flow arrives, in s, (num_flows,).
-        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
-        table: The packets.
-        scheduler: Serves the port.
-        own: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
-        senders: How flows are sent.
+        flows: The flows and their packets.
+        setup: The port and the senders.
         keep_trace: Whether to keep what becomes of each packet.
+        counted: Whether queues are counted, for an agent.
 
     Attributes:
-        num_completed: Flows that have been sent and acknowledged.
+        own: What the scheduler keeps.
+        order: Flows that have been sent and acknowledged, in that order.
     """
 
     def __init__(
-        self,
-        arrival_time: FloatArray,
-        first_packet: IntArray,
-        table: PacketTable,
-        scheduler: BaseScheduler,
-        own: Any,
-        capacity: float,
-        port: PortParameters,
-        senders: SenderParameters,
-        *,
-        keep_trace: bool,
+        self, flows: PacketFlows, setup: PacketSetup, *, keep_trace: bool = False, counted: bool = False
     ) -> None:
-        num_flows = len(arrival_time)
-        super().__init__(table, scheduler, own, capacity, port, delay=senders.delay, keep_trace=keep_trace)
-        self._first = first_packet.tolist()
-        self._flow = table.flow.tolist()
-        self._min_rto = senders.min_rto
-        self._windows = new_windows(
-            num_flows, senders.window, reacts=PacketTransport(senders.transport) is PacketTransport.DCTCP
+        self.own = setup.new_record(flows)
+        super().__init__(
+            flows.table,
+            setup.scheduler,
+            self.own,
+            setup.capacity,
+            setup.port,
+            delay=setup.senders.delay,
+            keep_trace=keep_trace,
+            counted=counted,
         )
+        num_flows = flows.num_flows
+        self._first = flows.first_packet.tolist()
+        self._flow = flows.table.flow.tolist()
+        self._min_rto = setup.senders.min_rto
+        self._windows = setup.new_windows(num_flows)
         self._senders: dict[int, Sender] = {}
-        self._left = np.diff(first_packet).tolist()
+        self._left = flows.packets.tolist()
         self._completion = [float("nan")] * num_flows
         self._drops = [0] * num_flows
         self._marks = [0] * num_flows
         self._disordered = [0] * num_flows
         self._latest = [-1] * num_flows
-        self.num_completed = 0
-        self.env.process(self._arrive(arrival_time))
+        self.order: list[int] = []
+        self.env.process(self._arrive(flows.arrival_time))
+
+    @property
+    def num_completed(self) -> int:
+        """Flows that have been sent and acknowledged."""
+        return len(self.order)
 
     def run(self, until: float | None = None) -> None:
         """Runs until this time in s, or to the end."""
@@ -206,7 +214,9 @@ class PacketReplay(_OnePort):
         for row in np.argsort(times, kind="stable").tolist():
             yield self.env.at(float(times[row]), PacketEventKind.ARRIVAL)
             packets = range(self._first[row], self._first[row + 1])
-            self._senders[row] = Sender(self.env, row, packets, self._windows, self._send)
+            self._senders[row] = Sender(
+                self.env, row, packets, self._windows, send=self._send, on_end=self.order.append
+            )
 
     def _depart(self, p: int) -> None:
         """Delivers a packet, and sends its acknowledgement back."""
@@ -224,7 +234,6 @@ class PacketReplay(_OnePort):
         self._left[row] -= 1
         if self._left[row] == 0:
             self._completion[row] = delivery
-            self.num_completed += 1
         self._senders[row].expect_acknowledgement(delivery + self._delay, marked=marked)
 
     def _drop(self, p: int) -> None:

@@ -1,0 +1,63 @@
+"""A port with its scheduler, and the senders into it: what a replay of packets is made of, for both engines."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.packet_flows import PacketFlows
+from flowsched_gym.model.packets import PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.model.rules.packets.windows import Windows, new_windows
+from flowsched_gym.schedulers.base import BaseScheduler, Traffic
+
+__all__ = ["PacketSetup"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacketSetup:
+    """A port with its scheduler, and the senders into it.
+
+    Attributes:
+        scheduler: Serves the port.
+        capacity: Capacity of the port in B/s.
+        port: Its buffer.
+        senders: How flows are sent.
+        seed: Seed of the sketch's hash.
+    """
+
+    scheduler: BaseScheduler
+    capacity: float
+    port: PortParameters
+    senders: SenderParameters
+    seed: int = 0
+
+    def new_record(self, flows: PacketFlows, num_ports: int = 1) -> Any:
+        """Makes the record of what the scheduler keeps.
+
+        Raises:
+            ConfigError: Its parameters do not fit the traffic.
+        """
+        traffic = Traffic(
+            num_packets=len(flows.table.flow),
+            key_id=flows.key_id,
+            capacity=self.capacity,
+            seed=self.seed,
+            packets_of_flow=flows.packets,
+            largest_packet=float(flows.table.size.max(initial=0.0)),
+            payload=float(self.senders.payload),
+        )
+        return self.scheduler.new_record(traffic, num_ports)
+
+    def new_windows(self, num_flows: int) -> Windows:
+        """Makes the windows of so many senders."""
+        reacts = PacketTransport(self.senders.transport) is PacketTransport.DCTCP
+        return new_windows(num_flows, self.senders.window, reacts=reacts)
+
+    def ideal_fct(self, size: FloatArray, packets: IntArray) -> FloatArray:
+        """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).
+
+        Args:
+            size: Bytes of each flow, (num_flows,).
+            packets: Its packets.
+        """
+        ideal: FloatArray = (size + packets * self.senders.header) / self.capacity + self.senders.delay
+        return ideal
