@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.envs import PeriodControl, PeriodVectorEnv
+from flowsched_gym.envs import FluidControl, PeriodVectorEnv
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.model.rules import compile as compiling
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS, LongFlowsControl
@@ -94,7 +94,7 @@ def own_work(envs: AuTOThresholdsVectorEnv | AuTOLongFlowsVectorEnv) -> Callable
     envs.reset(seed=0)
     space = envs.single_action_space
     zeros = np.zeros((1, *space.shape), dtype=space.dtype)  # type: ignore[misc]  # both spaces have a shape
-    control: PeriodControl[Any]
+    control: FluidControl[Any]
     if isinstance(envs, AuTOThresholdsVectorEnv):
         control, name = ThresholdsControl(envs.config, envs.view(0).thresholds()), THRESHOLDS
     else:
@@ -105,7 +105,7 @@ def own_work(envs: AuTOThresholdsVectorEnv | AuTOLongFlowsVectorEnv) -> Callable
     return lambda: decide(envs, control, memory, zeros[0])
 
 
-def decide(envs: PeriodVectorEnv, control: PeriodControl[Any], memory: np.ndarray, action: np.ndarray) -> None:
+def decide(envs: PeriodVectorEnv, control: FluidControl[Any], memory: np.ndarray, action: np.ndarray) -> None:
     """Does what an environment does once per step beside simulating: looks and acts, looks anew, pays and observes."""
     control.act(envs.view(0), memory, control.check(action))
     view = envs.view(0)

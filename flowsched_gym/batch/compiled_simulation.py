@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.simulation import BatchSimulation
-from flowsched_gym.batch.tables import NOBODY
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.pending_decisions import OrderDecision, PathDecision, PeriodDecision
@@ -88,7 +87,7 @@ class CompiledSimulation:
     @property
     def awaits_decision(self) -> bool:
         """Whether time stands still until an agent decides."""
-        return bool(self.batch.tables.networks["asking"][0] != NOBODY)
+        return self.batch.awaits_decision(0)
 
     @property
     def pending(self) -> OrderDecision | PathDecision | PeriodDecision | None:
@@ -103,7 +102,7 @@ class CompiledSimulation:
     @property
     def num_delivered(self) -> int:
         """Flows delivered so far."""
-        return int(self.batch.tables.networks["delivered"][0])
+        return self.batch.num_delivered(0)
 
     @property
     def delivery_order(self) -> Rows:

@@ -1,12 +1,12 @@
 """Simulates many networks at once: the compiled counterpart of ``simulation.Simulation``."""
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import IntArray
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.loading import load_one, set_order
@@ -128,6 +128,16 @@ class BatchSimulation:
         self._make_room(num_rows, most_destinations, num_changes)
 
     @property
+    def episodes(self) -> npt.NDArray[Any]:
+        """What the environment keeps of each episode, (num_networks,)."""
+        return self.tables.episodes
+
+    def columns(self, number: int) -> npt.NDArray[Any]:
+        """Views the columns of the flows of a network, (num_flows,)."""
+        first = number * self.num_rows
+        return self.tables.flows[first : first + self.tables.networks["num_flows"].item(number)]
+
+    @property
     def num_rows(self) -> int:
         """Flows that a network can have."""
         return self.tables.num_rows
@@ -223,6 +233,14 @@ class BatchSimulation:
         """Returns whether every flow of a network has been delivered."""
         network = self.tables.networks[number]
         return bool(network["delivered"] == network["num_flows"])
+
+    def num_delivered(self, number: int) -> int:
+        """Returns how many flows of a network have been delivered."""
+        return int(self.tables.networks["delivered"][number])
+
+    def awaits_decision(self, number: int) -> bool:
+        """Returns whether a network waits until an agent decides."""
+        return bool(self.tables.networks["asking"][number] != NOBODY)
 
     def asking(self, number: int) -> int | None:
         """Returns the host that waits for a decision, if any."""
@@ -363,9 +381,12 @@ class BatchSimulation:
             number: Number of the network.
             workload: Its flows.
         """
-        rows = np.s_[number * self.num_rows : number * self.num_rows + workload.num_flows]
-        flows = self.tables.flows[rows]
-        return self.complete_records(workload, flows["grant_time"].copy(), flows["completion_time"].copy())
+        return self.complete_records(workload, *self.outcomes(number))
+
+    def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
+        """Returns when the flows of a network were granted and delivered, in s, (num_flows,) each; NaN for not yet."""
+        flows = self.columns(number)
+        return flows["grant_time"].copy(), flows["completion_time"].copy()
 
     def complete_records(
         self, workload: Workload, grant_time: npt.NDArray[np.float64], completion_time: npt.NDArray[np.float64]

@@ -6,7 +6,8 @@ from flowsched_gym.envs.decision_vector import DecisionVectorEnv
 from flowsched_gym.envs.masks import MaskedEnv, MaskedVectorEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.network_view import NetworkView
-from flowsched_gym.envs.period import PeriodControl, PeriodEnv
+from flowsched_gym.envs.packet_setup import PortsSetup, PortView
+from flowsched_gym.envs.period import FluidControl, PeriodControl, PeriodEnv
 from flowsched_gym.envs.period_vector import PeriodVectorEnv
 from flowsched_gym.envs.state import EnvState
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
@@ -18,6 +19,7 @@ __all__ = [
     "EnvState",
     "FlowSchedEnv",
     "FlowSchedVectorEnv",
+    "FluidControl",
     "MaskedEnv",
     "MaskedVectorEnv",
     "NetworkSetup",
@@ -25,5 +27,7 @@ __all__ = [
     "PeriodControl",
     "PeriodEnv",
     "PeriodVectorEnv",
+    "PortView",
+    "PortsSetup",
     "VectorState",
 ]

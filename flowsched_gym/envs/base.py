@@ -10,20 +10,18 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import BatchSimulation, CompiledSimulation
 from flowsched_gym.batch.records import EPISODE_FIELDS
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
-from flowsched_gym.envs.network_setup import NetworkSetup
+from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
 from flowsched_gym.model.flow_fields import fill_flow_fields
 from flowsched_gym.seeding import draw_episode_seed
-from flowsched_gym.simulation import Simulation
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
 from flowsched_gym.workload.checks import check_choice
 
@@ -78,7 +76,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self,
         *,
         source: WorkloadSource,
-        network: NetworkSetup,
+        network: EpisodeSetup,
         layout: Layout,
         render_mode: str | None,
         max_decisions: int | None,
@@ -95,8 +93,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self.observation_space = layout.space()  # type: ignore[assignment]  # a Box of float32
         self._source = source
         self._network = network
-        self._batch: BatchSimulation | None = None
-        self._simulation: Simulation | CompiledSimulation
+        self._batch: EpisodeBatch | None = None
+        self._simulation: Episode
         self._flow_columns: npt.NDArray[Any]
         self._episodes: npt.NDArray[Any]
         self._flows: bytes | None = None
@@ -108,7 +106,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._check_first()
 
     @property
-    def simulation(self) -> Simulation | CompiledSimulation:
+    def simulation(self) -> Episode:
         """The simulation of the current episode, by the engine.
 
         Raises:
@@ -202,7 +200,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             now=simulation.now,
             futures=self._futures,
             generator=pickle.dumps((self._np_random, self._np_random_seed)),
-            network=simulation.batch.take(ONLY) if isinstance(simulation, CompiledSimulation) else None,
+            network=None if self._batch is None else self._batch.take(ONLY),
         )
 
     def set_state(self, state: EnvState) -> None:
@@ -232,8 +230,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             for now, seed in state.futures:
                 workload = with_future(workload, self._source.draw(seed), now)
         simulation = self._simulation
-        if state.network is not None and isinstance(simulation, CompiledSimulation):
-            simulation.batch.put(ONLY, state.network)
+        if state.network is not None and self._batch is not None:
+            self._batch.put(ONLY, state.network)
             simulation.workload = workload
             self._decisions = list(state.decisions)  # type: ignore[arg-type]  # as they were taken
             self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
@@ -275,7 +273,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         Raises:
             SimulationError: There is no episode yet.
         """
-        return Scene.of(self.simulation)
+        return self._network.scene(self.simulation)
 
     def panels(self) -> View:
         """Lists what a picture of the current state shows; a system shows what its agent sees too.
@@ -318,9 +316,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             self._episodes = np.zeros(1, dtype=np.dtype([*network.episode_fields, *EPISODE_FIELDS], align=True))
         else:
             self._batch = self._batch or network.new_batch(1, workload)
-            self._simulation = CompiledSimulation(self._batch, workload)
-            tables = self._batch.tables
-            self._flow_columns, self._episodes = tables.flows[: workload.num_flows], tables.episodes
+            self._simulation = network.load(self._batch, workload)
+            self._flow_columns, self._episodes = self._batch.columns(0), self._batch.episodes
         self._episode_seed = episode_seed
         self._flows, self._futures = None, ()
         self._decisions = []

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.batch import CompiledSimulation
+from flowsched_gym.batch import BatchSimulation, CompiledSimulation
 from flowsched_gym.batch.stepping import decision_of, new_results, show, step
 from flowsched_gym.batch.tables import Tables, view
 from flowsched_gym.encoders import Layout, read_choice
@@ -74,6 +74,9 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         engine: str = "simpy",
     ) -> None:
         """Sets the spaces."""
+        self._network: NetworkSetup
+        self._batch: BatchSimulation | None
+        self._simulation: Simulation | CompiledSimulation
         super().__init__(
             source=source,
             network=network,
@@ -102,6 +105,17 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
             num_final=len(self.final_infos),
         )._replace(finished=np.zeros(most_active, dtype=np.int64))
         self._row = _Row(results.observation[0], results.mask[0], results.terms[0], results.final[0])
+
+    @property
+    def simulation(self) -> Simulation | CompiledSimulation:
+        """The simulation of the current episode, by the engine.
+
+        Raises:
+            SimulationError: There is none before the first ``reset``.
+        """
+        simulation = super().simulation
+        assert isinstance(simulation, (Simulation, CompiledSimulation))
+        return simulation
 
     def decision(self) -> Decision:
         """Lays out what is to be decided now.

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.batch.stepping import Results, step
 from flowsched_gym.batch.tables import Tables
 from flowsched_gym.encoders import as_integers
@@ -23,6 +24,7 @@ class DecisionVectorEnv(MaskedVectorEnv):
 
     single: ClassVar[type[DecisionEnv[Any]]]
     _template: DecisionEnv[Any]
+    simulation: BatchSimulation
 
     def __init__(self, *args: Any, **arguments: Any) -> None:
         """Finds the machine code, of these types for good, so that it is looked up once and not in every step."""

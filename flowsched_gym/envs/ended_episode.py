@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.metrics import summary
 from flowsched_gym.workload import Workload
 
@@ -17,9 +17,7 @@ class EndedEpisode:
 
     __slots__ = ("__weakref__", "_completion_time", "_draw", "_grant_time", "_now", "_number", "_simulation")
 
-    def __init__(
-        self, simulation: BatchSimulation, number: int, draw: Callable[[], Workload], now: float | None
-    ) -> None:
+    def __init__(self, simulation: EpisodeBatch, number: int, draw: Callable[[], Workload], now: float | None) -> None:
         """Looks at the network, while the episode is in it."""
         self._simulation = simulation
         self._number = number
@@ -31,10 +29,7 @@ class EndedEpisode:
     def keep(self) -> None:
         """Copies what the next episode in this network will write over."""
         if self._grant_time is None:
-            tables = self._simulation.tables
-            first = self._number * tables.num_rows
-            flows = tables.flows[first : first + int(tables.networks["num_flows"][self._number])]
-            self._grant_time, self._completion_time = flows["grant_time"].copy(), flows["completion_time"].copy()
+            self._grant_time, self._completion_time = self._simulation.outcomes(self._number)
 
     def metrics(self) -> dict[str, float]:
         """Measures the episode."""

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, CompiledSimulation
 from flowsched_gym.disciplines import BaseDiscipline
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.envs.drawing import Scene
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
 from flowsched_gym.model import TRANSPORTS, Transport, TransportName
 from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.pending_decisions import DecisionKind, Period
@@ -23,7 +26,7 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkSetup:
+class NetworkSetup(EpisodeSetup):
     """Topology and rules of a network, and what an agent decides in it.
 
     Attributes:
@@ -35,8 +38,8 @@ class NetworkSetup:
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens.
         period: When a period ends, where the agent is asked after each.
         rate_caps: Whether flows may get largest rates.
-        flow_fields: What the environment keeps of each flow; see ``fill_flow_fields``.
-        episode_fields: What it keeps of each episode, 0 at the beginning.
+        flow_fields: See ``EpisodeSetup``.
+        episode_fields: See ``EpisodeSetup``.
     """
 
     topology: Topology
@@ -73,8 +76,8 @@ class NetworkSetup:
         Raises:
             ConfigError: There are some.
         """
-        if workload.link_changes is not None and self.routing is None:
-            raise ConfigError("workload has link changes: the links of this environment stay up")
+        if self.routing is None:
+            super().check_links(workload)
 
     def simulate(self, workload: Workload) -> Simulation:
         """Begins an episode on SimPy."""
@@ -110,3 +113,19 @@ class NetworkSetup:
             rate_caps=self.rate_caps,
             num_threads=num_threads,
         )
+
+    def load(self, batch: BatchSimulation, workload: Workload) -> CompiledSimulation:
+        """Begins an episode in the only network of a batch."""
+        return CompiledSimulation(batch, workload)
+
+    def scene(self, simulation: Simulation | CompiledSimulation) -> Scene:
+        """Looks at an episode, for pictures."""
+        return Scene.of(simulation)
+
+    def view(self, simulation: Simulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> NetworkView:
+        """Views an episode on SimPy."""
+        return view_simulation(simulation, columns, told=told, begun_at=begun_at)
+
+    def view_batch(self, batch: BatchSimulation, number: int) -> NetworkView:
+        """Views one in compiled code."""
+        return view_network(batch, number)

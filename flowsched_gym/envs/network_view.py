@@ -7,82 +7,40 @@ on such a view, and gives the same bits in both. Columns are looked up when they
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.simulation import Simulation
 
 __all__ = ["NetworkView", "view_network", "view_simulation"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
-class _Columns(Protocol):
-    """Columns of flows by name: records of the compiled engine, or a mapping."""
-
-    def __getitem__(self, name: str, /) -> npt.NDArray[Any]:
-        """Returns a column."""
-
 
 @dataclass(kw_only=True, eq=False)
-class NetworkView:
+class NetworkView(EpisodeView):
     """Shows a network that waits for an action, or whose flows have all been delivered.
 
-    Columns are those of the engine, not copies, and valid until it goes on; only ``rate_cap`` may be written. Rows
-    count from 0 in each network, in the order of flow ids.
+    Only ``rate_cap`` may be written. See ``EpisodeView`` for the attributes not named here.
 
     Attributes:
-        now: Time in s.
-        begun_at: Time in s of the last action, when the period began that has ended now; 0 before the second.
-        num_periods: Periods that have begun.
-        num_flows: Flows of the episode.
-        flows: Columns, (num_flows,) each, by the names of the properties.
         capacity: Capacities of the links now in B/s, (num_links,) float64.
         discipline: The feedback queues of all networks of the engine.
-        moves: Sends a active flow of this network along another of its paths.
+        moves: Sends an active flow of this network along another of its paths.
         sending: Rows of the active flows in any order, as the engine counts them, from ``first_row``.
-        deliveries: Rows in the order of their delivery, as the engine counts them, from ``first_row``.
-        told: How many of these there were at the last action; 0 before the second.
-        network: Number of this network among them.
-        first_row: Row there of the first flow.
-        has_rate_caps: Whether ``rate_cap`` may be written (``PeriodControl.sets_rate_caps``).
+        has_rate_caps: Whether ``rate_cap`` may be written (``FluidControl.sets_rate_caps``).
     """
 
-    now: float
-    begun_at: float
-    num_periods: int
-    num_flows: int
-    flows: _Columns
     capacity: FloatArray
     discipline: Mlfq
     moves: Callable[[int, int], None]
     sending: npt.NDArray[np.integer[Any]]
-    deliveries: npt.NDArray[np.integer[Any]]
-    told: int
-    network: int = 0
-    first_row: int = 0
     has_rate_caps: bool = True
-
-    @property
-    def size(self) -> FloatArray:
-        """Bytes to deliver, (num_flows,) float64."""
-        return self.flows["size"]
-
-    @property
-    def arrival_time(self) -> FloatArray:
-        """Absolute times in s, (num_flows,) float64, later than now for flows to come."""
-        return self.flows["arrival_time"]
-
-    @property
-    def completion_time(self) -> FloatArray:
-        """Absolute times in s, (num_flows,) float64; NaN before the last byte is delivered."""
-        return self.flows["completion_time"]
 
     @property
     def attained(self) -> FloatArray:
@@ -116,31 +74,6 @@ class NetworkView:
         """Queues as of the last time that links were shared, (num_flows,) int64; of active flows alone."""
         return self.discipline.levels(self.first_row, self.num_flows)
 
-    @property
-    def flow_id(self) -> IntArray:
-        """Identifiers, (num_flows,) int64, increasing."""
-        return self.flows["flow_id"]
-
-    @property
-    def source(self) -> IntArray:
-        """Sending hosts, (num_flows,) int64."""
-        return self.flows["source"]
-
-    @property
-    def destination(self) -> IntArray:
-        """Receiving hosts, (num_flows,) int64."""
-        return self.flows["destination"]
-
-    @property
-    def by_arrival(self) -> IntArray:
-        """Rows in the order of arrival, (num_flows,) int64."""
-        return self.flows["by_arrival"]
-
-    @property
-    def ideal_fct(self) -> FloatArray:
-        """Completion times in s alone on the empty network, (num_flows,) float64."""
-        return self.flows["ideal_fct"]
-
     @functools.cached_property
     def columns(self) -> FlowColumns:
         """Columns under their names, for rules."""
@@ -152,51 +85,6 @@ class NetworkView:
         rows: IntArray = np.subtract(self.sending, self.first_row, dtype=np.int64)
         rows.sort()
         return rows
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows that have been delivered."""
-        return len(self.deliveries)
-
-    @functools.cached_property
-    def delivered(self) -> IntArray:
-        """Rows in the order of their delivery, (num_delivered,)."""
-        return self.delivered_between(0, self.num_delivered)
-
-    @functools.cached_property
-    def finished(self) -> IntArray:
-        """Those delivered since the last action, (num_finished,); all before the second."""
-        return self.delivered_between(self.told, self.num_delivered)
-
-    @functools.cached_property
-    def finished_fct(self) -> FloatArray:
-        """Completion times in s of these, (num_finished,)."""
-        return self.fct(self.finished)
-
-    @property
-    def arrived(self) -> IntArray:
-        """Rows of the flows that have arrived since the last action, (num_arrived,), increasing."""
-        by_arrival = self.by_arrival
-        first, end = self.arrival_time.searchsorted((self.begun_at, self.now), "right", by_arrival)
-        rows = by_arrival[first:end].copy()
-        rows.sort(kind="stable")  # which takes least where they are in their order already
-        return rows
-
-    @property
-    def period(self) -> float:
-        """Time in s since the last action."""
-        return self.now - self.begun_at
-
-    def delivered_between(self, first: int, end: int) -> IntArray:
-        """Returns the rows of the flows that were delivered after ``first`` others, up to the one number ``end``."""
-        rows: IntArray = np.array(self.deliveries[first:end], dtype=np.int64)
-        rows -= self.first_row
-        return rows
-
-    def fct(self, rows: IntArray) -> FloatArray:
-        """Returns the completion times in s of flows that have been delivered, waiting included, (count,)."""
-        times: FloatArray = self.completion_time[rows] - self.arrival_time[rows]
-        return times
 
     def thresholds(self) -> FloatArray:
         """Returns the thresholds of each group of hosts in B, (num_groups, num_queues - 1), a copy."""
@@ -223,7 +111,7 @@ class NetworkView:
         self.discipline.pin(row + self.first_row, queue)
 
     def move(self, row: int, choice: int) -> None:
-        """Sends a active flow along one of its paths from now on.
+        """Sends an active flow along one of its paths from now on.
 
         Raises:
             SimulationError: Paths stay in this network, there is no such path, or one of its links has failed.

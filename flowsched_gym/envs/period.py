@@ -3,24 +3,28 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Final, Generic
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.batch import CompiledSimulation
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.envs.network_setup import NetworkSetup
-from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
+from flowsched_gym.envs.network_view import NetworkView
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
 
-__all__ = ["PeriodControl", "PeriodEnv"]
+__all__ = ["FluidControl", "PeriodControl", "PeriodEnv"]
+
+View = TypeVar("View", bound=EpisodeView)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,7 +40,7 @@ MOST_PERIODS: Final = 10_000_000
 """Periods of an episode at most: to go through so many takes half an hour, whether anything is decided or not."""
 
 
-class PeriodControl(ABC, Generic[Action]):
+class PeriodControl(ABC, Generic[Action, View]):
     """The part of a system that acts once per period, for both engines.
 
     It keeps nothing of an episode: what must be remembered from one step to the next stands in ``memory``, an array of
@@ -57,16 +61,15 @@ class PeriodControl(ABC, Generic[Action]):
     num_actions: int = 0
     may_pass: ClassVar[bool] = False
     """Whether ``asks`` may answer no."""
-    sets_rate_caps: ClassVar[bool] = False
-    """Whether ``act`` may write ``view.rate_cap``."""
 
-    def asks(self, view: NetworkView) -> bool:
+    @property
+    def episode_fields(self) -> Fields:
+        """What is kept of an episode."""
+        return ("told", "i8"), ("begun_at", "f8"), ("memory", "f8", (self.memory_size,))
+
+    def asks(self, view: View) -> bool:
         """Returns whether there is anything to decide at the beginning of a period; if not, it begins at once."""
         return True
-
-    @abstractmethod
-    def new_discipline(self) -> Mlfq:
-        """Makes feedback queues with the thresholds that every episode begins with."""
 
     @abstractmethod
     def check(self, action: object, name: str = "action") -> Action:
@@ -80,24 +83,54 @@ class PeriodControl(ABC, Generic[Action]):
             InvalidAction: The action is outside the space.
         """
 
-    def begin(self, view: NetworkView, memory: FloatArray) -> None:
+    def begin(self, view: View, memory: FloatArray) -> None:
         """Sets what an episode begins with; the memory holds zeros before. Thresholds are the initial ones."""
 
     @abstractmethod
-    def act(self, view: NetworkView, memory: FloatArray, action: Action) -> None:
+    def act(self, view: View, memory: FloatArray, action: Action) -> None:
         """Sets the controls for the next period, by an action that has been checked."""
 
     @abstractmethod
-    def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
+    def reward(self, view: View, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Returns the reward for the period that has ended, and its named terms, always the same ones."""
 
     @abstractmethod
-    def observe(self, view: NetworkView, memory: FloatArray) -> Observation:
+    def observe(self, view: View, memory: FloatArray) -> Observation:
         """Returns what the agent sees, a new (layout.size,) float32 array; changes nothing."""
 
-    def masks(self, view: NetworkView) -> npt.NDArray[np.bool_]:
+    def masks(self, view: View) -> npt.NDArray[np.bool_]:
         """Returns which actions do what they say, (num_actions,) bool."""
         return np.zeros(0, dtype=np.bool_)
+
+
+class FluidControl(PeriodControl[Action, NetworkView]):
+    """The part of a system whose flows are served by feedback queues."""
+
+    sets_rate_caps: ClassVar[bool] = False
+    """Whether ``act`` may write ``view.rate_cap``."""
+
+    @abstractmethod
+    def new_discipline(self) -> Mlfq:
+        """Makes feedback queues with the thresholds that every episode begins with."""
+
+    def network(self, topology: Topology, period: Period, routing: Routing | None = None) -> NetworkSetup:
+        """Sets a network up for this control.
+
+        Args:
+            topology: The network.
+            period: When a period ends.
+            routing: How flows choose among their paths; ``None`` where paths and links stay.
+        """
+        return NetworkSetup(
+            topology=topology,
+            new_discipline=self.new_discipline,
+            routing=routing,
+            asks=DecisionKind.PERIOD,
+            period=period,
+            rate_caps=self.sets_rate_caps,
+            flow_fields=FLOW_FIELDS,
+            episode_fields=self.episode_fields,
+        )
 
 
 class PeriodEnv(FlowSchedEnv[Action]):
@@ -105,15 +138,13 @@ class PeriodEnv(FlowSchedEnv[Action]):
 
     Where the system has nothing to decide, the period begins without a step.
 
-    Feedback queues serve the flows. The step in which all flows have been delivered ends the episode, wherever in its
+    The step in which all flows have been delivered ends the episode, wherever in its
     period that is, and is paid for what it delivered.
 
     Args:
         control: The system's part.
         source: Where the flows of each episode are drawn from.
-        topology: The network.
-        period: When a period ends.
-        routing: How flows choose among their paths; ``None`` where paths and links stay.
+        network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
         render_mode: ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
 
@@ -123,12 +154,10 @@ class PeriodEnv(FlowSchedEnv[Action]):
 
     def __init__(
         self,
-        control: PeriodControl[Action],
+        control: PeriodControl[Action, Any],
         *,
         source: WorkloadSource,
-        topology: Topology,
-        period: Period,
-        routing: Routing | None = None,
+        network: EpisodeSetup,
         render_mode: str | None = None,
         max_decisions: int | None = None,
         engine: str = "simpy",
@@ -136,16 +165,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         """Sets the spaces."""
         super().__init__(
             source=source,
-            network=NetworkSetup(
-                topology=topology,
-                new_discipline=control.new_discipline,
-                routing=routing,
-                asks=DecisionKind.PERIOD,
-                period=period,
-                rate_caps=control.sets_rate_caps,
-                flow_fields=FLOW_FIELDS,
-                episode_fields=(("told", "i8"), ("begun_at", "f8"), ("memory", "f8", (control.memory_size,))),
-            ),
+            network=network,
             layout=control.layout,
             render_mode=render_mode,
             max_decisions=max_decisions,
@@ -155,19 +175,19 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self.terms = control.terms
         self.num_actions = control.num_actions
         self._control = control
-        self._check_periods(period)
+        self._check_periods()
 
-    def view(self) -> NetworkView:
-        """Views the network as it stands.
+    def view(self) -> Any:
+        """Views the network as it stands, as ``PeriodControl`` does.
 
         Raises:
             SimulationError: There is no episode yet.
         """
         simulation = self.simulation
-        if isinstance(simulation, CompiledSimulation):
-            return view_network(simulation.batch, 0)
+        if self._batch is not None:
+            return self._network.view_batch(self._batch, 0)
         told, begun_at = self._episodes["told"].item(), self._episodes["begun_at"].item()
-        return view_simulation(simulation, self._flow_columns, told=told, begun_at=begun_at)
+        return self._network.view(simulation, self._flow_columns, told=told, begun_at=begun_at)
 
     @property
     def _memory(self) -> FloatArray:
@@ -175,13 +195,14 @@ class PeriodEnv(FlowSchedEnv[Action]):
         memory: FloatArray = self._episodes["memory"][0]
         return memory
 
-    def _check_periods(self, period: Period) -> None:
+    def _check_periods(self) -> None:
         """Refuses periods of which an episode has too many, by the flows of one.
 
         Raises:
             ConfigError: There are too many.
         """
-        seconds, workload = period.seconds, self._source.draw(0)
+        assert self._network.period is not None
+        seconds, workload = self._network.period.seconds, self._source.draw(0)
         if seconds is None or not workload.num_flows:
             return
         hosts = len(np.unique(workload.source))

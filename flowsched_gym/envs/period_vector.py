@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch.stepping import Results
-from flowsched_gym.envs.network_view import NetworkView, view_network
+from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.envs.period import PeriodEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.errors import InvalidAction, SimulationError, shown
@@ -29,7 +29,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         super().__init__(*args, **arguments)
         self._control = self._template._control
 
-    def view(self, number: int) -> NetworkView:
+    def view(self, number: int) -> Any:
         """Views the network of an environment as it stands.
 
         Raises:
@@ -39,7 +39,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         check_integer("number", number, at_least=0, below=self.num_envs)
         if not self._begun:
             raise SimulationError("there is no episode yet: call reset() first")
-        return view_network(self.simulation, int(self._current[number]))
+        return self._view(int(self._current[number]))[0]
 
     def _advance(self, actions: npt.NDArray[Any], outputs: Results) -> tuple[IntArray, int]:
         """Acts where no environment is over, runs these networks together, and pays."""
@@ -53,9 +53,10 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         networks = self._current[running].tolist()
         for number, network, action in zip(running, networks, chosen, strict=True):
             if self._num_steps[number]:
-                net, episode = self.simulation.tables.networks[network], self.simulation.tables.episodes[network]
-                episode["told"], episode["begun_at"] = net["delivered"], net["now"]
-            if self.simulation.pending(network) is not None:
+                episode = self.simulation.episodes[network]
+                episode["told"] = self.simulation.num_delivered(network)
+                episode["begun_at"] = self.simulation.now(network)
+            if self.simulation.awaits_decision(network):
                 self._control.act(*self._view(network), action)
                 self.simulation.go_on(network)
         self._run(networks)
@@ -67,9 +68,7 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         simulation, asks = self.simulation, self._control.asks
         simulation.run(*networks)
         while self._control.may_pass:
-            networks = [
-                n for n in networks if simulation.pending(n) is not None and not asks(view_network(simulation, n))
-            ]
+            networks = [n for n in networks if simulation.awaits_decision(n) and not asks(self._view(n)[0])]
             if not networks:
                 return
             for network in networks:
@@ -103,9 +102,10 @@ class PeriodVectorEnv(FlowSchedVectorEnv):
         outputs.mask[number] = self._control.masks(view)
         outputs.time[number] = view.now
 
-    def _view(self, network: int) -> tuple[NetworkView, FloatArray]:
+    def _view(self, network: int) -> tuple[EpisodeView, FloatArray]:
         """Views a network and its memory."""
-        return view_network(self.simulation, network), self.simulation.tables.episodes["memory"][network]
+        simulation = self.simulation
+        return self._template._network.view_batch(simulation, network), simulation.episodes["memory"][network]
 
     def _prepare(self, network: int) -> None:
         """Runs a network that has been loaded to the first period in which there is something to decide."""

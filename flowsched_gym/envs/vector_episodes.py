@@ -16,6 +16,7 @@ from gymnasium.vector import VectorEnv
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import NO_FLOW, FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
+from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.model import Records
 from flowsched_gym.seeding import draw_episode_seed
@@ -58,7 +59,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         first_episode = template._source.draw(0)
         check_room(num_envs, max(first_episode.num_flows, 1), template.layout.size)
         self.num_envs = num_envs
-        self.simulation = template._network.new_batch(2 * num_envs, first_episode, num_threads)
+        self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
         self._source = template._source
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._generator_seeds: list[int] = [-1] * num_envs

@@ -23,7 +23,6 @@ from flowsched_gym.model.packets import (
     PortParameters,
     SenderParameters,
 )
-from flowsched_gym.model.records import complete_records
 from flowsched_gym.model.rules.packets.table import PacketTable
 from flowsched_gym.schedulers import PacketSetup, Traffic, make_scheduler
 from flowsched_gym.simulation.packets import PacketReplay, PacketServing
@@ -171,12 +170,7 @@ def replay_packets(
         _run(simulation, packets.arrival_time, progress)
         trace = simulation.trace(packets.flow_id) if keep_trace else None
         outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
-    records = complete_records(
-        workload,
-        grant_time=workload.arrival_time.copy(),
-        completion_time=outcomes.completion_time,
-        ideal_fct=setup.ideal_fct(workload.size, packets.packets),
-    ).since(start, given.arrival_time)
+    records = setup.records(workload, outcomes.completion_time).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},
         packets=packets.packets,

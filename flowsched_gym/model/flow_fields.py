@@ -14,7 +14,7 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
 
 
-OF_WORKLOAD: Final = ("flow_id", "source", "destination", "deadline_span")
+OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span")
 
 
 class FlowColumns(NamedTuple):
@@ -45,6 +45,8 @@ class _Flows(Protocol):
     @property
     def destination(self) -> IntArray: ...
     @property
+    def size(self) -> FloatArray: ...
+    @property
     def deadline_span(self) -> FloatArray | None: ...
     @property
     def arrival_time(self) -> FloatArray: ...
@@ -55,8 +57,8 @@ def fill_flow_fields(
 ) -> None:
     """Sets the columns of an episode that begins.
 
-    ``flow_id``, ``source``, ``destination`` and ``deadline_span`` are the workload's, ``by_arrival`` the rows in the
-    order of arrival, ``ideal_fct`` the completion times in s alone on the empty network; all others become 0.
+    ``flow_id``, ``source``, ``destination``, ``size`` and ``deadline_span`` are the workload's, ``by_arrival`` the rows
+    in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network; all others become 0.
 
     Args:
         columns: Structured array, (num_flows,).

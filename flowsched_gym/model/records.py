@@ -6,26 +6,39 @@ from typing import Protocol
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.model.rules.transport.progress import latest_completion
 
-__all__ = ["Records", "complete_records"]
+__all__ = ["RecordedFlows", "Records", "complete_records"]
 
 
-class _Flows(Protocol):
+class RecordedFlows(Protocol):
     """The columns of a ``Workload`` that records repeat, (num_flows,) each."""
 
     @property
-    def flow_id(self) -> IntArray: ...
+    def flow_id(self) -> IntArray:
+        """Identifiers, (num_flows,)."""
+
     @property
-    def task_id(self) -> IntArray | None: ...
+    def task_id(self) -> IntArray | None:
+        """Tasks that the flows belong to, (num_flows,)."""
+
     @property
-    def source(self) -> IntArray: ...
+    def source(self) -> IntArray:
+        """Sending hosts, (num_flows,)."""
+
     @property
-    def destination(self) -> IntArray: ...
+    def destination(self) -> IntArray:
+        """Receiving hosts, (num_flows,)."""
+
     @property
-    def size(self) -> FloatArray: ...
+    def size(self) -> FloatArray:
+        """Bytes to deliver, (num_flows,)."""
+
     @property
-    def arrival_time(self) -> FloatArray: ...
+    def arrival_time(self) -> FloatArray:
+        """Absolute times in s, (num_flows,)."""
+
     @property
-    def deadline_span(self) -> FloatArray | None: ...
+    def deadline_span(self) -> FloatArray | None:
+        """Deadlines in s after the arrival, (num_flows,); inf for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +106,7 @@ class Records:
 
 
 def complete_records(
-    flows: _Flows, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
+    flows: RecordedFlows, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
 ) -> Records:
     """Builds records from what an engine measured; see ``Records`` for the arrays."""
     deadline_span, task_id = flows.deadline_span, flows.task_id

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.packet_flows import PacketFlows
 from flowsched_gym.model.packets import PacketTransport, PortParameters, SenderParameters
+from flowsched_gym.model.records import RecordedFlows, Records, complete_records
 from flowsched_gym.model.rules.packets.windows import Windows, new_windows
 from flowsched_gym.schedulers.base import BaseScheduler, Traffic
 
@@ -52,7 +55,7 @@ class PacketSetup:
         reacts = PacketTransport(self.senders.transport) is PacketTransport.DCTCP
         return new_windows(num_flows, self.senders.window, reacts=reacts)
 
-    def ideal_fct(self, size: FloatArray, packets: IntArray) -> FloatArray:
+    def ideal_fct(self, size: FloatArray, packets: FloatArray | IntArray) -> FloatArray:
         """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).
 
         Args:
@@ -61,3 +64,13 @@ class PacketSetup:
         """
         ideal: FloatArray = (size + packets * self.senders.header) / self.capacity + self.senders.delay
         return ideal
+
+    def records(self, flows: RecordedFlows, completion_time: FloatArray) -> Records:
+        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet."""
+        packets = np.ceil(flows.size / self.senders.payload)
+        return complete_records(
+            flows,
+            grant_time=flows.arrival_time.copy(),
+            completion_time=completion_time,
+            ideal_fct=self.ideal_fct(flows.size, packets),
+        )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from enum import IntEnum
 
 from simpy import Event
 from simpy.events import ProcessGenerator
@@ -20,17 +21,26 @@ class Periods:
         period: When a period ends.
         env: Environment of the simulation.
         on_begin: Called at each beginning of a period.
+        end: Kind of the event that ends one.
 
     Attributes:
         begun: Periods that have begun.
     """
 
-    def __init__(self, period: Period, env: NetworkEnvironment, *, on_begin: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        period: Period,
+        env: NetworkEnvironment,
+        *,
+        on_begin: Callable[[], None],
+        end: IntEnum = EventKind.PERIOD_END,
+    ) -> None:
         self.begun = 0
         self._due = False
         self._period = period
         self._env = env
         self._on_begin = on_begin
+        self._end_kind = end
         self._num_delivered = 0
         self._goal = math.inf
         self._enough = env.event()
@@ -52,7 +62,7 @@ class Periods:
         return PeriodDecision(self.begun - 1)
 
     def _begin(self) -> ProcessGenerator:
-        yield self._env.at(0.0, EventKind.PERIOD_END)
+        yield self._env.at(0.0, self._end_kind)
         while True:
             self.begun += 1
             self._due = True
@@ -62,7 +72,7 @@ class Periods:
     def _end(self) -> Event:
         """Returns the event at which the period that has just begun ends."""
         if self._period.seconds is not None:
-            return self._env.at(self.begun * self._period.seconds, EventKind.PERIOD_END)
+            return self._env.at(self.begun * self._period.seconds, self._end_kind)
         assert self._period.flows is not None
         self._goal = self._num_delivered + self._period.flows
         self._enough = self._env.event()

@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.envs import NetworkView, PeriodControl, PeriodEnv
+from flowsched_gym.envs import FluidControl, NetworkView, PeriodEnv
 from flowsched_gym.errors import InvalidAction
 from flowsched_gym.model.pending_decisions import Period
 from flowsched_gym.topology import big_switch
@@ -21,7 +21,7 @@ FLOWS = PoissonWorkload(
 )
 
 
-class SmallControl(PeriodControl[npt.NDArray[np.float64]]):
+class SmallControl(FluidControl[npt.NDArray[np.float64]]):
     """Sets a threshold of 1 to 5 B, holds the oldest live flow in the last queue, and caps the rate of the others."""
 
     sets_rate_caps = True
@@ -99,16 +99,17 @@ class SmallEnv(PeriodEnv[npt.NDArray[np.float64]]):
         passing: bool = False,
         engine: str = "simpy",
     ) -> None:
+        control = PassingControl() if passing else SmallControl()
+        period = Period(flows=flows, seconds=seconds)
         super().__init__(
-            PassingControl() if passing else SmallControl(),
+            control,
             source=workload,
-            topology=big_switch(num_hosts=HOSTS, capacity=1.0, delay=0.25),
-            period=Period(flows=flows, seconds=seconds),
+            network=control.network(big_switch(num_hosts=HOSTS, capacity=1.0, delay=0.25), period),
             render_mode=render_mode,
             max_decisions=max_decisions,
             engine=engine,
         )
-        self.config = Period(flows=flows, seconds=seconds)
+        self.config = period
 
 
 def small_env(**arguments: Any) -> SmallEnv:

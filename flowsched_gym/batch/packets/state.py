@@ -247,7 +247,7 @@ def new_flows(
 
     return Flows(
         first_packet,
-        arrival_time,
+        arrival_time.copy(),
         np.argsort(arrival_time, kind="stable"),
         first_packet[:-1].copy(),
         filled(NONE),

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.encoders import read_choices
-from flowsched_gym.envs import NetworkView, PeriodControl
+from flowsched_gym.envs import FluidControl, NetworkView
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.observation import Observer
@@ -23,7 +23,7 @@ RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 """Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""
 
 
-class LongFlowsControl(PeriodControl[IntArray]):
+class LongFlowsControl(FluidControl[IntArray]):
     """Control of the queue, the largest rate and the path of the long flows that an agent sees.
 
     Args:

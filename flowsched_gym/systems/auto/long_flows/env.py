@@ -212,14 +212,14 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
         source = flow_source(
             workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )
+        control = LongFlowsControl(config)
+        topology = multi_plane(
+            num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
+        )
         super().__init__(
-            LongFlowsControl(config),
+            control,
             source=source,
-            topology=multi_plane(
-                num_hosts=config.hosts, num_planes=config.paths, capacity=config.capacity, delay=config.delay
-            ),
-            period=Period(seconds=config.seconds),
-            routing=Routing(RoutingKind.ECMP),
+            network=control.network(topology, Period(seconds=config.seconds), Routing(RoutingKind.ECMP)),
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,

@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 from flowsched_gym.arrays import FloatArray
 from flowsched_gym.disciplines import Mlfq
-from flowsched_gym.envs import NetworkView, PeriodControl
+from flowsched_gym.envs import FluidControl, NetworkView
 from flowsched_gym.errors import InvalidAction, shown
 from flowsched_gym.model.rules.ordering.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
@@ -17,7 +17,7 @@ from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, TERMS, rew
 __all__ = ["ThresholdsControl"]
 
 
-class ThresholdsControl(PeriodControl[FloatArray]):
+class ThresholdsControl(FluidControl[FloatArray]):
     """Control of the thresholds of each cluster.
 
     Args:

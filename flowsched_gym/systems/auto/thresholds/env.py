@@ -191,13 +191,12 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
         )
         source = thresholds_source(config, workload)
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
+        control = ThresholdsControl(config, self._initial_thresholds(config))
+        switch = make_topology(config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay)
         super().__init__(
-            ThresholdsControl(config, self._initial_thresholds(config)),
+            control,
             source=source,
-            topology=make_topology(
-                config.topology, num_hosts=config.hosts, capacity=config.capacity, delay=config.delay
-            ),
-            period=config.period,
+            network=control.network(switch, config.period),
             render_mode=render_mode,
             max_decisions=config.max_decisions,
             engine=engine,

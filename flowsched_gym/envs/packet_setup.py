@@ -1,0 +1,181 @@
+"""A port of packets as an environment, for both engines, and what an agent that acts once per period sees of it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.batch.packets import CompiledPackets, PacketNetworks
+from flowsched_gym.envs.drawing import Scene
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.envs.episode_view import EpisodeView
+from flowsched_gym.model.flow_fields import Fields
+from flowsched_gym.model.packet_flows import cut_into_packets
+from flowsched_gym.model.pending_decisions import Period
+from flowsched_gym.model.rules.packets.counts import QueueCounts
+from flowsched_gym.schedulers import PacketSetup
+from flowsched_gym.simulation.packets import PacketSimulation
+from flowsched_gym.topology import Topology
+from flowsched_gym.workload import Workload
+
+__all__ = ["PortView", "PortsSetup"]
+
+FLOW_FIELDS: Final = (
+    ("flow_id", "i8"),
+    ("source", "i8"),
+    ("destination", "i8"),
+    ("size", "f8"),
+    ("deadline_span", "f8"),
+    ("by_arrival", "i8"),
+    ("ideal_fct", "f8"),
+)
+"""What views show of flows beside the columns of the engine."""
+
+
+@dataclass(kw_only=True, eq=False)
+class PortView(EpisodeView):
+    """Shows a port that waits for an action, or whose flows have all been acknowledged.
+
+    A flow counts as delivered when its sender knows: when its last packet has been acknowledged. See ``EpisodeView``
+    for the attributes not named here.
+
+    Attributes:
+        capacity: Capacity of the port in B/s.
+        own: What the scheduler keeps, which may be written.
+        counts: What its queues have had since the last action, of the only port.
+    """
+
+    capacity: float
+    own: Any
+    counts: QueueCounts
+
+    @property
+    def deadline_span(self) -> FloatArray:
+        """Deadlines in s after the arrival, (num_flows,) float64; inf where there is none."""
+        return self.flows["deadline_span"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PortsSetup(EpisodeSetup):
+    """A port, the senders into it, and when its agent acts.
+
+    Attributes:
+        topology: The port as a network: one link that all flows share.
+        port: The port and its senders.
+        period: When a period ends: after so many s.
+        episode_fields: See ``EpisodeSetup``.
+    """
+
+    topology: Topology
+    port: PacketSetup
+    period: Period
+    episode_fields: Fields = ()
+    flow_fields: Fields = FLOW_FIELDS
+
+    def check(self, workload: Workload) -> None:
+        """Checks that the flows have not too many packets, and that links stay up.
+
+        Raises:
+            ConfigError: Links change.
+            WorkloadError: There are too many packets.
+        """
+        self.check_links(workload)
+        cut_into_packets(workload, self.port.senders, needs_remaining=False)
+
+    def simulate(self, workload: Workload) -> PacketSimulation:
+        """Begins an episode on SimPy."""
+        self.check_links(workload)
+        return PacketSimulation(workload, self.topology, self.port, self.period)
+
+    def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> PacketNetworks:
+        """Makes compiled networks."""
+        assert self.period.seconds is not None
+        return PacketNetworks(
+            num_networks,
+            self.topology,
+            self.port,
+            seconds=self.period.seconds,
+            flow_fields=self.flow_fields,
+            episode_fields=self.episode_fields,
+            num_threads=num_threads,
+        )
+
+    def load(self, batch: PacketNetworks, workload: Workload) -> CompiledPackets:
+        """Begins an episode in the only network of a batch."""
+        self.check_links(workload)
+        return CompiledPackets(batch, workload)
+
+    def scene(self, simulation: PacketSimulation | CompiledPackets) -> Scene:
+        """Looks at an episode, for pictures; the bytes that flows have left are those of full packets."""
+        records, count = simulation.records(), simulation.workload.num_flows
+        delivered = simulation.delivery_order[: simulation.num_delivered]
+        remaining = np.minimum(simulation.packets_left * self.port.senders.payload, records.size)
+        arrived = records.arrival_time <= simulation.now
+        return Scene(
+            now=simulation.now,
+            records=records,
+            delivered=delivered,
+            active=np.flatnonzero(arrived & (remaining > 0.0)),
+            remaining=remaining,
+            volume=records.size,
+            rate=np.zeros(count),
+            path=np.zeros(count, dtype=np.int64),
+            network=self.topology.network,
+            link_names=self.topology.link_names,
+            num_hosts=0,
+        )
+
+    def view(self, simulation: PacketSimulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> PortView:
+        """Views an episode on SimPy."""
+        return self._view(
+            columns,
+            simulation.workload.arrival_time,
+            simulation.completion_time,
+            simulation.delivery_order,
+            now=simulation.now,
+            begun_at=begun_at,
+            num_periods=simulation.num_periods,
+            told=told,
+            own=simulation.own,
+            counts=simulation.counts,
+        )
+
+    def view_batch(self, batch: PacketNetworks, number: int) -> PortView:
+        """Views one in compiled code."""
+        flows, tables = batch.network(number)
+        return self._view(
+            batch.columns(number),
+            flows.arrival_time,
+            flows.completion_time,
+            flows.order[: batch.num_delivered(number)],
+            now=batch.now(number),
+            begun_at=batch.episodes["begun_at"].item(number),
+            num_periods=batch.num_periods(number),
+            told=batch.episodes["told"].item(number),
+            own=tables.own,
+            counts=tables.queue_counts,
+        )
+
+    def _view(
+        self,
+        columns: npt.NDArray[Any],
+        arrival_time: FloatArray,
+        completion_time: FloatArray,
+        deliveries: IntArray,
+        **values: Any,
+    ) -> PortView:
+        """Names columns."""
+        names = columns.dtype.names or ()
+        return PortView(
+            num_flows=len(columns),
+            flows={
+                "arrival_time": arrival_time,
+                "completion_time": completion_time,
+                **{name: columns[name] for name in names},
+            },
+            deliveries=deliveries,
+            capacity=self.port.capacity,
+            **values,
+        )
