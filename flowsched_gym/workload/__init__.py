@@ -22,6 +22,7 @@ from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
 from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
 from flowsched_gym.workload.variants import parse_variant, plain_variant
 from flowsched_gym.workload.workload import NO_TASK, Workload
@@ -30,6 +31,7 @@ __all__ = [
     "ARTEMIS_A1",
     "ARTEMIS_A2",
     "CDF_NAMES",
+    "MESSAGE_GAPS",
     "NO_TASK",
     "WORKLOADS",
     "ClusterWorkload",

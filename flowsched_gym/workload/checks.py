@@ -14,6 +14,7 @@ __all__ = [
     "MOST_FLOWS",
     "UnstableLoadWarning",
     "as_tuple",
+    "check_busiest_share",
     "check_choice",
     "check_flow_count",
     "check_integer",
@@ -123,6 +124,18 @@ def check_one_of_two(first: str, first_value: object, second: str, second_value:
     if (first_value is None) == (second_value is None):
         state = "neither is" if first_value is None else f"both are ({shown(first_value)} and {shown(second_value)})"
         raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
+
+
+def check_busiest_share(share: float | None) -> None:
+    """Refuses what is no share of all bytes.
+
+    Raises:
+        ConfigError: The share is neither None nor a number above 0 and at most 1.
+    """
+    if share is not None:
+        check_number("busiest_share", share, above=0)
+        if share > 1:
+            raise ConfigError(f"busiest_share is {shown(share)}: it must be at most 1")
 
 
 def warn_if_unstable(load: float) -> None:

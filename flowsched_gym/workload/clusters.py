@@ -17,6 +17,7 @@ from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     as_tuple,
+    check_busiest_share,
     check_flow_count,
     check_integer,
     check_number,
@@ -42,7 +43,7 @@ class Traffic:
 
     Attributes:
         size: Distribution of sizes in B.
-        load: Bytes per s that a host offers over the capacity of its sending links, > 0.
+        load: Bytes per s offered over the capacity of the link that loads refer to, > 0.
     """
 
     size: Distribution
@@ -95,8 +96,10 @@ class ClusterWorkload:
         num_clusters: Number of clusters, >= 1.
         change_every: Length of a phase in s, > 0; None if traffic does not change.
         incast: Bursts beside the other flows; None for none.
-        capacity: Capacity in B/s of all sending links of a host together, to which loads refer, > 0. Default: 1 Gbps.
-            ``UnstableLoadWarning`` if a load is 1 or more.
+        busiest_share: Share of all bytes that cross the link that loads refer to, > 0, <= 1: 1 for a port that all
+            hosts share. Default: that of the sending links of one host, ``1 / num_hosts``.
+        capacity: Capacity in B/s of the link that loads refer to, by default of all sending links of a host together,
+            > 0. Default: 1 Gbps. ``UnstableLoadWarning`` if a load is 1 or more.
         num_flows: Flows of an episode, >= 1; it may end inside a burst. Exactly one of num_flows and duration is given.
         duration: Flows are those that arrive before this time in s, > 0; there may be none.
     """
@@ -106,6 +109,7 @@ class ClusterWorkload:
     num_clusters: int = 4
     change_every: float | None = None
     incast: Incast | None = None
+    busiest_share: float | None = None
     capacity: float = BYTES_PER_SECOND_PER_GBPS
     num_flows: int | None = None
     duration: float | None = None
@@ -124,6 +128,7 @@ class ClusterWorkload:
             raise ConfigError(
                 f"senders is {shown(self.incast.senders)}: it must be below the number of hosts, {self.num_hosts}"
             )
+        check_busiest_share(self.busiest_share)
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
         if self.num_flows is not None:
@@ -172,7 +177,7 @@ class ClusterWorkload:
 
     @property
     def offered_load(self) -> float:
-        """Bytes per s offered to the links of a host over their capacity, the mean over hosts and time."""
+        """Bytes per s offered to the link that loads refer to over its capacity, the mean over hosts and time."""
         return math.fsum(traffic.load for traffic in self.traffic) / len(self.traffic) + self._incast_load
 
     @property
@@ -233,13 +238,18 @@ class ClusterWorkload:
 
     @property
     def _incast_load(self) -> float:
-        """Bytes per s of all bursts over the capacity of all hosts."""
-        return 0.0 if self.incast is None else self.incast.bytes_per_second / (self.capacity * self.num_hosts)
+        """Bytes per s of all bursts that cross the link that loads refer to, over its capacity."""
+        return 0.0 if self.incast is None else self.incast.bytes_per_second / (self.capacity * self._spread)
+
+    @property
+    def _spread(self) -> float:
+        """All bytes over those that cross the link that loads refer to."""
+        return self.num_hosts if self.busiest_share is None else 1.0 / self.busiest_share
 
     @property
     def _rates(self) -> FloatArray:
         """Flows per s of a cluster with each traffic, (len(traffic),)."""
-        bytes_per_second = self.hosts_per_cluster * self.capacity
+        bytes_per_second = self._spread / self.num_clusters * self.capacity
         return np.array([each.load * bytes_per_second / each.size.mean for each in self.traffic])
 
     def _draw_single(self, streams: SeedStreams, seed: int) -> Workload:

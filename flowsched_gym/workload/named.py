@@ -16,6 +16,7 @@ from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.qcluster import QCLUSTER
 from flowsched_gym.workload.source import first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES, read_entries, read_value
 from flowsched_gym.workload.workload import Workload
@@ -192,6 +193,7 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "web search between 32 servers at 60 %, and 50 times a second 16 flows of 20 KB to one of them",
         _auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
     ),
+    **QCLUSTER,
 }
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(

@@ -5,12 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.seeding import SeedStreams, integers
 from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
+    check_busiest_share,
     check_choice,
     check_flow_count,
     check_integer,
@@ -37,6 +38,7 @@ class PoissonWorkload:
     Attributes:
         size: Distribution of sizes in B.
         deadline: Distribution of the times in s allowed after arrival; None for no deadlines.
+        deadline_below: Size in B, > 0; flows of this size or a larger one have no deadline. None: all have one.
         rate: Flows per s in all, > 0. Exactly one of rate and load is given.
         load: Bytes per s offered to one link over its capacity, > 0; ``busiest_share`` names the link.
             ``UnstableLoadWarning`` from 1 on, by whichever field the rate is given.
@@ -56,6 +58,7 @@ class PoissonWorkload:
 
     size: Distribution
     deadline: Distribution | None = None
+    deadline_below: float | None = None
     rate: float | None = None
     load: float | None = None
     busiest_share: float | None = None
@@ -72,13 +75,12 @@ class PoissonWorkload:
         if self.deadline is not None and not isinstance(self.deadline, Distribution):
             raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
         check_one_of_two("rate", self.rate, "load", self.load)
-        for name in ("rate", "load", "duration"):
+        if self.deadline_below is not None and self.deadline is None:
+            raise ConfigError(f"deadline_below is {shown(self.deadline_below)}: it needs a deadline")
+        for name in ("rate", "load", "duration", "deadline_below"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
-        if self.busiest_share is not None:
-            check_number("busiest_share", self.busiest_share, above=0)
-            if self.busiest_share > 1:
-                raise ConfigError(f"busiest_share is {shown(self.busiest_share)}: it must be at most 1")
+        check_busiest_share(self.busiest_share)
         check_number("capacity", self.capacity, above=0)
         check_one_of_two("num_flows", self.num_flows, "duration", self.duration)
         if self.num_flows is not None:
@@ -134,15 +136,21 @@ class PoissonWorkload:
         )
         num_flows = len(arrival_time)
         source, destination = self._draw_hosts(streams, num_flows)
+        size = self.size.sample(streams["sizes"], num_flows)
         return Workload(
             flow_id=np.arange(num_flows),
             source=source,
             destination=destination,
-            size=self.size.sample(streams["sizes"], num_flows),
+            size=size,
             arrival_time=arrival_time,
-            deadline_span=None if self.deadline is None else self.deadline.sample(streams["deadlines"], num_flows),
+            deadline_span=None if self.deadline is None else self._draw_deadlines(self.deadline, streams, size),
             link_changes=None if self.failures is None else self.failures.draw(streams["failures"]),
         )
+
+    def _draw_deadlines(self, deadline: Distribution, streams: SeedStreams, size: FloatArray) -> FloatArray:
+        """Draws the times in s allowed after arrival, (num_flows,); inf where there is no deadline."""
+        drawn = deadline.sample(streams["deadlines"], len(size))
+        return drawn if self.deadline_below is None else np.where(size < self.deadline_below, drawn, np.inf)
 
     def _draw_hosts(self, streams: SeedStreams, num_flows: int) -> tuple[IntArray, IntArray]:
         """Draws sources and destinations, each (num_flows,)."""

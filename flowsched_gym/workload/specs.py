@@ -82,7 +82,7 @@ WITHOUT_UNIT: Final = frozenset({"probabilities", "sigma", "shape"})
 WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
 """Kinds of distributions whose values are in B, whatever the key that they stand under."""
 
-SIZES: Final = frozenset({"size"})
+SIZES: Final = frozenset({"size", "deadline_below"})
 TIMES: Final = frozenset(
     {
         *("deadline", "duration", "request_jitter", "change_every"),

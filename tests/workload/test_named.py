@@ -7,6 +7,7 @@ import pytest
 from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
+    MESSAGE_GAPS,
     WORKLOADS,
     ClusterWorkload,
     Constant,
@@ -188,3 +189,22 @@ def test_a_fixed_workload_gives_the_same_flows_for_every_seed() -> None:
     assert isinstance(fixed, WorkloadSource)
     assert fixed.draw(1) is fixed.draw(2) is workload
     assert fixed.num_hosts == 11
+
+
+def test_qclusters_messages_load_one_port_and_its_connections_carry_several() -> None:
+    for name, gap in MESSAGE_GAPS.items():
+        config = make_workload(name)
+        flows = config.draw(1)
+        assert config.capacity == 1.25e9
+        assert flows.size.sum() / flows.arrival_time[-1] == pytest.approx(0.6 * config.capacity, rel=0.3)
+        connections = len({*zip(flows.source.tolist(), flows.destination.tolist(), strict=True)})
+        assert 4 * connections < flows.num_flows
+        assert gap > 0
+    deadlines = make_workload("qcluster-deadlines").draw(1)
+    assert ((deadlines.size < 1e5) == (deadlines.deadline_span < math.inf)).all()
+
+
+def test_w6_and_w4_take_turns() -> None:
+    config = make_workload("qcluster-changing")
+    first, *rest = config.phases(seed=4, count=4)[:, 0].tolist()
+    assert rest == [1 - first, first, 1 - first]

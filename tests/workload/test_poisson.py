@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, RandomFailures, UnstableLoadWarning
+from flowsched_gym.workload import Constant, Exponential, PoissonWorkload, RandomFailures, Uniform, UnstableLoadWarning
 
 LEAST_P_VALUE = 1e-3
 """Seeds are fixed: one in a thousand of them would fail by chance, a wrong distribution fails with every one."""
@@ -108,3 +108,16 @@ def test_an_unstable_load_warns() -> None:
 def test_bad_fields_are_refused_by_name_and_value(changes: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         replace(PAIR, **changes)
+
+
+def test_only_flows_below_a_size_have_deadlines_and_theirs_are_as_they_were() -> None:
+    every = PoissonWorkload(size=Uniform(low=1.0, high=3.0), deadline=Exponential(mean=2.0), rate=1.0, num_flows=200)
+    small = replace(every, deadline_below=2.0)
+    drawn, kept = every.draw(5).deadline_span, small.draw(5)
+
+    below = kept.size < 2.0
+    assert 50 < below.sum() < 150
+    assert kept.deadline_span[below].tolist() == drawn[below].tolist()
+    assert np.isinf(kept.deadline_span[~below]).all()
+    with pytest.raises(ConfigError, match=r"deadline_below is 2\.0: it needs a deadline"):
+        replace(small, deadline=None)
