@@ -5,7 +5,7 @@ from flowsched_gym.queueing.moments import SizeMoments, size_moments
 from flowsched_gym.queueing.multilevel import MultilevelFct, multilevel_fct
 from flowsched_gym.queueing.published import published_thresholds
 from flowsched_gym.queueing.single_queue import mean_fct
-from flowsched_gym.queueing.thresholds import optimal_thresholds, pias_thresholds
+from flowsched_gym.queueing.thresholds import optimal_thresholds, pias_thresholds, pias_worst_thresholds
 
 __all__ = [
     "MultilevelFct",
@@ -15,6 +15,7 @@ __all__ = [
     "multilevel_fct",
     "optimal_thresholds",
     "pias_thresholds",
+    "pias_worst_thresholds",
     "published_thresholds",
     "size_moments",
 ]

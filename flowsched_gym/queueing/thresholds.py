@@ -1,4 +1,4 @@
-"""Finds thresholds of multi-level queues: the best ones, PIAS's rule, and the sets that were published.
+"""Finds thresholds of multi-level queues: the best ones, those of PIAS's rule, and bad ones.
 
 The mean FCT of ``multilevel.py`` is a sum over queues, and each term depends on the two ends of its queue alone. So the
 best thresholds among a set of sizes are a shortest path from 0 to infinity with as many steps as there are queues, and
@@ -13,18 +13,24 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.packets import PAYLOAD
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.queueing.moments import as_size_distribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
-from flowsched_gym.workload.checks import check_choice, check_integer
+from flowsched_gym.workload.checks import check_choice, check_integer, check_number
 
-__all__ = ["NUM_QUEUES", "optimal_thresholds", "pias_thresholds"]
+__all__ = ["NUM_QUEUES", "optimal_thresholds", "pias_thresholds", "pias_worst_thresholds"]
 
 NUM_QUEUES: Final = range(2, 9)
 """Numbers of queues: switches have eight at most."""
 NUM_SIZES: Final = 1_000
 """Sizes among which thresholds are looked for, besides those at which the distribution changes its form."""
+WORST_FIRST: Final = 0.6
+WORST_LAST: Final = 0.3
+"""Shares of packets in the first and in the last queue with PIAS-WST (QCluster, section 6.2)."""
+MOST_PACKETS: Final = 10_000_000
+"""Packets of the largest flow at most, one array entry for each."""
 APART: Final = 1e-6
 """Part of a threshold by which the next is larger at least."""
 
@@ -88,6 +94,40 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     for index in range(1, len(thresholds)):
         thresholds[index] = max(thresholds[index], thresholds[index - 1] * (1.0 + APART))
     return thresholds
+
+
+def pias_worst_thresholds(distribution: Distribution | str, num_queues: int, payload: float = PAYLOAD) -> FloatArray:
+    """Finds PIAS-WST: 60 % of packets in the first queue, 30 % in the last, the others evenly in between.
+
+    A packet's queue is the first whose threshold is at least the bytes that its flow has sent before. A flow has a
+    packet after n bytes if its size is larger, so the shares are exact sums of the size distribution. Thresholds are
+    multiples of the payload, those with the nearest shares: where more than 60 % of packets are the first ones of
+    flows, all are 0.
+
+    Args:
+        distribution: Distribution of sizes in B with a largest one, or the name of a packaged one.
+        num_queues: Number of queues, 2 to 8; with two, the last has 40 %.
+        payload: Payload of a full packet in B, > 0.
+
+    Returns:
+        Thresholds in B, (num_queues - 1,) float64, non-decreasing.
+
+    Raises:
+        ConfigError: An argument is not allowed, or sizes have no bound or one of more than ten million packets.
+    """
+    sizes = as_size_distribution(distribution)
+    _check_num_queues(num_queues)
+    check_number("payload", payload, above=0)
+    packets = float(sizes.quantile(1.0)) / payload
+    if packets > MOST_PACKETS:
+        raise ConfigError(f"distribution is {sizes!r}: flows may have at most {MOST_PACKETS} packets of {payload:g} B")
+    sent_before = payload * np.arange(math.ceil(packets))
+    share = np.cumsum(1.0 - sizes.cdf(sent_before))
+    share /= share[-1]
+    wanted = np.linspace(WORST_FIRST, 1.0 - WORST_LAST, num_queues - 1)
+    above = np.searchsorted(share, wanted).clip(1, len(share) - 1) if len(share) > 1 else np.zeros(len(wanted), int)
+    below = np.maximum(above - 1, 0)
+    return sent_before[np.where(wanted - share[below] <= share[above] - wanted, below, above)]
 
 
 def _check_num_queues(num_queues: object) -> None:

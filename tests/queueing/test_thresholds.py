@@ -8,7 +8,7 @@ from scipy.optimize import differential_evolution, minimize
 
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.queueing import mean_fct, multilevel_fct, optimal_thresholds, pias_thresholds
+from flowsched_gym.queueing import mean_fct, multilevel_fct, optimal_thresholds, pias_thresholds, pias_worst_thresholds
 from flowsched_gym.queueing.moments import SizeDistribution
 from flowsched_gym.queueing.multilevel import KINDS
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, LogNormal, Pareto, load_cdf
@@ -140,3 +140,19 @@ def test_bad_arguments_are_refused_by_name_and_value(changes: dict[str, object],
 def test_sizes_without_a_variance_have_no_best_thresholds(kind: str) -> None:
     with pytest.raises(ConfigError, match="its variance must be finite"):
         optimal_thresholds(kind, Pareto(shape=1.5, mean=3.0), 0.8, 4)
+
+
+@pytest.mark.parametrize("name", ["w3", "w4"])
+def test_the_worst_thresholds_have_the_shares_of_packets_that_counting_gives(name: str) -> None:
+    thresholds = pias_worst_thresholds(name, 8)
+    sizes = load_cdf(name).quantile((np.arange(40_000) + 0.5) / 40_000)
+    before = np.concatenate([1460.0 * np.arange(np.ceil(size / 1460)) for size in sizes])
+    share = np.bincount(np.searchsorted(thresholds, before), minlength=8) / len(before)
+    assert np.cumsum(share)[:-1] == pytest.approx(np.linspace(0.6, 0.7, 7), abs=0.005)
+
+
+def test_the_worst_thresholds_are_0_where_most_packets_are_first_ones_and_need_a_largest_size() -> None:
+    assert pias_worst_thresholds("w1", 4).tolist() == [0.0, 0.0, 0.0]
+    assert pias_worst_thresholds(Constant(value=10.0), 2, payload=1.0).tolist() == [5.0]
+    with pytest.raises(ConfigError, match="at most 10000000 packets"):
+        pias_worst_thresholds(Exponential(mean=1e5), 8)
