@@ -121,7 +121,7 @@ def pias_worst_thresholds(distribution: Distribution | str, num_queues: int, pay
     packets = float(sizes.quantile(1.0)) / payload
     if packets > MOST_PACKETS:
         raise ConfigError(f"distribution is {sizes!r}: flows may have at most {MOST_PACKETS} packets of {payload:g} B")
-    sent_before: FloatArray = payload * np.arange(math.ceil(packets))
+    sent_before = payload * np.arange(math.ceil(packets), dtype=np.float64)
     share = np.cumsum(1.0 - sizes.cdf(sent_before))
     share /= share[-1]
     wanted = np.linspace(WORST_FIRST, 1.0 - WORST_LAST, num_queues - 1)
