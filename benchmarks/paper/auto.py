@@ -25,9 +25,16 @@ from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.model import Records
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
-from flowsched_gym.systems.auto.traffic import offered_traffic
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-from flowsched_gym.workload import ClusterWorkload, Distribution, PoissonWorkload, Traffic, load_cdf, make_workload
+from flowsched_gym.workload import (
+    ClusterWorkload,
+    Distribution,
+    PoissonWorkload,
+    Traffic,
+    load_cdf,
+    make_workload,
+    offered_traffic,
+)
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "auto.json"
 MODELS: Final = Path(__file__).resolve().parents[1] / "models"

@@ -21,6 +21,7 @@ from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
+from flowsched_gym.workload.offered import offered_traffic
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
@@ -64,6 +65,7 @@ __all__ = [
     "leaves_open",
     "load_cdf",
     "make_workload",
+    "offered_traffic",
     "parse_variant",
     "plain_variant",
     "read_cdf",

@@ -10,7 +10,10 @@ from flowsched_gym.registration import make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
-LONG_PERIODS: dict[str, dict[str, Any]] = {"flowsched/AuTOLongFlows-v0": {"period_ms": 20.0}}
+LONG_PERIODS: dict[str, dict[str, Any]] = {
+    "flowsched/AuTOLongFlows-v0": {"period_ms": 20.0},
+    "flowsched/QCluster-v0": {"period_us": 2_000.0, "flows": 20},
+}
 """Where episodes have decisions at a rhythm: the largest flows of measured traffic take 20 s on the tests' links."""
 
 EACH_TABLE = [

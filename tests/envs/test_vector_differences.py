@@ -4,6 +4,7 @@ The reference engine is altered, and once the compiled one: to alter what is com
 """
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.errors import SimulationError
 from flowsched_gym.model.events import EventKind
+from flowsched_gym.model.packet_events import PacketEventKind as Packets
 from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, destination, links, senders
 from flowsched_gym.simulation.environment import LAST_ROW
+from flowsched_gym.simulation.packets import port, sender
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.workload import Workload
@@ -49,7 +52,7 @@ def oldest(rule: Callable[..., int]) -> Callable[..., int]:
     return lambda requests, head, slot: rule(requests, head, 0)
 
 
-def swapped(first: EventKind, second: EventKind) -> Callable[..., Any]:
+def swapped(first: IntEnum, second: IntEnum) -> Callable[..., Any]:
     kinds = {first: second, second: first}
     return lambda at: lambda self, time, kind, *others: at(self, time, kinds.get(kind, kind), *others)
 
@@ -142,6 +145,21 @@ def end_late(end: Callable[..., Any]) -> Callable[..., Any]:
     return altered
 
 
+def wider_window(may_send: Callable[..., bool]) -> Callable[..., bool]:
+    """Lets a sender send a packet more."""
+    return lambda row, windows: may_send(row, windows) or bool(windows.outstanding[row] <= windows.window[row])
+
+
+def twice(count: Callable[..., None]) -> Callable[..., None]:
+    """Counts what happens twice."""
+
+    def altered(*arguments: Any) -> None:
+        count(*arguments)
+        count(*arguments)
+
+    return altered
+
+
 EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "rates": (links, "share_links", faster),
     "time of the next event": (links, "next_event_time", later),
@@ -151,6 +169,16 @@ EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "arrivals of one instant": (Simulation, "_arrivals", arrive_youngest_first),
     "arrivals of one instant, compiled": (BatchSimulation, "sort_requests", sort_youngest_first),
 }
+"""What all environments of flows see."""
+OF_PACKETS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "window of a sender": (sender, "may_send", wider_window),
+    "choice before acknowledgement": (NetworkEnvironment, "at", swapped(Packets.CHOICE, Packets.ACKNOWLEDGEMENT)),
+    "arrival before acknowledgement": (NetworkEnvironment, "at", swapped(Packets.ARRIVAL, Packets.ACKNOWLEDGEMENT)),
+    "period before arrival": (NetworkEnvironment, "at", swapped(Packets.ARRIVAL, Packets.PERIOD_END)),
+    "choice before period": (NetworkEnvironment, "at", swapped(Packets.CHOICE, Packets.PERIOD_END)),
+    "count of a queue": (port, "count_start", twice),
+}
+"""What those of packets see."""
 PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
     "flowsched/Artemis-v0": {
         "window of a sender": (senders, "next_window", wider),
@@ -179,7 +207,9 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
 CASES = [
     pytest.param(spec, *alteration, id=f"{spec.id}-{name}")
     for spec in NATIVE
-    for name, alteration in (EVERYWHERE | PARTICULAR.get(spec.id, {})).items()
+    for name, alteration in (
+        OF_PACKETS if spec.id == "flowsched/QCluster-v0" else EVERYWHERE | PARTICULAR.get(spec.id, {})
+    ).items()
 ]
 
 

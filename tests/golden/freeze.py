@@ -46,6 +46,15 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         | {"queues": 8, "observation": "paper", "m_s": 12, "reward": "fct_ratio"}
         | {"initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7]},
     ],
+    "flowsched/QCluster-v0": [
+        {"flows": 150, "load": 0.9, "period_us": 500.0},
+        {"flows": 100, "goal": "fq", "reward": "jain", "transport": "dctcp", "window": 70, "buffer": 60, "mark_at": 20}
+        | {"workload": "qcluster-changing", "period_us": 10_000.0, "messages": "time"},
+        {"flows": 150, "workload": "qcluster-deadlines", "goal": "deadline", "reward": "deadlines", "queues": 6}
+        | {"period_us": 300.0, "load": 0.9},
+        {"flows": 80, "goal": "srpt", "action": "rule", "reward": "fct", "disorder": "las", "buckets": 32}
+        | {"gap_us": 500.0},
+    ],
     "flowsched/AuTOLongFlows-v0": [
         {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
         {"workload": "auto-clusters", "hosts": 8, "flows": 300, "thresholds": [1e4, 1e5, 5e5, 2e6], "paths": 2}

@@ -104,6 +104,25 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"workload": "auto-clusters", "load": 0.5}, "load is 0.5: workload 'auto-clusters' has a load for each"),
         ({"workload": "auto-incast", "hosts": 8}, "senders is 16: it must be below the number of hosts, 8"),
     ],
+    "flowsched/QCluster-v0": [
+        *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
+        ({"queues": 2, "goal": "deadline"}, "queues is 2: goal 'deadline' needs 3"),
+        ({"goal": "sjf"}, f"goal is 'sjf': {ONE_OF} las, srpt, fq, deadline"),
+        ({"action": "alpha"}, f"action is 'alpha': {ONE_OF} thresholds, rule"),
+        ({"reward": "log_fct"}, f"reward is 'log_fct': {ONE_OF} fct, slowdown, jain, deadlines"),
+        ({"transport": "tcp"}, f"transport is 'tcp': {ONE_OF} fixed, dctcp"),
+        ({"messages": "all"}, f"messages is 'all': {ONE_OF} ideal, time"),
+        ({"disorder": "srpt"}, f"disorder is 'srpt': {ONE_OF} none, las, fq"),
+        *(({name: 0}, f"{name} is 0: it must be an integer >= 1") for name in ("window", "buffer", "arrays", "flows")),
+        *(({name: NAN}, f"{name} is nan: it must be a finite number > 0") for name in ("period_us", "gap_us")),
+        ({"mark_at": -1}, "mark_at is -1: it must be an integer >= 0"),
+        ({"buckets": 2**40}, "buckets is 1099511627776: it must be"),
+        ({"workload": "qcluster-changing", "load": 0.5}, "workload 'qcluster-changing' has a load for each cluster"),
+        (
+            {"workload": "gather-a1", "flows": 5},
+            "load and flows change Poisson arrivals: workload 'gather-a1' has none",
+        ),
+    ],
 }
 """Arguments by id, and what is said of them."""
 

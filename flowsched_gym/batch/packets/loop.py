@@ -45,10 +45,10 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
         if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
             _choose(now, t)
             continue
+        if time == np.inf or (arrived >= goal and arrived < num_packets):
+            break
         if time > until:
             now = until
-            break
-        if time == np.inf or (arrived >= goal and arrived < num_packets):
             break
         now = time
         if ports.end[PORT] <= now:
@@ -81,10 +81,10 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
         if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
             _choose(now, t)
             continue
+        if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
+            break
         if time > until:
             now = until
-            break
-        if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
             break
         now = time
         if end <= now:

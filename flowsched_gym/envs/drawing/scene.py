@@ -292,3 +292,25 @@ class Scene:
             left=count_text(len(shares)),
             right=f"{size_text(links[0].backlog)} left: busy for {duration_text(links[0].busy_for)}",
         )
+
+    def fares(self, finished: IntArray, names: tuple[str, ...], kind: IntArray) -> Table:
+        """Lists how the flows of each class have fared: since the last action, and in all.
+
+        Args:
+            finished: Rows of the flows that have finished since the last action, (num_finished,).
+            names: Names of the classes.
+            kind: Class of each flow, (num_flows,).
+        """
+        rows: list[Row] = []
+        for name, delivered in (("since the last action", finished), ("in all", self.delivered)):
+            rows += [("", "", "", "")] if rows else []
+            rows.append((Text(name, bold=True), "", "", ""))
+            for at, which in enumerate(names):
+                rows.append((Text(f"   {which}", Tone.MUTED), *self.results(delivered[kind[delivered] == at])))
+            rows.append((Text("   all", Tone.MUTED), *self.results(delivered)))
+        return Table(
+            title="Finished flows",
+            columns=(Column("", 150, "left"), Column("flows", 90), Column("mean FCT", 110), Column("slowdown", 100)),
+            rows=rows,
+            row_height=15,
+        )

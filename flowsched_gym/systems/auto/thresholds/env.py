@@ -11,9 +11,9 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
 from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
-from flowsched_gym.systems.auto.traffic import USUAL_LOAD, offered_traffic, qlas_thresholds
+from flowsched_gym.systems.auto.traffic import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from flowsched_gym.arrays import IntArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
-from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
+from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
 from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
@@ -62,7 +62,7 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
                     *(of_clusters if config.clusters > 1 else ()),
                 ),
             ),
-            Stack(478, (_classes(scene, view),)),
+            Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
         ),
         legend=(
             Key(Tone.FAINT, "active flows of a size"),
@@ -124,22 +124,4 @@ def _queues(
             for number in range(config.queues)
         ),
         row_height=22,
-    )
-
-
-def _classes(scene: Scene, view: NetworkView) -> Table:
-    """Lists how the flows of each class of size have fared: since the last action, and in all."""
-    rows: list[Row] = []
-    for name, delivered in (("since the last action", view.finished), ("in all", view.delivered)):
-        kind = class_of_size(view.size[delivered])
-        rows += [("", "", "", "")] if rows else []
-        rows.append((Text(name, bold=True), "", "", ""))
-        for at, which in enumerate(CLASSES.values()):
-            rows.append((Text(f"   {which}", Tone.MUTED), *scene.results(delivered[kind == at])))
-        rows.append((Text("   all", Tone.MUTED), *scene.results(delivered)))
-    return Table(
-        title="Finished flows",
-        columns=(Column("", 150, "left"), Column("flows", 90), Column("mean FCT", 110), Column("slowdown", 100)),
-        rows=rows,
-        row_height=15,
     )

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowsched_gym.encoders.thresholds import LEAST_RATIO
 from flowsched_gym.systems.auto.thresholds.mapping import (
     HIGHEST,
-    LEAST_RATIO,
     LOWEST,
     action_of_thresholds,
     position_of_size,

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.systems.auto.traffic import offered_traffic
 from flowsched_gym.workload import (
     ClusterWorkload,
     FixedWorkload,
@@ -15,6 +14,7 @@ from flowsched_gym.workload import (
     Uniform,
     load_cdf,
     make_workload,
+    offered_traffic,
 )
 from tests.flows import make_flows
 

@@ -1,0 +1,214 @@
+"""QCluster's environment: an agent sets the thresholds that cluster packets into a port's few queues."""
+
+from typing import TYPE_CHECKING, Any
+
+from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
+from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
+from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
+from flowsched_gym.systems.qcluster.control import QClusterControl
+from flowsched_gym.systems.qcluster.panels import qcluster_panels
+from flowsched_gym.topology import one_link
+from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
+
+if TYPE_CHECKING:
+    from flowsched_gym.workload import Traffic
+
+__all__ = ["QClusterEnv", "QClusterVectorEnv"]
+
+
+class QClusterEnv(PeriodEnv[Any]):
+    """QCluster's port: an agent sets the thresholds that cluster packets into its few queues.
+
+    ## Description
+    Messages of very different sizes are sent in packets through one port of a switch, which has K queues, each first
+    in, first out. A packet has a weight, for instance the bytes that its message has sent, and enters the first queue
+    whose threshold is not below that. Served in strict priority, the queues approximate an order by weight; the more
+    alike the weights in a queue, the better. QCluster moves thresholds by fixed rules; here an agent sets them, or
+    chooses the rule, at the beginning and after each period. Packets are modelled one by one, with senders that wait
+    for acknowledgements, buffers, marks and losses where wanted.
+
+    ## Action Space
+    ``action="thresholds"``: ``Box(-1, 1, (queues - 1,))`` of float32, for the goal ``deadline`` (queues - 2,), as
+    packets with and without deadlines have queues of their own. With u = (action + 1) / 2, the first number chooses a
+    threshold on the logarithmic scale from 10 B (u = 0) to 1 GB (u = 1), each of the others one between 1.01 times the
+    threshold before it and 1 GB, so that any action stands for thresholds that increase, in whole bytes.
+
+    ``action="rule"``: ``MultiDiscrete([4, 4])``. The first is a rule, by which thresholds then move every 200 packets:
+    0 arithmetic, 1 geometric, 2 harmonic, 3 adaptive. The second is the step by which alpha moves for the adaptive
+    rule: 0 none, 1 by 1.02, 2 by 1.05, 3 by 1.2.
+
+    An action outside the space, one with NaN for instance, raises ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32: fourteen columns of the messages, then those from ``packets`` on for each queue, the highest
+    first; (94,) with eight queues. A message has finished when its last packet has been acknowledged; where there are
+    none, columns are 0. What ends in (log) is the position, from 0 to 1, on a logarithmic scale: of weights from 10 B
+    to 1 GB, of times from 1 us to 10 s, of alpha from 0.05 to 20. Squashed means ``x / (x + scale)``; ``layout``
+    decodes it, to six digits.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | finished | messages that finished in the step | messages | squashed | 100 |
+    | load | bytes that arrived in the step over what the port could send | 1 | squashed | 1 |
+    | tiny_share | share of messages up to 1 KB in those that finished in the step | 1 | fraction | 1 |
+    | tiny_fct | mean completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
+    | tiny_fct_99 | 99 % quantile of the completion time of messages up to 1 KB (log) | 1 | fraction | 1 |
+    | small_share | share of messages of 1 to 10 KB in those that finished in the step | 1 | fraction | 1 |
+    | small_fct | mean completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
+    | small_fct_99 | 99 % quantile of the completion time of messages of 1 to 10 KB (log) | 1 | fraction | 1 |
+    | medium_share | share of messages of 10 to 100 KB in those that finished in the step | 1 | fraction | 1 |
+    | medium_fct | mean completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
+    | medium_fct_99 | 99 % quantile of the completion time of messages of 10 to 100 KB (log) | 1 | fraction | 1 |
+    | large_share | share of messages above 100 KB in those that finished in the step | 1 | fraction | 1 |
+    | large_fct | mean completion time of messages above 100 KB (log) | 1 | fraction | 1 |
+    | large_fct_99 | 99 % quantile of the completion time of messages above 100 KB (log) | 1 | fraction | 1 |
+    | packets | packets that entered the queue in the step | packets | squashed | 1000 |
+    | size | their bytes on the wire | B | squashed | 1000000 |
+    | waiting | packets that wait in it | packets | squashed | 50 |
+    | delay | mean time that packets sent in the step had waited (log) | 1 | fraction | 1 |
+    | marks | packets marked in the step | packets | squashed | 10 |
+    | drops | packets dropped in the step | packets | squashed | 10 |
+    | weight | weight of the queue: mean weight of its packets, aged (log) | 1 | fraction | 1 |
+    | members | packets that this mean counts, aged | packets | squashed | 1000 |
+    | alpha | exponent between this queue and the next (log), 0 for the last | 1 | fraction | 1 |
+    | threshold | threshold between this queue and the next (log), 1 for the last | 1 | fraction | 1 |
+
+    ## Rewards
+    Four terms, all of them in ``info["reward_terms"]``; ``reward`` names the one that is the reward. They concern the
+    messages that finished since the last action. ``slowdown``: minus the logarithm of their mean slowdown. ``fct``:
+    minus the logarithm of their mean completion time over the mean of what they would take alone. ``jain``: Jain's
+    index of the mean throughputs of messages of each order of magnitude, the paper's measure of fairness.
+    ``deadlines``: the share of messages with deadlines that met them, the paper's application throughput. A term about
+    which no message says anything is what it was in the step before, 0 in the first.
+
+    ## Starting State
+    The messages of the episode are drawn from the workload by one integer of the environment's generator; the first
+    action is asked for at time 0. Until it is taken, thresholds lie between QCluster's first weights, 1,460 B times
+    powers of 3. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
+    with the same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every message has been acknowledged, wherever in a period that is; the last action is rewarded
+    for the messages that finished until then. ``truncated`` after ``max_decisions``, if given.
+    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
+    without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``; the others are those of ``QClusterConfig``: ``load``, ``flows``,
+    ``goal``, ``queues``, ``action``, ``reward``, ``period_us``, ``transport``, ``window``, ``buffer``, ``mark_at``,
+    ``min_rto_us``, ``delay_us``, ``link_gbps``, ``messages``, ``gap_us``, ``disorder``, ``arrays``, ``buckets``,
+    ``max_decisions``. Fair queueing with the paper's DCTCP:
+
+    ```python
+    gym.make("flowsched/QCluster-v0", goal="fq", reward="jain", transport="dctcp", window=70, buffer=240, mark_at=65)
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these in compiled code: the same observations, rewards, flags and infos,
+    bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``;
+    ``reset`` takes ``options={"reset_mask": ...}``. ``infos["finished"]`` and ``infos["episode_metrics"]`` are made
+    when they are first read. ``get_state()`` keeps all episodes, ``state.pick(numbers)`` some, and
+    ``set_state(state, numbers)`` goes on from them. A packet takes some 40 bytes of memory, for this episode and the
+    next one.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    T. Yang, J. Li, Y. Zhao, K. Yang, H. Wang, J. Jiang, Y. Zhang, N. Zhang, QCluster: Clustering Packets for Flow
+    Scheduling, sections 3 and 4. We deviate: one port, not a fabric (``replay_packets`` has one); no retransmission is
+    needless, and acknowledgements take no bandwidth. The paper has no agent: actions, observations and rewards are
+    ours, as are the laws that it does not print (see ``schedulers.QCluster``).
+    """
+
+    config: QClusterConfig
+
+    @refusing_unknown
+    def __init__(
+        self,
+        workload: WorkloadLike = "qcluster-w4",
+        *,
+        load: float | None = None,
+        flows: int | None = None,
+        goal: str = "las",
+        queues: int = 8,
+        action: str = "thresholds",
+        reward: str = "slowdown",
+        period_us: float = 5_000.0,
+        transport: str = "fixed",
+        window: int = 64,
+        buffer: int | None = None,
+        mark_at: int | None = None,
+        min_rto_us: float = 2_000.0,
+        delay_us: float = 20.0,
+        link_gbps: float = 10.0,
+        messages: str = "ideal",
+        gap_us: float | None = 4_000.0,
+        disorder: str = "none",
+        arrays: int = 3,
+        buckets: int = 4_096,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+        engine: str = "simpy",
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range.
+            FlowFileError: The flow file has a fault.
+        """
+        config = QClusterConfig(
+            workload=workload_label(workload),
+            load=load,
+            flows=flows,
+            goal=goal,  # type: ignore[arg-type]
+            queues=queues,
+            action=action,  # type: ignore[arg-type]
+            reward=reward,  # type: ignore[arg-type]
+            period_us=period_us,
+            transport=transport,  # type: ignore[arg-type]
+            window=window,
+            buffer=buffer,
+            mark_at=mark_at,
+            min_rto_us=min_rto_us,
+            delay_us=delay_us,
+            link_gbps=link_gbps,
+            messages=messages,  # type: ignore[arg-type]
+            gap_us=gap_us,
+            disorder=disorder,  # type: ignore[arg-type]
+            arrays=arrays,
+            buckets=buckets,
+            max_decisions=max_decisions,
+        )
+        source = qcluster_source(config, workload)
+        traffic = offered_traffic(source, 1)
+        self.traffic: Traffic | None = None if traffic is None else traffic[0]
+        control, port = QClusterControl(config), config.port_setup()
+        super().__init__(
+            control,
+            source=source,
+            network=PortsSetup(
+                topology=one_link(capacity=port.capacity, delay=port.senders.delay),
+                port=port,
+                period=config.period,
+                episode_fields=control.episode_fields,
+            ),
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+            engine=engine,
+        )
+        self.config = config
+
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        return qcluster_panels(self.config, self.scene(), self.view())
+
+
+class QClusterVectorEnv(PeriodVectorEnv):
+    """Many ``QClusterEnv`` whose ports run in compiled code; see ``PeriodVectorEnv``."""
+
+    _SHARED = (*PeriodVectorEnv._SHARED, "traffic")
+    single = QClusterEnv
+    config: QClusterConfig

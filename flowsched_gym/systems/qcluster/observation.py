@@ -1,0 +1,150 @@
+"""What the agent sees of a port: its queues, and how messages have fared."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.encoders.thresholds import ThresholdScale
+from flowsched_gym.envs import PortView
+from flowsched_gym.model.rules import numerics
+from flowsched_gym.model.rules.numerics.sums import pairwise_sum
+from flowsched_gym.model.rules.packets.clusters import LEAST_ALPHA, MOST_ALPHA
+from flowsched_gym.systems.qcluster.config import QClusterConfig
+from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+
+__all__ = ["ALPHA_RANGE", "CLASSES", "CLASS_ENDS", "SCALE", "class_of_size", "mean", "observe", "port_layout"]
+
+SCALE: Final = ThresholdScale(10.0, 1000 * BYTES_PER_MEGABYTE)
+"""Scale of weights and thresholds in B: from less than a small message to the largest."""
+TIME_RANGE: Final = (1e-6, 10.0)
+"""Ends in s of the logarithmic scale of times."""
+ALPHA_RANGE: Final = (LEAST_ALPHA, MOST_ALPHA)
+CLASS_ENDS: Final = (BYTES_PER_KILOBYTE, 10 * BYTES_PER_KILOBYTE, 100 * BYTES_PER_KILOBYTE)
+"""Largest sizes in B of the classes of messages; with the first two QCluster tells small from large ones
+(section 6.1), in W6 with the last two."""
+CLASSES: Final = {
+    "tiny": "up to 1 KB",
+    "small": "of 1 to 10 KB",
+    "medium": "of 10 to 100 KB",
+    "large": "above 100 KB",
+}
+MOST_QUANTILE: Final = 0.99
+FINISHED_SCALE: Final = 100.0
+PACKETS_SCALE: Final = 1_000.0
+WAITING_SCALE: Final = 50.0
+LOST_SCALE: Final = 10.0
+
+
+def _fraction(name: str, meaning: str) -> Column:
+    return Column(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
+
+
+def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
+    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
+
+
+def _class_columns(name: str, which: str) -> tuple[Column, ...]:
+    return (
+        _fraction(f"{name}_share", f"share of messages {which} in those that finished in the step"),
+        _fraction(f"{name}_fct", f"mean completion time of messages {which} (log)"),
+        _fraction(f"{name}_fct_99", f"99 % quantile of the completion time of messages {which} (log)"),
+    )
+
+
+CONTEXT: Final = (
+    _squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
+    _squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
+    *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
+)
+QUEUE: Final = (
+    _squashed("packets", "packets that entered the queue in the step", "packets", PACKETS_SCALE),
+    _squashed("size", "their bytes on the wire", "B", BYTES_PER_MEGABYTE),
+    _squashed("waiting", "packets that wait in it", "packets", WAITING_SCALE),
+    _fraction("delay", "mean time that packets sent in the step had waited (log)"),
+    _squashed("marks", "packets marked in the step", "packets", LOST_SCALE),
+    _squashed("drops", "packets dropped in the step", "packets", LOST_SCALE),
+    _fraction("weight", "weight of the queue: mean weight of its packets, aged (log)"),
+    _squashed("members", "packets that this mean counts, aged", "packets", PACKETS_SCALE),
+    _fraction("alpha", "exponent between this queue and the next (log), 0 for the last"),
+    _fraction("threshold", "threshold between this queue and the next (log), 1 for the last"),
+)
+
+
+def port_layout(config: QClusterConfig) -> Layout:
+    """Lists the columns: how messages have fared, then each queue, the highest first."""
+    return Layout(context=CONTEXT, slot=QUEUE, num_slots=config.queues)
+
+
+def class_of_size(size: FloatArray) -> IntArray:
+    """Returns the class of messages by their sizes in B: indices of ``CLASSES``."""
+    return np.searchsorted(CLASS_ENDS, size)
+
+
+def mean(values: FloatArray) -> float:
+    """Returns the mean of some numbers, (count,), at least one, by sums that are the same everywhere."""
+    return float(pairwise_sum(values, 0, len(values))) / len(values)
+
+
+def observe(view: PortView) -> ObservationArray:
+    """Returns what the agent sees, (layout.size,) float32."""
+    return np.concatenate([_messages(view), _queues(view).ravel()]).astype(np.float32)
+
+
+def _messages(view: PortView) -> FloatArray:
+    """Describes the messages that finished and arrived in the step."""
+    finished, could_send = view.finished, view.capacity * view.period
+    shown = np.zeros(len(CONTEXT))
+    shown[0] = _squash(np.array(float(len(finished))), FINISHED_SCALE)
+    arrived = view.size[view.arrived]
+    if could_send > 0.0 and len(arrived):
+        shown[1] = _squash(np.array(mean(arrived) * len(arrived) / could_send), 1.0)
+    fct, kind = view.fct(finished), class_of_size(view.size[finished])
+    for which in range(len(CLASSES)):
+        times = np.sort(fct[kind == which])
+        if len(times):
+            quantile = times[int(np.ceil(MOST_QUANTILE * len(times))) - 1]
+            at = 2 + 3 * which
+            shown[at] = len(times) / len(finished)
+            shown[at + 1 : at + 3] = _height(np.array([mean(times), quantile]), *TIME_RANGE)
+    return shown
+
+
+def _queues(view: PortView) -> FloatArray:
+    """Describes each queue, (num_queues, columns)."""
+    counts, clusters = view.counts, view.own.clusters
+    started = counts.started[0]
+    delay = np.divide(counts.waited[0], started, out=np.zeros(len(started)), where=started > 0)
+    last = len(started) - 1
+    alpha, threshold = np.zeros(last + 1), np.ones(last + 1)
+    alpha[:last] = _height(clusters.alpha[0], *ALPHA_RANGE)
+    threshold[:last] = SCALE.position_of(np.maximum(clusters.thresholds[0], SCALE.lowest))
+    return np.stack(
+        [
+            _squash(counts.packets[0], PACKETS_SCALE),
+            _squash(counts.size[0], BYTES_PER_MEGABYTE),
+            _squash(counts.waiting[0], WAITING_SCALE),
+            _height(np.maximum(delay, TIME_RANGE[0]), *TIME_RANGE),
+            _squash(counts.marks[0], LOST_SCALE),
+            _squash(counts.drops[0], LOST_SCALE),
+            SCALE.position_of(clusters.weight[0]),
+            _squash(clusters.members[0], PACKETS_SCALE),
+            alpha,
+            threshold,
+        ],
+        axis=1,
+    )
+
+
+def _squash(values: FloatArray | IntArray, scale: float) -> FloatArray:
+    """Brings numbers >= 0 into [0, 1)."""
+    squashed: FloatArray = values / (values + scale)
+    return squashed
+
+
+def _height(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Returns where numbers > 0 stand on a logarithmic scale from ``low`` (0) to ``high`` (1), cut to that."""
+    bottom, top = numerics.log(low), numerics.log(high)
+    height: FloatArray = ((numerics.log(values) - bottom) / (top - bottom)).clip(0.0, 1.0)
+    return height

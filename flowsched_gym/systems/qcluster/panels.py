@@ -1,0 +1,109 @@
+"""What a picture of an episode of QCluster shows: messages and thresholds, the queues, and how messages have fared."""
+
+import functools
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.envs import PortView
+from flowsched_gym.envs.drawing import Scene, View
+from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
+from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
+from flowsched_gym.systems.qcluster.config import QClusterConfig
+from flowsched_gym.systems.qcluster.observation import CLASSES, SCALE, class_of_size
+
+__all__ = ["qcluster_panels"]
+
+BINS: Final = 60
+"""Bars of the active messages along the scale of sizes."""
+TICKS: Final = ("10 B", "100 B", "1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")
+MOST_QUEUES: Final = 16
+"""Queues for which there is room."""
+
+
+def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> View:
+    """Lists what a picture shows.
+
+    Args:
+        config: The arguments of the environment.
+        scene: The episode as it stands.
+        view: The same with its queues.
+    """
+    load = "" if config.load is None else f", load {config.load:g}"
+    return View(
+        banner=scene.banner(
+            "QCluster",
+            f"{shortened(config.workload, 30)} for {config.goal.value}{load}, {config.link_gbps:g} Gbit/s, "
+            f"{config.queues} queues, {config.transport.value} windows, period of {config.period_us / 1e3:g} ms",
+            f"Period {view.num_periods} begins: which {config.action.value} from now on?",
+        ),
+        top=_sizes(scene, view),
+        stacks=(
+            Stack(478, (_queues(view),)),
+            Stack(478, (scene.fares(view.finished, tuple(CLASSES.values()), class_of_size(view.size)),)),
+        ),
+        legend=(
+            Key(Tone.FAINT, "messages on their way, by size"),
+            Key(Tone.BAD, "threshold between two queues", width=3),
+        ),
+    )
+
+
+def _sizes(scene: Scene, view: PortView) -> Charts:
+    """Shows how many messages of each size are on their way, and the thresholds."""
+    thresholds = view.own.clusters.thresholds[0]
+    counts = np.histogram(SCALE.position_of(view.size[scene.active]), BINS, (0.0, 1.0))[0]
+    return Charts(
+        title="Sizes of messages on their way, and thresholds",
+        height=170,
+        charts=(
+            Chart(
+                name="",
+                caption="thresholds  " + "  ".join(size_text(each) for each in thresholds.tolist()),
+                note=f"{len(scene.active)} active",
+                counts=tuple(counts.tolist()),
+                borders=tuple(SCALE.position_of(np.maximum(thresholds, SCALE.lowest)).tolist()),
+            ),
+        ),
+        ticks=_ticks(),
+    )
+
+
+@functools.cache
+def _ticks() -> tuple[tuple[float, str], ...]:
+    """Returns where the powers of ten stand along the scale, and their names."""
+    sizes = SCALE.lowest * np.array([float(f"1e{power}") for power in range(len(TICKS))])
+    return tuple(zip(SCALE.position_of(sizes).tolist(), TICKS, strict=True))
+
+
+def _queues(view: PortView) -> Table:
+    """Lists the packets that wait in each queue, and those that entered since the last action."""
+    counts = view.counts
+    waiting, started = counts.waiting[0].tolist(), counts.started[0].tolist()
+    most = max(*waiting, 1)
+    rows = tuple(
+        (
+            f"queue {number}",
+            Bar(waiting[number] / most, Tone.GOOD),
+            f"{waiting[number]:,}",
+            Text(f"{counts.packets[0, number].item():,}", Tone.MUTED),
+            Text(
+                duration_text(counts.waited[0, number].item() / started[number]) if started[number] else "-",
+                Tone.MUTED,
+            ),
+        )
+        for number in range(len(waiting))
+    )
+    hidden = len(rows) - MOST_QUEUES
+    return Table(
+        title="Queues, the highest first" if hidden <= 0 else f"Queues, the highest {MOST_QUEUES} of {len(rows)}",
+        columns=(
+            Column("", 64, "left"),
+            Column("", 150, "left"),
+            Column("waiting", 70),
+            Column("entered", 90),
+            Column("mean delay", 80),
+        ),
+        rows=rows[:MOST_QUEUES],
+        row_height=22,
+    )
