@@ -149,7 +149,8 @@ class PacketNetworks:
         if not self.awaits_decision(number):
             raise SimulationError("no period waits to begin")
         self._networks["waits"][number] = False
-        forget_counts(self.network(number).tables.queue_counts)
+        if self.num_periods(number) > 1:
+            forget_counts(self.network(number).tables.queue_counts)
 
     def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
         """Returns when the flows of a network arrived and were delivered, in s, (num_flows,) each; NaN for not yet."""

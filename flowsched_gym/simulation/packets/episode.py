@@ -97,7 +97,8 @@ class PacketSimulation(PacketReplay):
         if self.pending is None:
             raise SimulationError("no period waits to begin")
         self.pending = None
-        forget_counts(self.counts)
+        if self.num_periods > 1:
+            forget_counts(self.counts)
 
     def ideal_fct(self) -> FloatArray:
         """Returns what the flows take alone, in s, (num_flows,)."""

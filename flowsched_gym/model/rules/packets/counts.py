@@ -11,7 +11,9 @@ __all__ = ["QueueCounts", "count_arrival", "count_drop", "count_start", "forget_
 
 
 class QueueCounts(NamedTuple):
-    """Counts of the queues of each port since an agent acted, but ``waiting``; (num_ports, num_queues) each.
+    """Counts of the queues of each port, (num_ports, num_queues) each.
+
+    All but ``waiting`` are since an agent acted; before its second action, since the beginning.
 
     Attributes:
         kept: Whether anything is counted.

@@ -1,0 +1,178 @@
+"""Holds QCluster's environment to what its port does: by hand, by theory of its clusters, and by what replays say."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.rules.packets.clusters import GIVEN
+from flowsched_gym.queueing import cluster_thresholds
+from flowsched_gym.registration import make_policy
+from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
+from flowsched_gym.systems.qcluster.mapping import action_of_thresholds
+from flowsched_gym.systems.qcluster.observation import SCALE
+from flowsched_gym.systems.qcluster.reward import jain_index
+from flowsched_gym.workload import Workload, make_workload
+
+ID = "flowsched/QCluster-v0"
+
+
+def messages(size: list[float], arrival: list[float], deadline: list[float] | None = None) -> Workload:
+    count = len(size)
+    return Workload(
+        flow_id=np.arange(count),
+        source=np.ones(count, dtype=np.int64),
+        destination=np.zeros(count, dtype=np.int64),
+        size=np.array(size),
+        arrival_time=np.array(arrival),
+        deadline_span=None if deadline is None else np.array(deadline),
+    )
+
+
+def make(workload: Any, **arguments: Any) -> Any:
+    return gym.make(ID, workload=workload, **arguments).unwrapped
+
+
+def columns(env: Any, observation: np.ndarray) -> dict[str, np.ndarray]:
+    layout = env.layout
+    return {
+        **{column.name: layout.context_column(observation, column.name) for column in layout.context},
+        **{column.name: layout.slot_column(observation, column.name) for column in layout.slot},
+    }
+
+
+def action_for(env: Any, thresholds: list[float]) -> np.ndarray:
+    return action_of_thresholds(env.config, np.array(thresholds)).astype(np.float32)
+
+
+def test_two_messages_by_hand() -> None:
+    # At 1,500 B/s a full packet takes 1 s. A long message of three packets is there at 0, a small one comes at 0.5 s.
+    # With a threshold of 1,500 B the second packet of the long one (2,920 B sent) waits for the small one.
+    flows = messages([3 * 1460.0, 1460.0], [0.0, 0.5])
+    env = make(flows, link_gbps=1.2e-5, delay_us=0.0, queues=2, period_us=2.5e6, reward="fct", gap_us=None)
+    observation, _ = env.reset(seed=0)
+    assert observation.shape == (14 + 2 * 10,)
+
+    observation, reward, terminated, _, info = env.step(action_for(env, [1500.0]))
+
+    seen = columns(env, observation)
+    assert not terminated
+    assert info["time"] == 2.5
+    assert info["finished"] == (1,)
+    # The small message waited half a second for the packet before it: 1.5 s in place of 1 s.
+    assert reward == pytest.approx(-np.log(1.5))
+    assert info["reward_terms"] == pytest.approx(
+        {"fct": -np.log(1.5), "slowdown": -np.log(1.5), "jain": 1.0, "deadlines": 0.0}
+    )
+    # All four packets entered; one waits in the lower queue, the third of the long message; nothing was lost.
+    assert seen["packets"] == pytest.approx([2, 2], rel=1e-5)
+    assert seen["size"] == pytest.approx([3000, 3000], rel=1e-5)
+    assert seen["waiting"] == pytest.approx([0, 1], rel=1e-5)
+    assert seen["drops"].tolist() == seen["marks"].tolist() == [0, 0]
+    assert seen["finished"] == pytest.approx(1, rel=1e-5)
+    # The first packet did not wait, the small message's half a second, the long one's second two seconds.
+    assert env.view().counts.waited[0].tolist() == [0.5, 2.0]
+    assert env.view().counts.started[0].tolist() == [2, 1]
+
+    _, _, terminated, _, info = env.step(action_for(env, [1500.0]))
+    assert terminated
+    assert env.records().completion_time.tolist() == [4.0, 2.0]
+    assert info["reward_terms"]["fct"] == pytest.approx(-np.log(4.0 / 3.0))
+
+
+def test_an_agent_that_never_moves_is_a_replay_with_these_thresholds() -> None:
+    flows = make_workload("qcluster-w4", num_flows=200).draw(3)
+    thresholds = [2e3, 1e4, 1e5]
+    env = make(flows, queues=4, engine="compiled")
+    env.reset(seed=0)
+    terminated = False
+    while not terminated:
+        _, _, terminated, _, _ = env.step(action_for(env, thresholds))
+
+    replayed = flowsched_gym.replay_packets(
+        flows,
+        scheduler="qcluster",
+        capacity=1.25e9,
+        engine="compiled",
+        parameters={
+            "thresholds": env.view().own.clusters.thresholds[0],
+            "delay": 20e-6,
+            "message_gap": 4e-3,
+            "flowlet_gap": 4e-3,
+            "arrays": 3,
+            "buckets": 4096,
+        },
+    )
+    assert env.view().own.clusters.thresholds[0] == pytest.approx(thresholds, abs=2)
+    assert env.records().completion_time.tolist() == replayed.completion_time.tolist()
+
+
+@pytest.mark.parametrize("rule", ["arithmetic", "geometric", "harmonic", "adaptive"])
+def test_a_rule_sets_the_thresholds_between_the_weights_that_are_seen(rule: str) -> None:
+    env = make("qcluster-w4", flows=300, load=0.9, period_us=1_000.0, engine="compiled")
+    policy = make_policy(rule, env)
+    observation, _ = env.reset(seed=2)
+    for _ in range(20):
+        clusters = env.view().own.clusters
+        wanted = cluster_thresholds(clusters.weight[0], rule=rule, packets=clusters.members[0], alpha=clusters.alpha[0])
+        observation, *_ = env.step(policy.predict(observation)[0])
+        # Thresholds are apart by 1 % at least; what is seen has six digits.
+        apart = np.diff(np.log(wanted), prepend=0.0) > 0.02
+        assert env.view().own.clusters.thresholds[0][apart] == pytest.approx(wanted[apart], rel=2e-2)
+    assert env.view().own.clusters.rule[0] == GIVEN
+
+    chosen = make("qcluster-w4", flows=100, action="rule")
+    observation, _ = chosen.reset(seed=2)
+    action = make_policy(rule, chosen).predict(observation)[0]
+    chosen.step(action)
+    assert ALPHA_STEPS[action[1]] == chosen.view().own.clusters.alpha_step[0] == 1.05
+
+
+def test_jains_index_is_that_of_mean_throughputs_by_order_of_magnitude() -> None:
+    # 150 and 250 B are of one magnitude, their throughputs 150 and 50 B/s have the mean 100; 2,000 B have 300 B/s.
+    index = jain_index(np.array([150.0, 250.0, 2_000.0]), np.array([1.0, 5.0, 20.0 / 3.0]))
+    assert index == pytest.approx((100 + 300) ** 2 / (2 * (100**2 + 300**2)))
+
+
+def test_deadlines_are_rewarded_by_the_share_that_is_met_and_have_queues_of_their_own() -> None:
+    flows = messages([1460.0, 1460.0, 1460.0], [0.0, 0.0, 0.0], [1.5, 1.5, np.inf])
+    env = make(flows, link_gbps=1.2e-5, delay_us=0.0, goal="deadline", queues=4, period_us=1e7, reward="deadlines")
+    env.reset(seed=0)
+    assert env.action_space.shape == (2,)
+    _, reward, terminated, _, _ = env.step(np.zeros(2, dtype=np.float32))
+    assert terminated
+    assert reward == 0.5
+    assert env.records().completion_time[2] == 3.0
+
+
+def test_bad_thresholds_are_bad_and_the_best_ones_good() -> None:
+    slowdown = {}
+    for name in ("opt", "wst", "geometric"):
+        env = make("qcluster-w4", flows=400, load=0.9, engine="compiled")
+        policy = make_policy(name, env)
+        observation, _ = env.reset(seed=5)
+        terminated = False
+        while not terminated:
+            observation, _, terminated, _, info = env.step(policy.predict(observation)[0])
+        slowdown[name] = info["episode_metrics"]["mean_slowdown"]
+    assert slowdown["opt"] < 1.1 * slowdown["geometric"] < 0.6 * slowdown["wst"]
+
+
+def test_theory_needs_known_traffic_and_thresholds_an_agent_that_sets_them() -> None:
+    flows = messages([1e3], [0.0])
+    with pytest.raises(ConfigError, match="no Poisson workload: thresholds by theory need"):
+        make_policy("opt", make(flows))
+    with pytest.raises(ConfigError, match="goal is 'deadline': there is no theory"):
+        make_policy("wst", make("qcluster-w4", goal="deadline"))
+    with pytest.raises(ConfigError, match="action is 'rule': policies that set thresholds need 'thresholds'"):
+        make_policy("constant", make("qcluster-w4", action="rule"))
+
+
+def test_the_scale_spans_messages_of_all_workloads() -> None:
+    for name in ("w1", "w2", "w3", "w4", "w5", "w6"):
+        size = make_workload(f"qcluster-{name}").size
+        assert SCALE.lowest <= size.mean <= SCALE.highest
+        assert float(size.quantile(1.0)) <= 1.5 * SCALE.highest
