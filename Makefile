@@ -46,6 +46,7 @@ bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
 	$(BIN)/python -m benchmarks.paper.merp
 	$(BIN)/python -m benchmarks.paper.auto
+	$(BIN)/python -m benchmarks.paper.qcluster
 	$(BIN)/python -m benchmarks.paper.run
 	$(BIN)/python -m benchmarks.paper.closeness
 

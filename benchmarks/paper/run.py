@@ -1,7 +1,8 @@
-"""Sets this model beside the Artemis thesis, a packet simulator, MERP and AuTO: ``make paper``.
+"""Sets this model beside the Artemis thesis, a packet simulator, MERP, AuTO and QCluster: ``make paper``.
 
-Writes ``benchmarks/paper/README.md`` from the figures in ``data/``, the result files of the leaderboard, and runs of
-the environment on the arrivals that the packet simulator had. A test holds the file to what this script gives.
+Writes ``benchmarks/paper/README.md`` and ``qcluster.md`` from the figures in ``data/``, the result files of the
+leaderboard, and runs of the environment on the arrivals that the packet simulator had. Tests hold the files to what
+this script gives.
 """
 
 import csv
@@ -18,6 +19,10 @@ from benchmarks.paper.auto_tables import read_results as read_auto
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.merp_tables import read_results as read_merp
+from benchmarks.paper.qcluster_figures import draw as draw_qcluster
+from benchmarks.paper.qcluster_tables import DOCUMENT as QCLUSTER_DOCUMENT
+from benchmarks.paper.qcluster_tables import qcluster_markdown
+from benchmarks.paper.qcluster_tables import read_results as read_qcluster
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EnvironmentFlows,
@@ -157,9 +162,10 @@ class IsolatedComparison(NamedTuple):
 def main() -> None:
     """Writes the document and its figures, and says where they are."""
     write_text(paper_markdown(), DOCUMENT)
+    write_text(qcluster_markdown(read_qcluster()), QCLUSTER_DOCUMENT)
     draw_completion_times(FIGURE)
-    figures = [FIGURE, *draw_merp(read_merp()), *draw_auto(read_auto())]
-    print(f"written to {DOCUMENT} and {', '.join(figure.name for figure in figures)}")
+    figures = [FIGURE, *draw_merp(read_merp()), *draw_auto(read_auto()), *draw_qcluster(read_qcluster())]
+    print(f"written to {DOCUMENT}, {QCLUSTER_DOCUMENT} and {', '.join(figure.name for figure in figures)}")
 
 
 def paper_markdown() -> str:
