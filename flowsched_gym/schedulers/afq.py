@@ -37,7 +37,7 @@ class _Rounds(NamedTuple):
 
 
 def _bid(now: float, port: int, p: int, table: PacketTable, own: _Rounds) -> Arrival:
-    _, last_seen, new = count_bytes(now, p, table, own.messages)
+    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
     key = table.key[table.flow[p]]
     bid = max(own.bid[port, key], own.round[port] * own.quantum) + table.size[p]
     rounds = int(bid / own.quantum)

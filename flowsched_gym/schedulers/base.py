@@ -33,7 +33,7 @@ class Traffic(NamedTuple):
     Attributes:
         num_packets: Number of packets that are sent; those sent again count once.
         key_id: Identifier of each key, by which it is hashed, (num_keys,) int64.
-        capacity: Capacity of the ports in B/s.
+        capacity: Capacity of each port in B/s, (num_ports,) float64.
         seed: Seed of the hash.
         packets_of_flow: Packets of each flow, (num_flows,) int64; ``None`` where each packet is given by itself.
         largest_packet: Most bytes on the wire of a packet.
@@ -42,7 +42,7 @@ class Traffic(NamedTuple):
 
     num_packets: int
     key_id: IntArray
-    capacity: float
+    capacity: FloatArray
     seed: int
     packets_of_flow: IntArray | None
     largest_packet: float

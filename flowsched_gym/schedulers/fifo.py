@@ -17,7 +17,7 @@ class _OneQueue(NamedTuple):
 
 
 def _append(now: float, port: int, p: int, table: PacketTable, own: _OneQueue) -> Arrival:
-    weight, last_seen, new = count_bytes(now, p, table, own.messages)
+    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
     return Arrival(0, 0.0, weight, last_seen, new)
 
 

@@ -19,7 +19,7 @@ class _Rounds(NamedTuple):
 
 
 def _by_finish(now: float, port: int, p: int, table: PacketTable, own: _Rounds) -> Arrival:
-    _, last_seen, new = count_bytes(now, p, table, own.messages)
+    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
     finish = finish_round(now, port, table.key[table.flow[p]], table.size[p], own.virtual)
     return Arrival(0, finish, finish, last_seen, new)
 

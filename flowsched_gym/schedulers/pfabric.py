@@ -25,13 +25,13 @@ class _Due(NamedTuple):
 
 
 def _by_remaining(now: float, port: int, p: int, table: PacketTable, own: _Remaining) -> Arrival:
-    _, last_seen, new = count_bytes(now, p, table, own.messages)
+    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
     left = table.remaining[p]
     return Arrival(0, left, left, last_seen, new)
 
 
 def _by_deadline(now: float, port: int, p: int, table: PacketTable, own: _Due) -> Arrival:
-    _, last_seen, new = count_bytes(now, p, table, own.messages)
+    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
     due = table.due[table.flow[p]]
     if due < np.inf:
         return Arrival(0, due, due, last_seen, new)

@@ -30,7 +30,7 @@ class _Levels(NamedTuple):
 
 
 def _demote(now: float, port: int, p: int, table: PacketTable, own: _Levels) -> Arrival:
-    weight, last_seen, new = count_bytes(now, p, table, own.messages)
+    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
     queue = first_within(weight, port, own.thresholds, 0, own.thresholds.shape[1])
     return Arrival(queue, 0.0, weight, last_seen, new)
 

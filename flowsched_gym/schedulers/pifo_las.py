@@ -28,7 +28,7 @@ class _Pifo(NamedTuple):
 
 
 def _by_attained(now: float, port: int, p: int, table: PacketTable, own: _Pifo) -> Arrival:
-    weight, last_seen, new = count_bytes(now, p, table, own.messages)
+    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
     if weight <= own.limit:
         return Arrival(0, weight, weight, last_seen, new)
     return Arrival(1, 0.0, weight, last_seen, new)

@@ -101,7 +101,7 @@ class _Cluster(NamedTuple):
     Attributes:
         weighs: ``LAS``, ``SRPT`` or ``DEADLINE``.
         count_after: Whether bytes sent include the packet.
-        capacity: Capacity of the port in B/s.
+        capacity: Capacity of each port in B/s, (num_ports,) float64.
         payload: Bytes of a full packet's payload.
         law: How clusters move.
         sketch: Bytes sent, and what avoids disorder.
@@ -111,7 +111,7 @@ class _Cluster(NamedTuple):
 
     weighs: int
     count_after: bool
-    capacity: float
+    capacity: FloatArray
     payload: float
     law: ClusterLaw
     sketch: Sketch
@@ -129,7 +129,7 @@ def _to_cluster(now: float, port: int, p: int, table: PacketTable, own: _Cluster
         weight = table.remaining[p]
         if own.weighs == DEADLINE and table.due[flow] < np.inf:
             # Bytes that the link can send until the deadline, for each packet that is left.
-            weight = max(table.due[flow] - now, 0.0) * own.capacity / np.ceil(weight / own.payload)
+            weight = max(table.due[flow] - now, 0.0) * own.capacity[port] / np.ceil(weight / own.payload)
             first, last = 0, own.law.split - 1
     wanted = first_within(weight, port, own.clusters.thresholds, first, last)
     queue = place(now, port, key, wanted, own.sketch)

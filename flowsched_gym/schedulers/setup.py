@@ -33,22 +33,27 @@ class PacketSetup:
     senders: SenderParameters
     seed: int = 0
 
-    def new_record(self, flows: PacketFlows, num_ports: int = 1) -> Any:
+    def new_record(self, flows: PacketFlows, capacity: FloatArray | None = None) -> Any:
         """Makes the record of what the scheduler keeps.
+
+        Args:
+            flows: The flows and their packets.
+            capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
 
         Raises:
             ConfigError: Its parameters do not fit the traffic.
         """
+        ports = np.array([self.capacity]) if capacity is None else capacity
         traffic = Traffic(
             num_packets=len(flows.table.flow),
             key_id=flows.key_id,
-            capacity=self.capacity,
+            capacity=ports,
             seed=self.seed,
             packets_of_flow=flows.packets,
             largest_packet=float(flows.table.size.max(initial=0.0)),
             payload=float(self.senders.payload),
         )
-        return self.scheduler.new_record(traffic, num_ports)
+        return self.scheduler.new_record(traffic, len(ports))
 
     def new_windows(self, num_flows: int) -> Windows:
         """Makes the windows of so many senders."""
@@ -65,12 +70,18 @@ class PacketSetup:
         ideal: FloatArray = (size + packets * self.senders.header) / self.capacity + self.senders.delay
         return ideal
 
-    def records(self, flows: RecordedFlows, completion_time: FloatArray) -> Records:
-        """Builds the records of flows from when they were delivered, in s, (num_flows,), NaN for not yet."""
+    def records(
+        self, flows: RecordedFlows, completion_time: FloatArray, ideal_fct: FloatArray | None = None
+    ) -> Records:
+        """Builds the records of flows.
+
+        Args:
+            flows: The flows.
+            completion_time: When they were delivered, in s, (num_flows,), NaN for not yet.
+            ideal_fct: Their completion times alone, in s, (num_flows,); ``None`` for those at one port.
+        """
         packets = np.ceil(flows.size / self.senders.payload)
+        ideal = self.ideal_fct(flows.size, packets) if ideal_fct is None else ideal_fct
         return complete_records(
-            flows,
-            grant_time=flows.arrival_time.copy(),
-            completion_time=completion_time,
-            ideal_fct=self.ideal_fct(flows.size, packets),
+            flows, grant_time=flows.arrival_time.copy(), completion_time=completion_time, ideal_fct=ideal
         )

@@ -1,4 +1,4 @@
-"""One port in the compiled engine: equal bit for bit to ``simulation.packets``, and faster."""
+"""Packets in the compiled engine: one port, equal bit for bit to ``simulation.packets``, and faster; a leaf-spine."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -6,15 +6,25 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.batch.packets.fabric import Fabric, new_fabric, replay_fabric
 from flowsched_gym.batch.packets.loop import replay, serve
 from flowsched_gym.batch.packets.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
+from flowsched_gym.model.packet_fabric import PacketFabric
 from flowsched_gym.model.packet_flows import PacketFlows
 from flowsched_gym.model.packets import PacketTrace, PortParameters
 from flowsched_gym.model.rules.packets.counts import new_counts
 from flowsched_gym.model.rules.packets.table import PacketTable
 from flowsched_gym.schedulers import BaseScheduler, PacketSetup
 
-__all__ = ["CompiledOutcomes", "Network", "new_network", "replay_compiled", "serve_compiled"]
+__all__ = [
+    "CompiledOutcomes",
+    "Network",
+    "new_fabric_network",
+    "new_network",
+    "replay_compiled",
+    "replay_compiled_fabric",
+    "serve_compiled",
+]
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
@@ -59,7 +69,7 @@ def serve_compiled(
         port: Its buffer.
     """
     num_packets = len(arrival_time)
-    tables = _new_tables(table, scheduler, own, capacity, port, num_rows=num_packets)
+    tables = _new_tables(table, scheduler, own, np.array([capacity]), port, num_rows=num_packets)
     for part in range(1, PARTS + 1):
         serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
     return _trace(tables.rows, table, flow_id)
@@ -95,7 +105,50 @@ def replay_compiled(
     return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
 
 
-def new_network(flows: PacketFlows, setup: PacketSetup, *, num_rows: int = 0, counted: bool = False) -> Network:
+def replay_compiled_fabric(
+    flows: PacketFlows,
+    setup: PacketSetup,
+    fabric: PacketFabric,
+    hosts: tuple[IntArray, IntArray],
+    *,
+    progress: Callable[[int, int], None] | None,
+) -> CompiledOutcomes:
+    """Sends flows through a fabric.
+
+    Args:
+        flows: The flows and their packets.
+        setup: What each port has, and the senders.
+        fabric: The fabric.
+        hosts: Source and destination of each flow, (num_flows,) each.
+        progress: See ``replay_compiled``.
+    """
+    num_flows = flows.num_flows
+    (sent, tables), ways = new_fabric_network(flows, setup, fabric, hosts)
+    for part in range(1, PARTS + 1):
+        replay_fabric(sent, tables, ways, num_flows * part // PARTS, np.inf)
+        if progress is not None:
+            progress(int(tables.counts[1]), num_flows)
+    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, None)
+
+
+def new_fabric_network(
+    flows: PacketFlows, setup: PacketSetup, fabric: PacketFabric, hosts: tuple[IntArray, IntArray]
+) -> tuple[Network, Fabric]:
+    """Makes a fabric in which no flow has arrived; see ``replay_compiled_fabric`` for the arguments."""
+    num_packets = len(flows.table.flow)
+    table = flows.table._replace(num_senders=fabric.num_hosts, tag=np.zeros(num_packets))
+    network = new_network(flows._replace(table=table), setup, capacity=fabric.port_capacity)
+    return network, new_fabric(fabric, *hosts, num_packets)
+
+
+def new_network(
+    flows: PacketFlows,
+    setup: PacketSetup,
+    *,
+    num_rows: int = 0,
+    counted: bool = False,
+    capacity: FloatArray | None = None,
+) -> Network:
     """Makes a network in which no flow has arrived.
 
     Args:
@@ -103,6 +156,7 @@ def new_network(flows: PacketFlows, setup: PacketSetup, *, num_rows: int = 0, co
         setup: The port and the senders.
         num_rows: Rows of the trace; 0: none is kept.
         counted: Whether queues are counted, for an agent.
+        capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
     """
     senders = setup.senders
     sent = new_flows(
@@ -112,10 +166,9 @@ def new_network(flows: PacketFlows, setup: PacketSetup, *, num_rows: int = 0, co
         delay=float(senders.delay),
         min_rto=float(senders.min_rto),
     )
-    own = setup.new_record(flows)
-    tables = _new_tables(
-        flows.table, setup.scheduler, own, setup.capacity, setup.port, num_rows=num_rows, counted=counted
-    )
+    ports = np.array([setup.capacity]) if capacity is None else capacity
+    own = setup.new_record(flows, ports)
+    tables = _new_tables(flows.table, setup.scheduler, own, ports, setup.port, num_rows=num_rows, counted=counted)
     return Network(sent, tables)
 
 
@@ -123,7 +176,7 @@ def _new_tables(
     table: PacketTable,
     scheduler: BaseScheduler,
     own: Any,
-    capacity: float,
+    capacity: FloatArray,
     port: PortParameters,
     *,
     num_rows: int,
@@ -136,7 +189,7 @@ def _new_tables(
         table,
         new_ports(capacity, port, scheduler.num_queues, order, num_packets, len(table.key)),
         new_packets(num_packets, order, counted=counted),
-        new_counts(1, scheduler.num_queues, kept=counted),
+        new_counts(len(capacity), scheduler.num_queues, kept=counted),
         new_rows(num_rows, num_packets),
         own,
     )

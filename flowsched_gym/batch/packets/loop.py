@@ -20,7 +20,20 @@ from flowsched_gym.model.rules.packets.counts import count_arrival, count_drop, 
 from flowsched_gym.model.rules.packets.table import BEYOND
 from flowsched_gym.model.rules.packets.windows import acknowledge, may_send, note_sent, time_out
 
-__all__ = ["replay", "serve"]
+__all__ = [
+    "append_to_list",
+    "begin_transmission",
+    "deliver",
+    "end_acknowledgement",
+    "end_timeout",
+    "end_transmission",
+    "enter",
+    "first_time",
+    "replay",
+    "send",
+    "serve",
+    "take_from_list",
+]
 
 PORT = 0
 
@@ -43,7 +56,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
         arrival = arrival_time[arrived] if arrived < num_packets else np.inf
         time = min(ports.end[PORT], arrival)
         if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
-            _choose(now, t)
+            begin_transmission(now, PORT, t)
             continue
         if time == np.inf or (arrived >= goal and arrived < num_packets):
             break
@@ -52,9 +65,9 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
             break
         now = time
         if ports.end[PORT] <= now:
-            _end_transmission(t)
+            end_transmission(PORT, t)
         else:
-            _receive(now, arrived, t)
+            _receive(now, PORT, arrived, t)
             arrived += 1
     t.clock[0] = now
     t.counts[ARRIVED] = arrived
@@ -74,12 +87,12 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
     now, arrived = t.clock[0], t.counts[ARRIVED]
     while True:
         arrival = flows.arrival_time[flows.arrivals[arrived]] if arrived < num_flows else np.inf
-        acknowledgement = _first_time(ACKNOWLEDGED, flows, t)
-        timeout = _first_time(LOST, flows, t)
+        acknowledgement = first_time(ACKNOWLEDGED, flows, t)
+        timeout = first_time(LOST, flows, t)
         end = ports.end[PORT]
         time = min(end, acknowledgement, timeout, arrival)
         if time > now and now < until and ports.sending[PORT] == NONE and ports.waiting[PORT] > 0:
-            _choose(now, t)
+            begin_transmission(now, PORT, t)
             continue
         if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
             break
@@ -88,42 +101,33 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
             break
         now = time
         if end <= now:
-            _deliver(now, _end_transmission(t), flows, t)
+            deliver(now + flows.delay, flows.delay, ACKNOWLEDGED, end_transmission(PORT, t), flows, t)
         elif acknowledgement <= now:
-            p = _take_from_list(ACKNOWLEDGED, flows, t)
-            row = t.table.flow[p]
-            acknowledge(row, t.packets.marked[p], flows.windows)
-            if flows.left[row] == 0 and flows.windows.outstanding[row] == 0:
-                flows.order[t.counts[COMPLETED]] = row
-                t.counts[COMPLETED] += 1
-            _send(now, row, flows, t)
+            row = end_acknowledgement(ACKNOWLEDGED, flows, t)
+            send(now, PORT, row, flows, t)
         elif timeout <= now:
             if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
                 break
-            t.counts[RESENT] += 1
-            p = _take_from_list(LOST, flows, t)
-            row = t.table.flow[p]
-            _send_again_later(row, p, flows, t)
-            time_out(row, flows.windows)
-            _send(now, row, flows, t)
+            row = end_timeout(flows, t)
+            send(now, PORT, row, flows, t)
         else:
-            _send(now, flows.arrivals[arrived], flows, t)
+            send(now, PORT, flows.arrivals[arrived], flows, t)
             arrived += 1
     t.clock[0] = now
     t.counts[ARRIVED] = arrived
 
 
 @inlined_part
-def _choose(now: float, t: Tables) -> None:
+def begin_transmission(now: float, port: int, t: Tables) -> None:
     """Begins a transmission."""
     ports = t.ports
-    p = take(PORT, t.table, ports, t.packets, t.own)
-    end = now + t.table.size[p] / ports.capacity[PORT]
-    ports.waiting[PORT] -= 1
-    ports.sending[PORT] = p
-    ports.end[PORT] = end
+    p = take(port, t.table, ports, t.packets, t.own)
+    end = now + t.table.size[p] / ports.capacity[port]
+    ports.waiting[port] -= 1
+    ports.sending[port] = p
+    ports.end[port] = end
     if t.queue_counts.kept:
-        count_start(PORT, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
+        count_start(port, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
     if t.rows.kept:
         row = t.rows.row[p]
         t.rows.start_time[row] = now
@@ -131,20 +135,20 @@ def _choose(now: float, t: Tables) -> None:
 
 
 @inlined_part
-def _end_transmission(t: Tables) -> int:
+def end_transmission(port: int, t: Tables) -> int:
     """Ends a transmission, and returns its packet."""
-    p: int = t.ports.sending[PORT]
-    t.ports.sending[PORT] = NONE
-    t.ports.end[PORT] = np.inf
+    p: int = t.ports.sending[port]
+    t.ports.sending[port] = NONE
+    t.ports.end[port] = np.inf
     return p
 
 
 @inlined_part
-def _receive(now: float, p: int, t: Tables) -> int:
+def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    arrival = arrive(now, PORT, p, t.table, t.own)
-    marked = ports.waiting[PORT] >= ports.unmarked
+    arrival = arrive(now, port, p, t.table, t.own)
+    marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
         row = rows.written[0]
@@ -160,19 +164,19 @@ def _receive(now: float, p: int, t: Tables) -> int:
     if t.queue_counts.kept and arrival.queue != BEYOND:
         t.packets.queue[p] = arrival.queue
         t.packets.time[p] = now
-        count_arrival(PORT, arrival.queue, t.table.size[p], arrival.weight, marked, t.queue_counts)
+        count_arrival(port, arrival.queue, t.table.size[p], arrival.weight, marked, t.queue_counts)
     dropped = NONE
     if arrival.queue == BEYOND:
         dropped = p
-    elif ports.waiting[PORT] >= ports.room:
-        dropped = make_room(PORT, p, arrival, t.table, ports, t.packets, t.own)
+    elif ports.waiting[port] >= ports.room:
+        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.own)
         if dropped != p:
-            ports.waiting[PORT] -= 1
+            ports.waiting[port] -= 1
         if t.queue_counts.kept:
-            count_drop(PORT, t.packets.queue[dropped], t.queue_counts)
+            count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
-        put(PORT, p, arrival, t.table, ports, t.packets, t.own)
-        ports.waiting[PORT] += 1
+        put(port, p, arrival, t.table, ports, t.packets, t.own)
+        ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
         row = rows.row[dropped]
         rows.dropped[row] = True
@@ -181,7 +185,7 @@ def _receive(now: float, p: int, t: Tables) -> int:
 
 
 @inlined_part
-def _send(now: float, row: int, flows: Flows, t: Tables) -> None:
+def send(now: float, port: int, row: int, flows: Flows, t: Tables) -> None:
     """Sends the packets that a flow's window has room for, lost ones first."""
     last = flows.first_packet[row + 1]
     while (flows.lost_head[row] != NONE or flows.next_packet[row] < last) and may_send(row, flows.windows):
@@ -192,15 +196,21 @@ def _send(now: float, row: int, flows: Flows, t: Tables) -> None:
             p = flows.next_packet[row]
             flows.next_packet[row] = p + 1
         note_sent(row, flows.windows)
-        dropped = _receive(now, p, t)
-        if dropped != NONE:
-            flows.drops[t.table.flow[dropped]] += 1
-            _append_to_list(LOST, dropped, now + flows.min_rto, flows, t)
+        enter(now, port, p, flows, t)
 
 
 @inlined_part
-def _deliver(now: float, p: int, flows: Flows, t: Tables) -> None:
-    """Delivers a packet, and sends its acknowledgement back."""
+def enter(now: float, port: int, p: int, flows: Flows, t: Tables) -> None:
+    """Lets a packet of a flow wait; the sender of one that is dropped will notice."""
+    dropped = _receive(now, port, p, t)
+    if dropped != NONE:
+        flows.drops[t.table.flow[dropped]] += 1
+        append_to_list(LOST, dropped, now + flows.min_rto, flows, t)
+
+
+@inlined_part
+def deliver(delivery: float, back: float, which: int, p: int, flows: Flows, t: Tables) -> None:
+    """Delivers a packet at a time in s, and sends its acknowledgement back in so many s, by one of the lists."""
     row = t.table.flow[p]
     if t.packets.marked[p]:
         flows.marks[row] += 1
@@ -208,11 +218,33 @@ def _deliver(now: float, p: int, flows: Flows, t: Tables) -> None:
         flows.disordered[row] += 1
     else:
         flows.latest[row] = p
-    delivery = now + flows.delay
     flows.left[row] -= 1
     if flows.left[row] == 0:
         flows.completion_time[row] = delivery
-    _append_to_list(ACKNOWLEDGED, p, delivery + flows.delay, flows, t)
+    append_to_list(which, p, delivery + back, flows, t)
+
+
+@inlined_part
+def end_acknowledgement(which: int, flows: Flows, t: Tables) -> int:
+    """Lets the first acknowledgement of a list arrive, and returns its flow."""
+    p = take_from_list(which, flows, t)
+    row: int = t.table.flow[p]
+    acknowledge(row, t.packets.marked[p], flows.windows)
+    if flows.left[row] == 0 and flows.windows.outstanding[row] == 0:
+        flows.order[t.counts[COMPLETED]] = row
+        t.counts[COMPLETED] += 1
+    return row
+
+
+@inlined_part
+def end_timeout(flows: Flows, t: Tables) -> int:
+    """Lets the sender of the first lost packet notice, and returns its flow."""
+    t.counts[RESENT] += 1
+    p = take_from_list(LOST, flows, t)
+    row: int = t.table.flow[p]
+    _send_again_later(row, p, flows, t)
+    time_out(row, flows.windows)
+    return row
 
 
 @inlined_part
@@ -227,7 +259,7 @@ def _send_again_later(row: int, p: int, flows: Flows, t: Tables) -> None:
 
 
 @inlined_part
-def _first_time(which: int, flows: Flows, t: Tables) -> float:
+def first_time(which: int, flows: Flows, t: Tables) -> float:
     """Returns when the first event of a list happens."""
     p = flows.lists[which]
     time: float = t.packets.time[p] if p != NONE else np.inf
@@ -235,7 +267,7 @@ def _first_time(which: int, flows: Flows, t: Tables) -> float:
 
 
 @inlined_part
-def _append_to_list(which: int, p: int, time: float, flows: Flows, t: Tables) -> None:
+def append_to_list(which: int, p: int, time: float, flows: Flows, t: Tables) -> None:
     """Appends a packet to a list; times in it do not decrease."""
     t.packets.time[p] = time
     t.packets.after[p] = NONE
@@ -247,7 +279,7 @@ def _append_to_list(which: int, p: int, time: float, flows: Flows, t: Tables) ->
 
 
 @inlined_part
-def _take_from_list(which: int, flows: Flows, t: Tables) -> int:
+def take_from_list(which: int, flows: Flows, t: Tables) -> int:
     """Takes the first packet of a list."""
     p: int = flows.lists[which]
     flows.lists[which] = t.packets.after[p]

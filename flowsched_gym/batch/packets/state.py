@@ -13,11 +13,13 @@ from flowsched_gym.schedulers import Order
 
 __all__ = [
     "ACKNOWLEDGED",
+    "ACKNOWLEDGED_ACROSS",
     "ARRIVED",
     "COMPLETED",
     "LOST",
     "NONE",
     "RESENT",
+    "TRAVELLING",
     "Flows",
     "Packets",
     "Ports",
@@ -37,6 +39,8 @@ RESENT: Final = 2
 """Indices of ``Tables.counts``."""
 ACKNOWLEDGED: Final = 0
 LOST: Final = 2
+TRAVELLING: Final = 4
+ACKNOWLEDGED_ACROSS: Final = 6
 """Where the lists of ``Flows.lists`` begin."""
 
 
@@ -118,7 +122,8 @@ class Flows(NamedTuple):
         windows: Windows of the senders.
         delay: Delay in s each way.
         min_rto: Time in s after which a loss is noticed.
-        lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet, (4,).
+        lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet; in a
+            fabric, too, that is on a link, and whose acknowledgement crosses the spines, (8,).
     """
 
     first_packet: IntArray
@@ -191,27 +196,28 @@ class Tables(NamedTuple):
 
 
 def new_ports(
-    capacity: float, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
+    capacity: FloatArray, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
 ) -> Ports:
-    """Makes one idle port."""
-    heap_room = 1 if order is Order.ARRIVAL else num_packets
+    """Makes idle ports of these capacities in B/s, (num_ports,)."""
+    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
+    num_ports = len(capacity)
     lists = num_flows if order is Order.FLOW else 1
 
     def none(count: int) -> IntArray:
-        return np.full((1, count), NONE, dtype=np.int64)
+        return np.full((num_ports, count), NONE, dtype=np.int64)
 
     return Ports(
         parameters.room,
         parameters.unmarked,
-        np.array([capacity]),
-        np.zeros(1, dtype=np.int64),
-        np.full(1, NONE, dtype=np.int64),
-        np.full(1, np.inf),
+        capacity.copy(),
+        np.zeros(num_ports, dtype=np.int64),
+        np.full(num_ports, NONE, dtype=np.int64),
+        np.full(num_ports, np.inf),
         none(num_queues),
         none(num_queues),
-        np.zeros((1, num_queues)),
-        none(heap_room),
-        np.zeros(1, dtype=np.int64),
+        np.zeros((num_ports, num_queues)),
+        np.zeros((num_ports, heap_room), dtype=np.int64),
+        np.zeros(num_ports, dtype=np.int64),
         none(lists),
         none(lists),
     )
@@ -262,7 +268,7 @@ def new_flows(
         windows,
         delay,
         min_rto,
-        np.full(4, NONE, dtype=np.int64),
+        np.full(8, NONE, dtype=np.int64),
     )
 
 

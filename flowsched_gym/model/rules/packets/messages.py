@@ -33,17 +33,22 @@ def new_messages(num_keys: int, gap: float, *, count_after: bool) -> Messages:
 
 
 @inlined_part
-def count_bytes(now: float, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
-    """Counts a packet.
+def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
+    """Counts a packet at the port of its sender, which tags it for those behind.
 
     Returns:
         Bytes sent before it, or with it; when the packet before it arrived; whether it begins a message.
     """
     key = table.key[table.flow[p]]
     last_seen = messages.last_seen[key]
+    if 0 < table.num_senders <= port:
+        return table.tag[p], last_seen, False
     new = not last_seen >= now - messages.gap
     before = 0.0 if new else messages.sent[key]
     after = before + (table.size[p] - table.header)
     messages.sent[key] = after
     messages.last_seen[key] = now
-    return after if messages.count_after else before, last_seen, new
+    weight = after if messages.count_after else before
+    if table.num_senders > 0:
+        table.tag[p] = weight
+    return weight, last_seen, new

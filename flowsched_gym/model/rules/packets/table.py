@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from flowsched_gym.arrays import FloatArray, IntArray
 
 __all__ = ["BEYOND", "Arrival", "PacketTable"]
@@ -11,7 +13,7 @@ BEYOND: Final = -1
 
 
 class PacketTable(NamedTuple):
-    """Packets and their flows, none of which changes.
+    """Packets and their flows.
 
     Attributes:
         flow: Row of each packet's flow, (num_packets,) int64.
@@ -21,6 +23,8 @@ class PacketTable(NamedTuple):
             empty where the scheduler does not ask.
         key: Key of each flow, (num_flows,) int64.
         due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
+        num_senders: Ports at which packets begin, the first ones; 0: there is but one port.
+        tag: Weight that a packet was given there, (num_packets,) float64, or (0,); this alone changes.
     """
 
     flow: IntArray
@@ -29,6 +33,8 @@ class PacketTable(NamedTuple):
     remaining: FloatArray
     key: IntArray
     due: FloatArray
+    num_senders: int = 0
+    tag: FloatArray = np.zeros(0)
 
 
 class Arrival(NamedTuple):

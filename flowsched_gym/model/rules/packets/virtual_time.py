@@ -14,7 +14,7 @@ class VirtualTime(NamedTuple):
     """Rounds in which each flow with bits left sends one of them.
 
     Attributes:
-        capacity: Capacity of the port in B/s.
+        capacity: Capacity of each port in B/s, (num_ports,) float64.
         round: Rounds so far, in B, (num_ports,) float64.
         time: Time in s at which that was so, (num_ports,) float64.
         finish: Round in which the last packet of each key ends, (num_ports, num_keys) float64.
@@ -24,7 +24,7 @@ class VirtualTime(NamedTuple):
         num_active: Number of these, (num_ports,) int64.
     """
 
-    capacity: float
+    capacity: FloatArray
     round: FloatArray
     time: FloatArray
     finish: FloatArray
@@ -34,7 +34,7 @@ class VirtualTime(NamedTuple):
     num_active: IntArray
 
 
-def new_virtual_time(num_keys: int, capacity: float, num_ports: int) -> VirtualTime:
+def new_virtual_time(num_keys: int, capacity: FloatArray, num_ports: int) -> VirtualTime:
     """Makes a record in which no flow has sent."""
     shape = (num_ports, num_keys)
     return VirtualTime(
@@ -73,9 +73,9 @@ def _advance(now: float, port: int, virtual: VirtualTime) -> None:
         if finish[key] > expected[0]:
             _sink(count, key, finish[key], heap, expected)
             continue
-        end = virtual.time[port] + (expected[0] - virtual.round[port]) * count / virtual.capacity
+        end = virtual.time[port] + (expected[0] - virtual.round[port]) * count / virtual.capacity[port]
         if end > now:
-            virtual.round[port] += (now - virtual.time[port]) * virtual.capacity / count
+            virtual.round[port] += (now - virtual.time[port]) * virtual.capacity[port] / count
             break
         virtual.round[port] = expected[0]
         virtual.time[port] = end
