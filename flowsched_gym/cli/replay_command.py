@@ -56,11 +56,11 @@ def run(options: argparse.Namespace) -> None:
     print_metrics(metrics, as_json=options.json)
 
 
-def capacity_of(options: argparse.Namespace) -> float:
+def capacity_of(options: argparse.Namespace, default: float = DEFAULT_CAPACITY) -> float:
     """Returns the capacity that is asked for in B/s."""
     if options.link_gbps is not None:
         return gbps_to_capacity(options.link_gbps)
-    return DEFAULT_CAPACITY if options.capacity is None else float(options.capacity)
+    return default if options.capacity is None else float(options.capacity)
 
 
 def print_metrics(metrics: Mapping[str, float], *, as_json: bool) -> None:

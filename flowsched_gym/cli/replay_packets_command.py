@@ -8,7 +8,7 @@ from flowsched_gym.cli.output import standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.cli.replay_command import capacity_of, measure, print_metrics, record_columns
 from flowsched_gym.cli.serve_packets_command import write_trace
-from flowsched_gym.evaluation import replay_packets
+from flowsched_gym.evaluation.packets import default_packet_capacity, replay_packets
 from flowsched_gym.files import check_target
 from flowsched_gym.workload import read_flows
 from flowsched_gym.workload.table_file import write_table
@@ -20,7 +20,7 @@ COUNTS = ("packets", "drops", "marks", "disordered")
 
 def run(options: argparse.Namespace) -> None:
     """Reads the flows, runs the scheduler, and writes and prints the results."""
-    capacity = capacity_of(options)
+    capacity = capacity_of(options, default_packet_capacity(options.topology))
     parameters = key_values("--param", options.param)
     for target in (options.out, options.trace):
         if target is not None:

@@ -1,4 +1,4 @@
-"""Runs a scheduler of packets on one port, without an environment: given packets, or flows sent in packets."""
+"""Runs a scheduler of packets without an environment: packets given to one port, or flows sent in packets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch.packets import CompiledOutcomes, replay_compiled, serve_compiled
+from flowsched_gym.batch.packets import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
 from flowsched_gym.model import Records
 from flowsched_gym.model.clock import start_of_clock
-from flowsched_gym.model.packet_flows import cut_into_packets
+from flowsched_gym.model.packet_fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.model.packet_flows import PacketFlows, cut_into_packets
 from flowsched_gym.model.packets import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
@@ -31,14 +32,20 @@ from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.packet_file import PacketArrivals, packets_from_columns, read_packets
 
-__all__ = ["replay_packets", "serve_packets"]
+__all__ = ["default_packet_capacity", "replay_packets", "serve_packets"]
 
-TOPOLOGIES: Final = ("one-link",)
+FABRIC: Final = "leaf-spine"
+TOPOLOGIES: Final = ("one-link", FABRIC)
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
 PROGRESS_STEPS: Final = 200
 
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
+
+
+def default_packet_capacity(topology: str) -> float:
+    """Returns the capacity in B/s that packets have in a topology where none is given."""
+    return HOST_CAPACITY if topology == FABRIC else DEFAULT_CAPACITY
 
 
 def serve_packets(
@@ -93,7 +100,7 @@ def serve_packets(
         Traffic(
             num_packets=len(flow),
             key_id=flow_id,
-            capacity=rate,
+            capacity=np.array([rate]),
             seed=check_seed(seed),
             packets_of_flow=None,
             largest_packet=float(given.size.max()),
@@ -129,18 +136,27 @@ def replay_packets(
     and no needless retransmission. At one instant transmissions end, then acknowledgements arrive, then losses are
     noticed, then flows arrive by id, and last an idle port chooses.
 
+    ``leaf-spine`` is QCluster's (section 6.3), in compiled code alone: leaves of 16 hosts, each joined to 4 spines by
+    links of four times the capacity of a host's. Each host, leaf and spine has a port with queues, a buffer and the
+    scheduler for each of its links. A leaf sends the packets that go up to its spines in turns. Each link takes 0.1 us,
+    and ``delay``, by default 20 us, is that of the hosts, each way: a round trip across the spines takes 40.8 us.
+    Messages are counted, without error, at their host, which tags the packets; a sketch counts what passes its port.
+    Packets arrive behind links after transmissions have ended, and idle ports choose last.
+
     Args:
         flows: Path of a flow file, a ``Workload``, or a mapping with the flow file's columns.
         scheduler: Name of a scheduler (``flowsched list``). Schedulers count bytes of payload.
-        topology: ``one-link``: all flows share one port, whatever their hosts.
-        capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
+        topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
+        capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
+            for 10 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), of the port (see
             ``PortParameters``) and of the senders (see ``SenderParameters``).
         seed: Seed of the sketch's hash.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
-        num_hosts: ``one-link`` has no hosts to count: ``None``.
+        num_hosts: Hosts of ``leaf-spine``, a multiple of 16 from 32 on; ``None`` for 144. ``one-link`` has none to
+            count.
         progress: Called now and then with the number of flows done and of all flows.
-        keep_trace: Whether to keep what became of each packet.
+        keep_trace: Whether to keep what became of each packet at the port of ``one-link``.
 
     Returns:
         Records in the order of the flows.
@@ -153,9 +169,13 @@ def replay_packets(
     check_engine(engine)
     if not isinstance(topology, str) or topology not in TOPOLOGIES:
         raise ConfigError(f"topology is {shown(topology)}: it must be one of {listed(topology, TOPOLOGIES)}")
-    if num_hosts is not None:
-        raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
     options = _options(parameters)
+    fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
+    if fabric is not None:
+        capacity = fabric.capacity
+        options.setdefault("delay", HOST_DELAY)
+    elif num_hosts is not None:
+        raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
     port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
     senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
     rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
@@ -163,14 +183,19 @@ def replay_packets(
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
     packets = cut_into_packets(workload, senders, needs_remaining=rule.needs_remaining)
-    if engine == "compiled":
+    ideal_fct = None
+    if fabric is not None:
+        ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))
+        hosts = workload.source, workload.destination
+        outcomes = replay_compiled_fabric(packets, setup, fabric, hosts, progress=progress)
+    elif engine == "compiled":
         outcomes = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
     else:
         simulation = PacketReplay(packets, setup, keep_trace=keep_trace)
         _run(simulation, packets.arrival_time, progress)
         trace = simulation.trace(packets.flow_id) if keep_trace else None
         outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
-    records = setup.records(workload, outcomes.completion_time).since(start, given.arrival_time)
+    records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},
         packets=packets.packets,
@@ -179,6 +204,24 @@ def replay_packets(
         disordered=outcomes.disordered,
         trace=None if outcomes.trace is None else outcomes.trace.since(start),
     )
+
+
+def _fabric(capacity: float | None, num_hosts: int | None, engine: str, *, keep_trace: bool) -> PacketFabric:
+    if engine != "compiled":
+        raise ConfigError(f"engine is {shown(engine)}: topology {FABRIC} in packets needs 'compiled'")
+    if keep_trace:
+        raise ConfigError(f"keep_trace is True: topology {FABRIC} has many ports, and no trace; leave it out")
+    hosts = NUM_HOSTS if num_hosts is None else num_hosts
+    return PacketFabric(num_hosts=hosts, capacity=_capacity(HOST_CAPACITY if capacity is None else capacity))
+
+
+def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, delay: float) -> FloatArray:
+    """Returns the completion times of flows alone, and checks that the fabric has their hosts."""
+    if workload.num_hosts > fabric.num_hosts:
+        raise ConfigError(f"num_hosts is {fabric.num_hosts}: the flows have hosts up to {workload.num_hosts - 1}")
+    size, first = packets.table.size, packets.first_packet[:-1]
+    across = fabric.crosses(workload.source, workload.destination)
+    return fabric.ideal_fct(np.add.reduceat(size, first), size[first], across, delay)
 
 
 def _options(parameters: Mapping[str, object] | None) -> dict[str, object]:

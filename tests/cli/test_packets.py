@@ -97,3 +97,16 @@ def test_a_packet_file_that_is_not_there_is_an_error(flowsched, tmp_path: Path) 
 
     assert outcome.status == 2
     assert "none.csv" in outcome.err
+
+
+def test_packets_cross_a_fabric_of_the_papers_capacity_from_the_shell(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
+    command = ("replay-packets", path, "--scheduler", "fifo", "--topology", "leaf-spine", "--json")
+
+    outcome = flowsched(*command, "--engine", "compiled", "--hosts", 32)
+
+    assert outcome.status == 0
+    # Four transmissions, two of them at four times the rate, four links and the hosts.
+    assert json.loads(outcome.out)["mean_fct"] == pytest.approx(2.5 * 1_500 / 1.25e9 + 4e-7 + 2e-5)
+    assert "needs 'compiled'" in flowsched(*command).err

@@ -1,0 +1,266 @@
+"""Holds the compiled leaf-spine to a plain simulation, to times by hand, and to the conservation of packets."""
+
+import heapq
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.batch.packets.engine import new_fabric_network
+from flowsched_gym.batch.packets.fabric import replay_fabric
+from flowsched_gym.batch.packets.state import NONE, TRAVELLING, Flows, Tables
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.packet_fabric import PacketFabric
+from flowsched_gym.model.packet_flows import cut_into_packets
+from flowsched_gym.model.packets import PacketRecords, PortParameters, SenderParameters
+from flowsched_gym.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.workload import Workload
+
+RATE, LINK, HOST = 1.25e9, 1e-7, 2e-5
+LEAVES, SPINES, RACK = 2, 4, 16
+HOSTS = LEAVES * RACK
+THRESHOLDS = (1_460.0, 10_000.0, 40_000.0)
+LOSSES = {"buffer": 5, "mark_at": 2, "window": 12, "min_rto": 1e-4}
+
+
+def columns(seed: int, count: int = 60) -> dict[str, Any]:
+    """Draws flows between few hosts of both leaves, many of which arrive at one instant."""
+    rng = np.random.default_rng(seed)
+    hosts = np.array([0, 1, 2, 15, 16, 17, 18, 31])
+    pairs = np.array([rng.choice(hosts, 2, replace=False) for _ in range(count)])
+    return {
+        "flow_id": np.arange(count),
+        "source": pairs[:, 0],
+        "destination": pairs[:, 1],
+        "size_bytes": np.ceil(rng.pareto(1.2, count) * 6_000 + 1),
+        "arrival_s": np.sort(rng.integers(0, 20, count)) * 1e-5,
+    }
+
+
+def replay(flows: dict[str, Any], scheduler: str = "fifo", **parameters: object) -> PacketRecords:
+    return flowsched_gym.replay_packets(
+        flows,
+        scheduler=scheduler,
+        topology="leaf-spine",
+        num_hosts=HOSTS,
+        engine="compiled",
+        parameters=parameters,
+    )
+
+
+def one_flow(destination: int, size: float) -> dict[str, Any]:
+    return {"flow_id": [0], "source": [0], "destination": [destination], "size_bytes": [size], "arrival_s": [0.0]}
+
+
+class Reference:
+    """A simulation that shares nothing with the package: ports are lists of queues, and all events are in one heap."""
+
+    def __init__(self, flows: dict[str, Any], thresholds: tuple[float, ...], **options: Any) -> None:
+        self.flows, self.thresholds = flows, thresholds
+        self.room, self.mark_at = options.get("buffer", 10**9), options.get("mark_at", 10**9)
+        self.window, self.min_rto = options.get("window", 64), options.get("min_rto", 2e-3)
+        self.queues: dict[Any, list[deque[Any]]] = {}
+        self.sending: set[Any] = set()
+        self.events: list[Any] = []
+        self.spine = [0] * LEAVES
+        self.number = 0
+        count = len(flows["size_bytes"])
+        self.unsent = [deque(enumerate(self.cut(float(size)))) for size in flows["size_bytes"]]
+        self.left = [len(packets) for packets in self.unsent]
+        self.lost: list[deque[Any]] = [deque() for _ in range(count)]
+        self.outstanding, self.sent = [0] * count, [0.0] * count
+        self.drops, self.marks, self.completion = [0] * count, [0] * count, [0.0] * count
+
+    @staticmethod
+    def cut(size: float) -> list[float]:
+        full = int(-(-size // 1460)) - 1
+        return [1460.0] * full + [size - 1460.0 * full]
+
+    def later(self, time: float, kind: int, order: int, what: Any) -> None:
+        self.number += 1
+        heapq.heappush(self.events, (time, kind, order, self.number, what))
+
+    def run(self) -> None:
+        for row, time in enumerate(self.flows["arrival_s"]):
+            self.later(float(time), 5, row, row)
+        while self.events:
+            now = self.events[0][0]
+            while self.events and self.events[0][0] == now:
+                _, kind, _, _, what = heapq.heappop(self.events)
+                (self.end, self.arrive, self.acknowledge, self.acknowledge, self.time_out, self.send)[kind](now, what)
+            for port in [port for port in self.queues if port not in self.sending and any(self.queues[port])]:
+                packet = next(queue for queue in self.queues[port] if queue).popleft()
+                rate = RATE if port[0] in ("host", "down") else 4 * RATE
+                self.sending.add(port)
+                order = ("host", "up", "spine", "down").index(port[0]) * 10_000 + port[1] * 100 + port[2]
+                self.later(now + (packet["payload"] + 40) / rate, 0, order, (port, packet))
+
+    def send(self, now: float, row: int) -> None:
+        while (self.lost[row] or self.unsent[row]) and self.outstanding[row] < self.window:
+            index, payload = (self.lost[row] or self.unsent[row]).popleft()
+            self.outstanding[row] += 1
+            packet = {"row": row, "index": index, "payload": payload, "marked": False, "tag": self.sent[row]}
+            self.sent[row] += payload
+            self.enter(now, ("host", 0, int(self.flows["source"][row])), packet)
+
+    def enter(self, now: float, port: Any, packet: Any) -> None:
+        queues = self.queues.setdefault(port, [deque() for _ in range(len(self.thresholds) + 1)])
+        waiting = sum(map(len, queues))
+        packet["marked"] |= waiting >= self.mark_at
+        if waiting >= self.room:
+            self.drops[packet["row"]] += 1
+            self.later(now + self.min_rto, 4, 0, packet)
+            return
+        queues[sum(packet["tag"] > threshold for threshold in self.thresholds)].append(packet)
+
+    def end(self, now: float, what: Any) -> None:
+        port, packet = what
+        self.sending.discard(port)
+        row = packet["row"]
+        if port[0] != "down":
+            self.later(now + LINK, 1, 0, (port, packet))
+            return
+        source, destination = self.flows["source"][row], self.flows["destination"][row]
+        links = 4 if source // RACK != destination // RACK else 2
+        delivery = now + LINK + HOST
+        self.marks[row] += packet["marked"]
+        self.left[row] -= 1
+        if not self.left[row]:
+            self.completion[row] = delivery
+        self.later(delivery + (links * LINK + HOST), 2 if links == 2 else 3, 0, packet)
+
+    def arrive(self, now: float, what: Any) -> None:
+        port, packet = what
+        destination = int(self.flows["destination"][packet["row"]])
+        leaf = destination // RACK
+        if port[0] == "host" and port[2] // RACK != leaf:
+            here = port[2] // RACK
+            self.enter(now, ("up", here, self.spine[here]), packet)
+            self.spine[here] = (self.spine[here] + 1) % SPINES
+        elif port[0] == "up":
+            self.enter(now, ("spine", port[2], leaf), packet)
+        else:
+            self.enter(now, ("down", 0, destination), packet)
+
+    def acknowledge(self, now: float, packet: Any) -> None:
+        self.outstanding[packet["row"]] -= 1
+        self.send(now, packet["row"])
+
+    def time_out(self, now: float, packet: Any) -> None:
+        self.lost[packet["row"]].append((packet["index"], packet["payload"]))
+        self.acknowledge(now, packet)
+
+
+@pytest.mark.parametrize("options", [{}, LOSSES], ids=["lossless", "losses"])
+@pytest.mark.parametrize(("scheduler", "thresholds"), [("fifo", ()), ("pias", THRESHOLDS)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_fabric_is_as_a_plain_simulation_has_it(
+    scheduler: str, thresholds: tuple[float, ...], options: dict[str, object], seed: int
+) -> None:
+    flows = columns(seed)
+    reference = Reference(flows, thresholds, **options)
+    reference.run()
+
+    records = replay(flows, scheduler, **options, **({"thresholds": thresholds} if thresholds else {}))
+
+    assert records.completion_time.tolist() == reference.completion
+    assert records.drops.tolist() == reference.drops
+    assert records.marks.tolist() == reference.marks
+    if options:
+        assert min(records.drops.sum(), records.marks.sum()) > 0
+
+
+@pytest.mark.parametrize(("destination", "hops", "links"), [(20, 2.5, 4), (1, 2.0, 2)])
+def test_a_flow_alone_takes_its_transmissions_and_delays(destination: int, hops: float, links: int) -> None:
+    single = replay(one_flow(destination, 1_460.0))
+    assert single.fct[0] == pytest.approx(hops * 1_500 / RATE + links * LINK + HOST, rel=1e-12)
+    many = replay(one_flow(destination, 100_100.0), window=1_000)
+    assert many.slowdown[0] == pytest.approx(1.0, rel=1e-12)
+    assert many.disordered[0] == 0
+
+
+def test_a_round_trip_across_the_spines_takes_the_papers_time() -> None:
+    # With a window of one packet of next to nothing, each packet but the last takes a round trip.
+    records = replay(one_flow(20, 11.0), payload=1.0, header=0.0, window=1)
+    assert records.fct[0] == pytest.approx(10 * 40.8e-6 + 4 * LINK + HOST, rel=1e-3)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "qcluster", "pfabric", "fq", "afq"])
+def test_no_packet_is_lost_sight_of_and_leaves_spray_evenly(scheduler: str) -> None:
+    flows = columns(2)
+    workload = Workload(
+        **{name: np.asarray(flows[key]) for name, key in (("source", "source"), ("destination", "destination"))},
+        flow_id=flows["flow_id"],
+        size=flows["size_bytes"],
+        arrival_time=flows["arrival_s"],
+    )
+    parameters = {"buckets": 64} if scheduler == "qcluster" else {}
+    setup = PacketSetup(
+        scheduler=make_scheduler(scheduler, parameters),
+        capacity=RATE,
+        port=PortParameters(buffer=5, mark_at=2),
+        senders=SenderParameters(delay=HOST, min_rto=1e-4, transport="dctcp"),
+    )
+    packets = cut_into_packets(workload, setup.senders, needs_remaining=setup.scheduler.needs_remaining)
+    fabric = PacketFabric(num_hosts=HOSTS, capacity=RATE)
+    (sent, tables), ways = new_fabric_network(packets, setup, fabric, (workload.source, workload.destination))
+    most = 0
+    for step in range(1, 2_000):
+        replay_fabric(sent, tables, ways, packets.num_flows, step * 7e-6)
+        begun = (sent.next_packet - packets.first_packet[:-1]).sum()
+        delivered = (packets.packets - sent.left).sum()
+        on_links = listed(sent, tables, TRAVELLING)
+        queued = tables.ports.waiting.sum() + (tables.ports.sending != NONE).sum()
+        lost = listed(sent, tables, 2) + sum(waiting_again(sent, tables, row) for row in range(packets.num_flows))
+        assert begun == delivered + queued + on_links + lost
+        most = max(most, on_links)
+    assert np.isfinite(sent.completion_time).all()
+    assert most > 1
+    assert sent.drops.sum() > 0
+
+
+def listed(flows: Flows, tables: Tables, which: int) -> int:
+    return length(tables, int(flows.lists[which]))
+
+
+def waiting_again(flows: Flows, tables: Tables, row: int) -> int:
+    return length(tables, int(flows.lost_head[row]))
+
+
+def length(tables: Tables, p: int) -> int:
+    count = 0
+    while p != NONE:
+        count, p = count + 1, int(tables.packets.after[p])
+    return count
+
+
+def test_spraying_is_even() -> None:
+    # Each uplink of 4 has a fourth of the packets: 16 hosts at full rate fit into 4 links of four times the rate.
+    count = RACK
+    flows = {
+        "flow_id": range(count),
+        "source": range(count),
+        "destination": range(RACK, 2 * RACK),
+        "size_bytes": [1_460_000.0] * count,
+        "arrival_s": [0.0] * count,
+    }
+    records = replay(flows, window=1_000)
+    assert records.slowdown.max() < 1.01
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"engine": "simpy"}, "needs 'compiled'"),
+        ({"num_hosts": 40}, "leaves of 16 hosts"),
+        ({"num_hosts": 32, "destination": 40}, "hosts up to 40"),
+        ({"keep_trace": True}, "no trace"),
+    ],
+)
+def test_what_a_fabric_cannot_do_is_an_error(change: dict[str, Any], named: str) -> None:
+    flows = one_flow(change.pop("destination", 20), 1.0)
+    options: dict[str, Any] = {"engine": "compiled", **change}
+    with pytest.raises(ConfigError, match=named):
+        flowsched_gym.replay_packets(flows, scheduler="fifo", topology="leaf-spine", **options)
