@@ -1,17 +1,26 @@
-"""Measures packets at one port: packets per CPU second of each scheduler, on both engines.
+"""Measures packets: those per CPU second of each scheduler at one port, on both engines, and hops of a leaf-spine.
 
-``python -m benchmarks.speed.packets`` prints a table. All times are CPU seconds of one thread, and include everything
-from the columns given to the arrays returned; compiling comes before.
+``python -m benchmarks.speed.packets`` prints a table; ``--write`` keeps the figures in ``packets.json`` and fills the
+table of ``README.md`` here. All times are CPU seconds of one thread, and include everything from the columns given to
+the arrays returned; compiling comes before.
 """
 
 import argparse
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 import flowsched_gym
+from benchmarks.speed.page import README, page_with
+from benchmarks.speed.run import describe_machine
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
+from flowsched_gym.model.packet_fabric import HOSTS_PER_LEAF, NUM_HOSTS
+
+FIGURES: Final = Path(__file__).with_name("packets.json")
 
 LINE_RATE: Final = 1.25e9
 """10 Gbps in B/s."""
@@ -38,20 +47,87 @@ CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
 }
 
 
+SKETCH: Final[dict[str, object]] = {"arrays": 4, "buckets": 6_401}
+"""The authors' sketch in ns-2, of each port of the leaf-spine."""
+FABRIC_FLOWS: Final = 20_000
+COLUMNS: Final = {"serve": ("FIFO", "PIAS"), "replay": tuple(CASES)}
+"""What is measured at one port."""
+
+
 def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser(description="Measures packets at one port.")
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description="Measures packets.")
     parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the packets: a look, not a result")
-    share = QUICK_SHARE if parser.parse_args().quick else 1
-    print("packets per CPU second, senders with windows of 64 packets, 10 Gbps, load 0.9, round trip 40 us")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
+    options = parser.parse_args()
+    share = QUICK_SHARE if options.quick else 1
+    rates: dict[str, dict[str, float]] = {}
     for name, (scheduler, parameters) in CASES.items():
-        rates = [replay_rate(scheduler, parameters, engine, count // share) for engine, count in COUNTS.items()]
-        print(f"{name:25}" + "".join(f"{engine} {rate:12,.0f}  " for engine, rate in zip(COUNTS, rates, strict=True)))
-    print("packets per CPU second, at given times, load 0.9")
-    for name in ("FIFO", "PIAS"):
-        scheduler, parameters = CASES[name]
-        rates = [serve_rate(scheduler, parameters, engine, count // share) for engine, count in COUNTS.items()]
-        print(f"{name:25}" + "".join(f"{engine} {rate:12,.0f}  " for engine, rate in zip(COUNTS, rates, strict=True)))
+        rates[name] = {
+            f"{call} {engine}": rate(scheduler, parameters, engine, count // share)
+            for call, rate in (("replay", replay_rate), ("serve", serve_rate))
+            if name in COLUMNS[call]
+            for engine, count in COUNTS.items()
+        }
+        rates[name]["hops"] = hop_rate(scheduler, parameters, FABRIC_FLOWS // share)
+    figures = {
+        "command": "python -m benchmarks.speed.packets" + (" --quick" if options.quick else "") + " --write",
+        "package_version": flowsched_gym.__version__,
+        "machine": describe_machine(),
+        "rates": rates,
+    }
+    print(table(figures))
+    if options.write:
+        write_json(figures, FIGURES)
+        write_text(page_with(FIGURES, table), README)
+        print(f"written to {FIGURES} and {README}")
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """Lays the figures out."""
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
+    lines = [
+        f"Thousands of packets per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions.",
+        "Load 0.9 at 10 Gbps. At one port senders have windows of 64 packets and a round trip of 40 us, or packets are",
+        f"given. On the leaf-spine it is hops, in thousands: {FABRIC_FLOWS:,} flows between random ones of {NUM_HOSTS}",
+        "hosts, with sketches of 4 x 6,401 buckets at each port.",
+        "",
+        "| scheduler | one port, SimPy | one port, compiled | given, SimPy | given, compiled | leaf-spine, hops |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, rates in figures["rates"].items():
+        columns = ("replay simpy", "replay compiled", "serve simpy", "serve compiled", "hops")
+        cells = [f"{rates[column] / 1e3:,.0f}" if column in rates else "" for column in columns]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+
+
+def hop_rate(scheduler: str, parameters: dict[str, object], num_flows: int) -> float:
+    """Measures flows between random hosts of a leaf-spine; returns transmissions per s."""
+    rng = np.random.default_rng(0)
+    packets = np.ceil(rng.exponential(FLOW_PACKETS, num_flows))
+    source = rng.integers(0, NUM_HOSTS, num_flows)
+    destination = (source + rng.integers(1, NUM_HOSTS, num_flows)) % NUM_HOSTS
+    flows = {
+        "flow_id": np.arange(num_flows),
+        "source": source,
+        "destination": destination,
+        "size_bytes": packets * PAYLOAD,
+        "arrival_s": np.cumsum(rng.exponential(packets.mean() * PACKET / LINE_RATE / LOAD / NUM_HOSTS, num_flows)),
+    }
+    sketch = SKETCH if scheduler == "qcluster" else {}
+
+    def run() -> None:
+        flowsched_gym.replay_packets(
+            flows,
+            scheduler=scheduler,
+            topology="leaf-spine",
+            parameters={**parameters, **sketch},
+            engine="compiled",
+        )
+
+    hops = np.where(source // HOSTS_PER_LEAF == destination // HOSTS_PER_LEAF, 2, 4)
+    return float((packets * hops).sum()) / best_time(run)
 
 
 def replay_rate(scheduler: str, parameters: dict[str, object], engine: str, num_packets: int) -> float:
