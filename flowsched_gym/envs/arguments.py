@@ -137,21 +137,22 @@ def convert_numbers(config: Any, *, positive: Iterable[str] = (), at_least_0: It
         _settle_number(config, name, float(value))
 
 
-def check_room(num_envs: int, num_flows: int, observation_size: int) -> None:
+def check_room(num_envs: int, num_rows: int, content: str, observation_size: int) -> None:
     """Refuses vector environments for which there is no memory.
 
     Args:
         num_envs: Environments.
-        num_flows: Flows of an episode.
+        num_rows: Flows of an episode, or what takes as much memory.
+        content: What they are, in words.
         observation_size: Numbers of an observation.
 
     Raises:
         ConfigError: They are too many.
     """
-    most = min(MOST_ROWS // (2 * num_flows), MOST_NUMBERS // observation_size)
+    most = min(MOST_ROWS // (2 * num_rows), MOST_NUMBERS // observation_size)
     if num_envs > max(most, 1):
         raise ConfigError(
-            f"num_envs is {num_envs}: with {num_flows} flows and observations of {observation_size} numbers it must be "
+            f"num_envs is {num_envs}: with {content} and observations of {observation_size} numbers it must be "
             f"an integer from 1 to {max(most, 1)}"
         )
 

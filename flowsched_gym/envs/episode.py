@@ -146,6 +146,10 @@ class EpisodeSetup(ABC):
         if workload.link_changes is not None:
             raise ConfigError("workload has link changes: the links of this environment stay up")
 
+    def room(self, workload: Workload) -> tuple[int, str]:
+        """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
+        return workload.num_flows, f"{workload.num_flows} flows"
+
     @abstractmethod
     def simulate(self, workload: Workload) -> Any:
         """Begins an episode on SimPy, with the attributes of an ``Episode`` and ``ideal_fct()``."""

@@ -32,6 +32,8 @@ FLOW_FIELDS: Final = (
     ("ideal_fct", "f8"),
 )
 """What views show of flows beside the columns of the engine."""
+PACKETS_OF_ROW: Final = 7
+"""Packets that take as much memory as a flow of the fluid: some 40 B each."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -83,6 +85,11 @@ class PortsSetup(EpisodeSetup):
         """
         self.check_links(workload)
         cut_into_packets(workload, self.port.senders, needs_remaining=False)
+
+    def room(self, workload: Workload) -> tuple[int, str]:
+        """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
+        num_packets = int(np.ceil(workload.size / self.port.senders.payload).sum())
+        return num_packets // PACKETS_OF_ROW + workload.num_flows, f"{num_packets} packets"
 
     def simulate(self, workload: Workload) -> PacketSimulation:
         """Begins an episode on SimPy."""

@@ -57,7 +57,8 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
         self._arguments = dict(arguments)
         template = self._template = self._single()
         first_episode = template._source.draw(0)
-        check_room(num_envs, max(first_episode.num_flows, 1), template.layout.size)
+        num_rows, content = template._network.room(first_episode)
+        check_room(num_envs, max(num_rows, 1), content, template.layout.size)
         self.num_envs = num_envs
         self.simulation: EpisodeBatch = template._network.new_batch(2 * num_envs, first_episode, num_threads)
         self._source = template._source

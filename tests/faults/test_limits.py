@@ -48,8 +48,8 @@ def test_an_argument_that_asks_for_too_much_is_refused(env_id: str, arguments: d
 )
 def test_vector_environments_without_room_are_refused(num_envs: int, num_flows: int, size: int, most: int) -> None:
     with pytest.raises(ConfigError, match=f"num_envs is {num_envs}: .* it must be an integer from 1 to {most}$"):
-        check_room(num_envs, num_flows, size)
-    check_room(most, num_flows, size)
+        check_room(num_envs, num_flows, f"{num_flows} flows", size)
+    check_room(most, num_flows, f"{num_flows} flows", size)
 
 
 def test_a_vector_of_very_many_is_refused_before_memory_is_asked_for() -> None:
