@@ -118,7 +118,12 @@ def _add_packet_options(parser: argparse.ArgumentParser, written: str) -> None:
 
 def _add_capacity(parser: argparse.ArgumentParser) -> None:
     capacity = parser.add_mutually_exclusive_group()
-    capacity.add_argument("--link-gbps", type=positive_number, metavar="G", help="capacity of every link in Gbps (1)")
+    capacity.add_argument(
+        "--link-gbps",
+        type=positive_number,
+        metavar="G",
+        help="capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)",
+    )
     capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 
 
