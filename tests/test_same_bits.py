@@ -40,6 +40,7 @@ SUMS_OF_INTEGERS: Final = frozenset(
         "envs.drawing.canvas",
         "envs.drawing.frame",
         "envs.drawing.tables",
+        "systems.qcluster.mapping",
         "workload.mix",
     ]
 )

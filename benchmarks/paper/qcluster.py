@@ -20,6 +20,7 @@ from benchmarks.paper.auto_search import descend
 from benchmarks.paper.merp import DIGITS
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.model.packet_fabric import NUM_HOSTS
 from flowsched_gym.model.packets import PacketRecords
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds, pias_worst_thresholds
 from flowsched_gym.units import BYTES_PER_KILOBYTE, gbps_to_capacity
@@ -31,6 +32,9 @@ CAPACITY: Final = gbps_to_capacity(10)
 SEEDS: Final = (0, 1, 2)
 MORE_SEEDS: Final = tuple(range(10))
 LOADS: Final = (0.5, 0.6, 0.7, 0.8, 0.9)
+FABRIC_LOADS: Final = (0.6, 0.9)
+SKETCH: Final = {"arrays": 4, "buckets": 1_600}
+"""Sketch of each port of the leaf-spine: the authors' has 6,401 buckets in all."""
 QUEUES: Final = 8
 FLOWS: Final = {
     "qcluster-w1": 100_000,
@@ -74,6 +78,7 @@ class Point(NamedTuple):
         num_flows: Messages; None for the workload's own.
         schemes: What is compared.
         seeds: Seeds of the flows.
+        topology: ``one-link`` or ``leaf-spine``.
     """
 
     workload: str
@@ -81,6 +86,7 @@ class Point(NamedTuple):
     num_flows: int | None
     schemes: Mapping[str, Scheme]
     seeds: Sequence[int] = SEEDS
+    topology: str = "one-link"
 
 
 def main() -> None:
@@ -117,28 +123,37 @@ def measure(point: Point) -> dict[str, dict[str, list[float]]]:
     """Runs all schemes of a point on the same flows; returns each metric of each, one value for each seed."""
     found: dict[str, dict[str, list[float]]] = {}
     for seed in point.seeds:
-        flows = draw(point.workload, point.load, point.num_flows, seed)
+        flows = draw(point.workload, point.load, point.num_flows, seed, topology=point.topology)
         for name, (scheduler, parameters) in point.schemes.items():
-            records = replay(flows, scheduler, parameters, seed=seed)
+            records = replay(flows, scheduler, parameters, seed=seed, topology=point.topology)
             for metric, value in metrics_of(records, point.workload).items():
                 values = found.setdefault(name, {}).setdefault(metric, [])
                 values.append(float(f"{value:.{DIGITS}g}"))
     return found
 
 
-def draw(name: str, load: float | None, num_flows: int | None, seed: int) -> Workload:
-    """Draws the messages of a run."""
-    given = {"load": load, "num_flows": num_flows}
+def draw(name: str, load: float | None, num_flows: int | None, seed: int, *, topology: str = "one-link") -> Workload:
+    """Draws the messages of a run; on the leaf-spine, between all of its hosts, at the load of their links."""
+    given: dict[str, float | None] = {"load": load, "num_flows": num_flows}
+    if topology == "leaf-spine":
+        given |= {"num_hosts": NUM_HOSTS, "busiest_share": 1 / NUM_HOSTS}
     return make_workload(name, **{key: value for key, value in given.items() if value is not None}).draw(seed)
 
 
 def replay(
-    flows: Workload, scheduler: str, parameters: Mapping[str, object], *, seed: int = 0, keep_trace: bool = False
+    flows: Workload,
+    scheduler: str,
+    parameters: Mapping[str, object],
+    *,
+    seed: int = 0,
+    keep_trace: bool = False,
+    topology: str = "one-link",
 ) -> PacketRecords:
-    """Sends messages through one port in the compiled engine."""
+    """Sends messages through one port, or the leaf-spine, in the compiled engine."""
     return flowsched_gym.replay_packets(
         flows,
         scheduler=scheduler,
+        topology=topology,
         capacity=CAPACITY,
         parameters=parameters,
         seed=seed,
@@ -244,6 +259,17 @@ def studies() -> dict[str, dict[str, Point]]:
             found[f"{name}, {transport}"] = {
                 key: point._replace(schemes=with_senders(transport, point.schemes)) for key, point in points.items()
             }
+    for number, num_flows in ((4, 20_000), (6, 2_000)):
+        found[f"leaf-spine W{number}"] = {
+            str(load): Point(
+                f"qcluster-w{number}",
+                load,
+                num_flows,
+                with_senders("DCTCP", on_leaf_spine(f"qcluster-w{number}", load)),
+                topology="leaf-spine",
+            )
+            for load in FABRIC_LOADS
+        }
     return found
 
 
@@ -293,6 +319,17 @@ def main_schemes(workload: str, load: float) -> dict[str, Scheme]:
         "QC-FQ": qcluster(goal="fq"),
         "pFabric": ("pfabric", {}),
         "PIFO-LAS": ("pifo-las", {"thresholds": [static["theory"][-1]]}),
+    }
+
+
+def on_leaf_spine(workload: str, load: float) -> dict[str, Scheme]:
+    """Returns what is compared on the leaf-spine, with sketches as large as the authors'."""
+    schemes = main_schemes(workload, load)
+    names = ("FIFO", "PIAS-OPT", "PIAS-WST", "QC-LAS", "QC-SRPT", "QC-FQ", "pFabric")
+    return {
+        name: (scheduler, {**parameters, **(SKETCH if scheduler == "qcluster" else {})})
+        for name, (scheduler, parameters) in schemes.items()
+        if name in names
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS, change, in_percent
-from benchmarks.paper.qcluster import COMMAND, MORE_SEEDS, QUEUES, RESULTS, SEEDS, TRANSPORTS
+from benchmarks.paper.qcluster import COMMAND, FABRIC_LOADS, MORE_SEEDS, QUEUES, RESULTS, SEEDS, TRANSPORTS
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import load_cdf
 
@@ -38,6 +38,14 @@ GOALS: Final = """
 
 Mean FCT of small messages, change in % against PIAS-WST; and how far overall mean FCT of QC-FQ lies apart, at most,
 from four starts that put all packets into the lowest, a middle, the highest queue or both ends, in %.
+
+"""
+
+FABRIC: Final = """
+## On the leaf-spine
+
+The paper's network: 144 hosts, 9 leaves, 4 spines, packets sprayed, round trip 40.8 us, senders `DCTCP`. Loads are
+those of the hosts' links. Changes in mean FCT, in %, of the mean over {seeds} seeds; small messages as above.
 
 """
 
@@ -247,6 +255,7 @@ def qcluster_markdown(results: dict[str, Any]) -> str:
     parts.append(SWITCH.format(seeds=len(MORE_SEEDS)))
     for transport in TRANSPORTS:
         parts.append(f"\nSenders `{transport}`:\n\n{switch_table(studies[f'switch, {transport}']['0.6']).markdown()}")
+    parts += [FABRIC.format(seeds=len(SEEDS)), fabric_table(studies).markdown()]
     parts.append(QUEUE_NUMBERS.format(first=100 * first_packets("w1")))
     parts += [queues_table(studies).markdown(), APPLICATIONS]
     parts.append(
@@ -299,6 +308,26 @@ def goals_table(studies: dict[str, Runs]) -> Table:
                 rows.append((f"{name}, load {load}, {transport}", *small, f"{100 * (max(ends) / min(ends) - 1):.2f}"))
     columns = ("", "QC-FQ", "QC-LAS, geometric", "QC-LAS, adaptive", "starts of QC-FQ apart")
     return Table(columns=columns, rows=tuple(rows))
+
+
+def fabric_table(studies: dict[str, Runs]) -> Table:
+    """Compares schemes on the leaf-spine."""
+    pairs = (
+        ("QC-LAS", "PIAS-WST", "small"),
+        ("QC-FQ", "PIAS-WST", "small"),
+        ("QC-LAS", "PIAS-OPT", "small"),
+        ("QC-LAS", "PIAS-OPT", "mean"),
+        ("QC-FQ", "FIFO", "mean"),
+        ("QC-SRPT", "pFabric", "mean"),
+    )
+    columns = (f"{one} to {other}, {'small' if metric == 'small' else 'all'}" for one, other, metric in pairs)
+    rows = []
+    for number in (4, 6):
+        runs = studies[f"leaf-spine W{number}"]
+        for load in map(str, FABRIC_LOADS):
+            cells = [written(changes(runs, metric, (one, other), load)) for one, other, metric in pairs]
+            rows.append((f"W{number}, load {load}", *cells))
+    return Table(columns=("", *columns), rows=tuple(rows))
 
 
 def statements_table(studies: dict[str, Runs]) -> str:

@@ -31,13 +31,14 @@ if {time_before} is None:
 else:
     compiling.TIME_BEFORE_COMPILING = {time_before}
 with event.install_recorder("numba:compile") as recorder:
+    from flowsched_gym.model.rules.packets.clusters import thresholds_between
     from flowsched_gym.model.rules.sharing.share_links import share_links
     from flowsched_gym.registration import system_of
     from tests.envs.episodes import combinations, fingerprint
     environment = system_of("{env_id}")[1]
     cases = list(combinations(environment))[::{stride}]
     fingerprints = [fingerprint(environment.id, 5, **case) for case in cases]
-print(json.dumps([fingerprints, len(recorder.buffer), len(share_links.signatures)]))
+print(json.dumps([fingerprints, len(recorder.buffer), len(share_links.signatures or thresholds_between.signatures)]))
 """
 """Plays episodes; prints what came of them, and how much was compiled.
 
@@ -52,7 +53,7 @@ BEFORE: Final = "from flowsched_gym.model.rules import compile; compile.TIME_BEF
 def play(
     time_before: float | None, *, env_id: str = "flowsched/Artemis-v0", stride: int = 9, **variables: str
 ) -> tuple[list[str], int, int]:
-    """Plays in a fresh process; returns fingerprints, compilations, and signatures of a rule."""
+    """Plays in a fresh process; returns fingerprints, compilations, and signatures of a rule of flows or packets."""
     given = None if time_before is None else f"float({str(time_before)!r})"
     program = EPISODES.format(time_before=given, env_id=env_id, stride=stride)
     found = json.loads(run_python(program, **variables))

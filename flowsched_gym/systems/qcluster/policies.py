@@ -16,7 +16,7 @@ from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
 from flowsched_gym.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
-from flowsched_gym.systems.qcluster.mapping import action_of_thresholds
+from flowsched_gym.systems.qcluster.mapping import action_of_thresholds, num_thresholds
 from flowsched_gym.systems.qcluster.observation import ALPHA_RANGE, SCALE
 from flowsched_gym.workload import Traffic
 
@@ -58,9 +58,9 @@ class RandomAction(LayoutPolicy):
     def choose(self, batch: ObservationArray) -> Actions:
         """Draws an action for each observation."""
         if self._config.action is QClusterAction.RULE:
-            return self.rng.integers(0, [len(RULES), len(ALPHA_STEPS)], (len(batch), 2))
-        length = sum(last - first for first, last in self._config.groups)
-        return (2.0 * self.rng.random((len(batch), length)) - 1.0).astype(np.float32)
+            return (self.rng.random((len(batch), 2)) * [len(RULES), len(ALPHA_STEPS)]).astype(np.int64)
+        shape = (len(batch), num_thresholds(self._config))
+        return (2.0 * self.rng.random(shape) - 1.0).astype(np.float32)
 
 
 class RulePolicy(LayoutPolicy):
@@ -177,7 +177,7 @@ class ConstantThresholds(_SameThresholds):
     @staticmethod
     def thresholds_for(config: QClusterConfig, traffic: Traffic | None) -> FloatArray:
         """Takes geometric means."""
-        weights = FIRST_WEIGHT * WEIGHT_RATIO ** np.arange(config.queues)
+        weights = np.cumprod([FIRST_WEIGHT, *[WEIGHT_RATIO] * (config.queues - 1)])
         means: FloatArray = np.sqrt(weights[:-1] * weights[1:])
         return means
 
