@@ -12,7 +12,7 @@ from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, pla
 
 LONG_PERIODS: dict[str, dict[str, Any]] = {
     "flowsched/AuTOLongFlows-v0": {"period_ms": 20.0},
-    "flowsched/QCluster-v0": {"period_us": 2_000.0, "flows": 20},
+    "flowsched/QCluster-v0": {"period_us": 4_000.0, "flows": 10},
 }
 """Where episodes have decisions at a rhythm: the largest flows of measured traffic take 20 s on the tests' links."""
 

@@ -75,7 +75,7 @@ SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "losses": {"flows": 100, "load": 0.95, "buffer": 20, "mark_at": 5, "transport": "dctcp", "period_us": 500.0},
         "deadlines": {"workload": "qcluster-deadlines", "flows": 200, "goal": "deadline", "action": "rule"},
         "two queues": {"flows": 50, "queues": 2, "link_gbps": 1e-3, "period_us": 1e6},
-        "own messages": {"workload": TO_ONE, "goal": "srpt", "period_us": 100.0},
+        "own messages": {"workload": TO_ONE, "goal": "srpt", "period_us": 1_000.0},
     },
     "AuTOLongFlows": {
         "default": {"flows": 600},
