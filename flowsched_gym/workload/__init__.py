@@ -23,6 +23,7 @@ from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
 from flowsched_gym.workload.offered import offered_traffic
 from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.precedence import Precedence
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
 from flowsched_gym.workload.variants import parse_variant, plain_variant
@@ -51,6 +52,7 @@ __all__ = [
     "NamedWorkload",
     "Pareto",
     "PoissonWorkload",
+    "Precedence",
     "RandomFailures",
     "Traffic",
     "Uniform",

@@ -5,7 +5,7 @@ The flow file (CSV or Parquet) and a mapping of sequences are the same contract;
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Final, cast
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.errors import FlowSchedWarning, WorkloadError, shown
+from flowsched_gym.workload.precedence import AFTER, parse_after
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
 
 NumberArray = FloatArray | IntArray
 
-ColumnLike = Sequence[float | str | None] | npt.NDArray[np.generic]
+ColumnLike = Sequence[object] | npt.NDArray[np.generic]
 
 SHOWN_NAMES: Final = 5
 """Names that a message lists at most."""
@@ -53,6 +54,7 @@ class Column:
         positive: Whether 0 is refused; values below 0 always are.
         required: Whether the column must be there, with a value in every row.
         allowed: What is allowed, for messages.
+        missing: Value of the workload's array where a cell is empty.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Column:
     positive: bool
     required: bool
     allowed: str
+    missing: float = math.inf
 
     def empty(self, num_rows: int) -> NumberArray:
         """Makes an array for the values, (num_rows,), not filled."""
@@ -68,11 +71,6 @@ class Column:
     def array(self, numbers: Sequence[float]) -> NumberArray:
         """Makes an array of values, (num_rows,)."""
         return np.array(numbers, dtype=np.int64) if self.integral else np.array(numbers, dtype=np.float64)
-
-    @property
-    def missing(self) -> float:
-        """Value of the workload's array where a cell is empty."""
-        return NO_TASK if self.integral else np.inf
 
     def allows(self, values: NumberArray) -> BoolArray:
         """Returns which values are allowed, (num_rows,) bool."""
@@ -92,7 +90,14 @@ COLUMNS: Final = (
         required=True,
         allowed="a whole number >= 0, larger than in the row before",
     ),
-    Column(name="task_id", integral=True, positive=False, required=False, allowed="a whole number >= 0, or empty"),
+    Column(
+        name="task_id",
+        integral=True,
+        positive=False,
+        required=False,
+        allowed="a whole number >= 0, or empty",
+        missing=NO_TASK,
+    ),
     Column(name="source", integral=True, positive=False, required=True, allowed="a host number >= 0"),
     Column(
         name="destination",
@@ -113,13 +118,21 @@ COLUMNS: Final = (
         required=False,
         allowed="a finite time in s, later than arrival_s, or empty",
     ),
+    Column(
+        name="cpu_s",
+        integral=False,
+        positive=False,
+        required=False,
+        allowed="a finite time in s >= 0, or empty",
+        missing=0.0,
+    ),
 )
-"""Columns of the flow file, in the order in which they are written; ``due_s`` is read alone, for ``deadline_s``."""
+"""Columns of numbers in the flow file; ``due_s`` is read alone, for ``deadline_s``."""
 
-COLUMN_NAMES: Final = tuple(column.name for column in COLUMNS)
+COLUMN_NAMES: Final = (*(column.name for column in COLUMNS), AFTER)
 
-HEADER: Final = ",".join(COLUMN_NAMES[:-1])
-"""First line of a flow file as it is written."""
+HEADER: Final = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"
+"""First line of a flow file as it is written; ``cpu_s`` and ``after`` follow where flows have them."""
 
 LEAST_TELLING_ROWS: Final = 3
 """Flows with deadlines below which nothing can be said about a column."""
@@ -142,7 +155,8 @@ def check_names(names: Sequence[str], source: str) -> None:
         plural = "s" if len(unknown) > 1 else ""
         allowed = HEADER.replace(",", ", ")
         raise WorkloadError(
-            f"{source}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place)"
+            f"{source}: unknown column{plural} {_first(unknown)}: the columns are {allowed} (or due_s in its place), "
+            f"cpu_s, {AFTER}"
         )
     repeated = [name for name in COLUMN_NAMES if list(names).count(name) > 1]
     if repeated:
@@ -155,7 +169,8 @@ def check_names(names: Sequence[str], source: str) -> None:
     if missing:
         plural = "s" if len(missing) > 1 else ""
         raise WorkloadError(
-            f"{source}: missing column{plural} {', '.join(missing)}: only task_id and deadline_s may be left out"
+            f"{source}: missing column{plural} {', '.join(missing)}: only task_id, deadline_s, cpu_s and {AFTER} "
+            "may be left out"
         )
 
 
@@ -199,10 +214,27 @@ def first_fault(
     return row, name
 
 
-def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, BoolArray], source: str) -> Workload:
-    """Builds the workload of checked columns; empty cells become "no task" and "no deadline".
+def make_workload_of(
+    values: Mapping[str, NumberArray],
+    present: Mapping[str, BoolArray],
+    source: str,
+    *,
+    after: Sequence[object] | None = None,
+    where: Callable[[int], str],
+) -> Workload:
+    """Builds the workload of checked columns; empty cells become "no task", "no deadline" and "no CPU work".
 
     Warns of time spans that look like absolute times; the source, such as a file name, begins the message.
+
+    Args:
+        values: Values of the columns of numbers, (num_flows,) each.
+        present: Which cells of optional columns are filled, (num_flows,) each.
+        source: Where the columns come from.
+        after: Cells of the column ``after``, if it is there.
+        where: Names the place of a row in messages.
+
+    Raises:
+        WorkloadError: A cell of ``after`` is not allowed, or flows wait for each other.
     """
     filled = dict(values)
     if "deadline_s" in values and _look_absolute(values["deadline_s"], values["arrival_s"], present["deadline_s"]):
@@ -218,6 +250,12 @@ def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, Bo
     integers = cast("Mapping[str, IntArray]", filled)
     floats = cast("Mapping[str, FloatArray]", filled)
     span = floats["due_s"] - floats["arrival_s"] if "due_s" in floats else floats.get("deadline_s")
+    pairs = None if after is None else parse_after(after, integers["flow_id"], where)
+    if pairs is not None:
+        try:
+            pairs.depth(integers["flow_id"])
+        except WorkloadError as error:
+            raise WorkloadError(f"{source}, column {error}") from None
     return Workload(
         flow_id=integers["flow_id"],
         task_id=integers.get("task_id"),
@@ -226,6 +264,8 @@ def make_workload_of(values: Mapping[str, NumberArray], present: Mapping[str, Bo
         size=floats["size_bytes"],
         arrival_time=floats["arrival_s"],
         deadline_span=span,
+        cpu_time=floats.get("cpu_s"),
+        after=pairs,
     )
 
 
@@ -247,8 +287,9 @@ def workload_from_columns(columns: Mapping[str, ColumnLike]) -> Workload:
 
     Args:
         columns: ``flow_id``, ``source``, ``destination``, ``size_bytes``, ``arrival_s`` and, if wanted, ``task_id`` and
-            ``deadline_s`` (time allowed after arrival) or ``due_s`` (absolute time) in its place, in which None, NaN,
-            ``""`` and masked entries mean none.
+            ``deadline_s`` (time allowed after arrival) or ``due_s`` (absolute time) in its place, ``cpu_s`` (seconds of
+            one whole CPU before sending) and ``after`` (ids of flows that must have finished, separated by spaces, or
+            sequences of them), in which None, NaN, ``""`` and masked entries mean none.
 
     Raises:
         WorkloadError: A column is unknown, missing or of another length, or a value is not allowed; the message names
@@ -281,7 +322,11 @@ def workload_from_columns_at(columns: Mapping[str, ColumnLike], source: str) -> 
     if fault is not None:
         row, name = fault
         raise _fault_of(values[name][row], COLUMNS[COLUMN_NAMES.index(name)], row, source)
-    return make_workload_of(values, present, source)
+    after = columns.get(AFTER)
+    if after is not None and (isinstance(after, (str, bytes)) or len(after) != num_rows):
+        raise WorkloadError(f"{source}: {AFTER} is {shown(after)}: it must be a sequence of {num_rows} entries")
+    cells = None if after is None else [after[row] for row in range(num_rows)]
+    return make_workload_of(values, present, source, after=cells, where=lambda row: f"{source}, row {row}")
 
 
 def numbers_of(entries: ColumnLike, column: Column, source: str) -> tuple[NumberArray, BoolArray]:

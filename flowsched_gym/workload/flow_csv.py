@@ -25,6 +25,7 @@ from flowsched_gym.workload.columns import (
     first_fault,
     make_workload_of,
 )
+from flowsched_gym.workload.precedence import AFTER
 from flowsched_gym.workload.table_file import Progress
 from flowsched_gym.workload.workload import Workload
 
@@ -55,10 +56,11 @@ SHOWN_CHARACTERS: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chunk:
-    """The parsed rows of a piece of the file: values and filled cells by column, (num_rows,) each."""
+    """The parsed rows of a piece of the file: values and filled cells by column, and ``after``, (num_rows,) each."""
 
     values: Mapping[str, NumberArray]
     present: Mapping[str, BoolArray]
+    after: Sequence[str]
 
     @property
     def num_rows(self) -> int:
@@ -88,9 +90,11 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
         num_rows = _count_rows(file)
         if not num_rows:
             raise FlowFileError(f"{path}, line 2: no flows: at least one row must follow the header")
-        columns = [COLUMNS[COLUMN_NAMES.index(name)] for name in header]
-        values = {column.name: column.empty(num_rows) for column in columns}
-        present = {column.name: np.empty(num_rows, dtype=np.bool_) for column in columns if not column.required}
+        columns = [None if name == AFTER else COLUMNS[COLUMN_NAMES.index(name)] for name in header]
+        numbers = [column for column in columns if column is not None]
+        values = {column.name: column.empty(num_rows) for column in numbers}
+        present = {column.name: np.empty(num_rows, dtype=np.bool_) for column in numbers if not column.required}
+        after: list[str] = []
         row, previous_id = 0, -1
         for chunk_bytes in _chunks(file):
             chunk = _parse_fast(chunk_bytes, columns, previous_id)
@@ -101,10 +105,20 @@ def read_flow_csv(path: Path, progress: Progress | None) -> Workload:
                 values[name][rows] = array
             for name, filled in chunk.present.items():
                 present[name][rows] = filled
+            after.extend(chunk.after)
             row, previous_id = rows.stop, chunk.last_id
             if progress is not None:
                 progress(file.tell(), total)
-    return make_workload_of(values, present, str(path))
+    try:
+        return make_workload_of(
+            values,
+            present,
+            str(path),
+            after=after if AFTER in header else None,
+            where=lambda row: f"{path}, line {row + 2}",
+        )
+    except WorkloadError as error:
+        raise FlowFileError(str(error)) from None
 
 
 def _read_header(file: BinaryIO, source: str) -> list[str]:
@@ -143,8 +157,11 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
         yield (block + file.readline()).replace(b"\r\n", b"\n")
 
 
-def _parse_fast(chunk: bytes, columns: Sequence[Column], previous_id: int) -> _Chunk | None:
-    """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed."""
+def _parse_fast(chunk: bytes, columns: Sequence[Column | None], previous_id: int) -> _Chunk | None:
+    """Parses lines of plain numbers, column by column; None if they are not so, or if something is not allowed.
+
+    None among the columns stands for ``after``, of which cells of one id, or none, are plain numbers.
+    """
     if chunk.translate(None, PLAIN_BYTES) or not chunk.endswith(b"\n"):
         return None
     characters = np.frombuffer(chunk, dtype=np.uint8)
@@ -160,8 +177,12 @@ def _parse_fast(chunk: bytes, columns: Sequence[Column], previous_id: int) -> _C
     cells.pop()
     values: dict[str, NumberArray] = {}
     present: dict[str, BoolArray] = {}
+    after: list[str] = []
     for position, column in enumerate(columns):
         texts = cells[position::num_columns]
+        if column is None:
+            after = [text.decode() for text in texts]
+            continue
         if not column.required:
             present[column.name] = np.fromiter(map(bool, texts), dtype=np.bool_, count=len(texts))
             texts = [text or b"0" for text in texts]
@@ -171,7 +192,7 @@ def _parse_fast(chunk: bytes, columns: Sequence[Column], previous_id: int) -> _C
         values[column.name] = array
     if first_fault(values, present, previous_id) is not None:
         return None
-    return _Chunk(values=values, present=present)
+    return _Chunk(values=values, present=present, after=after)
 
 
 def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
@@ -184,18 +205,26 @@ def _convert_fast(texts: Sequence[bytes], column: Column) -> NumberArray | None:
         return None
 
 
-def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, source: str, first_line: int) -> _Chunk:
+def _parse_lines(
+    chunk: bytes, columns: Sequence[Column | None], previous_id: int, source: str, first_line: int
+) -> _Chunk:
     """Parses lines one by one, and raises for the first one that is not allowed."""
     lines = chunk.split(b"\n")
     complete = not lines[-1]
     if complete:
         lines.pop()
-    numbers: dict[str, list[float]] = {column.name: [] for column in columns}
-    filled: dict[str, list[bool]] = {column.name: [] for column in columns if not column.required}
+    given = [column for column in columns if column is not None]
+    numbers: dict[str, list[float]] = {column.name: [] for column in given}
+    filled: dict[str, list[bool]] = {column.name: [] for column in given if not column.required}
+    after: list[str] = []
     for number, line in enumerate(lines, start=first_line):
         where = f"{source}, line {number}"
         row = _parse_line(line, columns, where, cut=not complete and number == first_line + len(lines) - 1)
         for column, value in zip(columns, row, strict=True):
+            if column is None:
+                after.append(str(value))
+                continue
+            assert not isinstance(value, str)
             if not column.required:
                 filled[column.name].append(value is not None)
             numbers[column.name].append(0 if value is None else value)
@@ -213,13 +242,14 @@ def _parse_lines(chunk: bytes, columns: Sequence[Column], previous_id: int, sour
             value = numbers["due_s"][-1]
             raise FlowFileError(f"{where}, column due_s: {value}: it must be {column.allowed}")
     return _Chunk(
-        values={column.name: column.array(numbers[column.name]) for column in columns},
+        values={column.name: column.array(numbers[column.name]) for column in given},
         present={name: np.array(cells, dtype=np.bool_) for name, cells in filled.items()},
+        after=after,
     )
 
 
-def _parse_line(line: bytes, columns: Sequence[Column], where: str, *, cut: bool) -> list[float | None]:
-    """Parses one row; None stands for an empty cell.
+def _parse_line(line: bytes, columns: Sequence[Column | None], where: str, *, cut: bool) -> list[float | str | None]:
+    """Parses one row; None stands for an empty cell, and the cell of ``after`` stays text.
 
     Args:
         line: The line without its line break.
@@ -244,10 +274,17 @@ def _parse_line(line: bytes, columns: Sequence[Column], where: str, *, cut: bool
         )
     if cut and not cells[-1]:
         raise FlowFileError(
-            f"{where}, column {columns[-1].name}: the file ends after a comma, without a line break: it seems to be "
+            f"{where}, column {_name(columns[-1])}: the file ends after a comma, without a line break: it seems to be "
             "cut short; a last row that is complete must end with a line break"
         )
-    return [_parse_cell(cell, column, where) for cell, column in zip(cells, columns, strict=True)]
+    return [
+        cell if column is None else _parse_cell(cell, column, where)
+        for cell, column in zip(cells, columns, strict=True)
+    ]
+
+
+def _name(column: Column | None) -> str:
+    return AFTER if column is None else column.name
 
 
 def _parse_cell(cell: str, column: Column, where: str) -> float | None:

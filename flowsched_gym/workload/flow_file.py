@@ -3,6 +3,8 @@
 CSV with the header ``flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s`` in any order of columns, or
 Parquet with these columns where the extension is ``.parquet`` or ``.pq``. ``task_id`` and ``deadline_s`` (time allowed
 after arrival) may be empty, or missing altogether; ``due_s`` (absolute time) may take the place of ``deadline_s``.
+Flows of tasks may have ``cpu_s``, seconds of one whole CPU before they send, and ``after``, the ids of the flows that
+must have finished before they begin, separated by spaces.
 """
 
 from os import PathLike
@@ -15,6 +17,7 @@ from flowsched_gym.errors import FlowFileError, MissingDependencyError, Workload
 from flowsched_gym.files import check_path
 from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
 from flowsched_gym.workload.flow_csv import read_flow_csv
+from flowsched_gym.workload.precedence import AFTER, after_cells
 from flowsched_gym.workload.table_file import Progress, TableColumn, is_parquet, write_table
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
@@ -64,6 +67,7 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
         raise WorkloadError(f"{path} is not written: the workload has no flows")
     assert workload.task_id is not None
     assert workload.deadline_span is not None
+    assert workload.cpu_time is not None
     columns = flow_columns(
         flow_id=workload.flow_id,
         task_id=workload.task_id,
@@ -73,6 +77,11 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
         arrival_time=workload.arrival_time,
         deadline_span=workload.deadline_span,
     )
+    if workload.has_cpu_work:
+        columns["cpu_s"] = (workload.cpu_time, None)
+    if workload.after is not None:
+        cells = np.array(after_cells(workload.after, workload.flow_id), dtype=object)
+        columns[AFTER] = (cells, cells != "")
     write_table(path, columns, progress=progress)
 
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from flowsched_gym.arrays import BoolArray, IntArray
 from flowsched_gym.workload.link_changes import LinkChanges
+from flowsched_gym.workload.precedence import Precedence
 from flowsched_gym.workload.workload import Workload
 
 __all__ = ["with_future"]
@@ -19,17 +21,50 @@ def with_future(past: Workload, future: Workload, now: float) -> Workload:
         now: Time in s; a flow that arrives at it has arrived.
 
     Returns:
-        The flows, the later ones with ids after those of the past. Links change likewise.
+        The flows, the later ones with ids after those of the past. Links change likewise. Flows of the past that wait
+        for others keep these, whenever they arrive.
     """
-    kept, new = past.arrival_time <= now, future.arrival_time > now
+    kept, new = _kept(past, now), future.arrival_time > now
     if not new.any() and kept.all():
         return past
     first_id = int(past.flow_id.max(initial=-1)) + 1
     columns = {}
-    for name in ("source", "destination", "size", "arrival_time", "deadline_span", "task_id"):
+    for name in ("source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time"):
         columns[name] = np.concatenate([getattr(past, name)[kept], getattr(future, name)[new]])
     flow_id = np.concatenate([past.flow_id[kept], first_id + np.arange(np.count_nonzero(new))])
-    return replace(past, flow_id=flow_id, link_changes=_changes(past, future, now), **columns)
+    new_id = np.zeros(future.num_flows, dtype=np.int64)
+    new_id[new] = flow_id[np.count_nonzero(kept) :]
+    return replace(
+        past,
+        flow_id=flow_id,
+        after=_pairs(past, future, kept, new, new_id),
+        link_changes=_changes(past, future, now),
+        **columns,
+    )
+
+
+def _kept(past: Workload, now: float) -> BoolArray:
+    """Marks the flows that have arrived, and those for which these wait."""
+    kept: BoolArray = past.arrival_time <= now
+    if past.after is not None:
+        earlier, later = past.after.rows(past.flow_id)
+        while (missing := kept[later] & ~kept[earlier]).any():
+            kept[earlier[missing]] = True
+    return kept
+
+
+def _pairs(past: Workload, future: Workload, kept: BoolArray, new: BoolArray, new_id: IntArray) -> Precedence | None:
+    """Joins the pairs of flows that wait for each other: of kept flows, and of new ones with their new ids."""
+    pairs = []
+    for flows, chosen, ids in ((past, kept, past.flow_id), (future, new, new_id)):
+        if flows.after is not None:
+            earlier, later = flows.after.rows(flows.flow_id)
+            both = chosen[earlier] & chosen[later]
+            pairs.append((ids[earlier[both]], ids[later[both]]))
+    if not pairs:
+        return None
+    earlier, later = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return Precedence(earlier=earlier, later=later)
 
 
 def _changes(past: Workload, future: Workload, now: float) -> LinkChanges | None:

@@ -50,7 +50,9 @@ class FixedWorkload:
 
 
 def first_flows(workload: Workload, num_flows: int) -> Workload:
-    """Cuts a workload to its first flows, in the order of their ids; link changes stay as they are.
+    """Cuts a workload to its first flows, in the order of their ids, which wait for each other alone.
+
+    Link changes stay as they are.
 
     Args:
         workload: The flows to cut.
@@ -61,5 +63,6 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
     """
     if not 0 <= num_flows <= workload.num_flows:
         raise WorkloadError(f"{num_flows} flows are wanted of a workload that has {workload.num_flows}")
-    columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id")
-    return replace(workload, **{name: getattr(workload, name)[:num_flows] for name in columns})
+    columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time")
+    after = None if workload.after is None else workload.after.among(workload.flow_id[:num_flows])
+    return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in columns})

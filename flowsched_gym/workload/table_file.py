@@ -66,7 +66,8 @@ def write_table(
 
 def _format_cells(values: npt.NDArray[np.generic], filled: BoolArray | None) -> Sequence[str]:
     # repr gives the shortest decimal that reads back as the same float64.
-    to_text: Callable[[object], str] = _format_bool if values.dtype.kind == "b" else repr
+    formats: dict[str, Callable[[object], str]] = {"b": _format_bool, "O": str}
+    to_text = formats.get(values.dtype.kind, repr)
     cells = list(map(to_text, values.tolist()))
     if filled is None or filled.all():
         return cells

@@ -11,6 +11,7 @@ from flowsched_gym.errors import WorkloadError, shown
 from flowsched_gym.model.clock import start_of_clock
 from flowsched_gym.workload.arrays import as_column, require
 from flowsched_gym.workload.link_changes import LinkChanges
+from flowsched_gym.workload.precedence import Precedence
 
 __all__ = ["NO_TASK", "Workload"]
 
@@ -18,7 +19,7 @@ NO_TASK: Final = -1
 """Task of a flow that belongs to none."""
 
 INTEGER_COLUMNS: Final = ("flow_id", "source", "destination", "task_id")
-FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span")
+FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span", "cpu_time")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,11 +37,14 @@ class Workload:
         deadline_span: Time allowed after arrival in s, (num_flows,) float64, > 0; inf where there is no deadline.
             Default: no deadlines.
         task_id: Task of each flow, (num_flows,) int64, >= 0, or ``NO_TASK``. Default: no tasks.
+        cpu_time: Seconds of one whole CPU of its source that a flow needs before it sends, (num_flows,) float64, >= 0.
+            Default: 0.
+        after: Which flows begin only when others have finished; None where none waits.
         link_changes: When links fail and come up again; None if all stay up. Flow files hold flows alone.
 
     Raises:
         WorkloadError: An array has another length or type, or a value that is not allowed; the message names the
-            array, the row and the value.
+            array, the row and the value. Or flows wait for each other, or for one that is not there.
     """
 
     flow_id: IntArray
@@ -50,6 +54,8 @@ class Workload:
     arrival_time: FloatArray
     deadline_span: FloatArray | None = None
     task_id: IntArray | None = None
+    cpu_time: FloatArray | None = None
+    after: Precedence | None = None
     link_changes: LinkChanges | None = None
 
     def __post_init__(self) -> None:
@@ -58,6 +64,8 @@ class Workload:
             object.__setattr__(self, "deadline_span", np.full(num_flows, np.inf))
         if self.task_id is None:
             object.__setattr__(self, "task_id", np.full(num_flows, NO_TASK, dtype=np.int64))
+        if self.cpu_time is None:
+            object.__setattr__(self, "cpu_time", np.zeros(num_flows))
         for name in (*INTEGER_COLUMNS, *FLOAT_COLUMNS):
             array = as_column(getattr(self, name), name, integral=name in INTEGER_COLUMNS)
             if len(array) != num_flows:
@@ -65,6 +73,10 @@ class Workload:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         self._check()
+        if not isinstance(self.after, Precedence | None):
+            raise WorkloadError(f"after is {shown(self.after)}: it must be Precedence or None")
+        if self.after is not None:
+            self.after.depth(self.flow_id)
         if not isinstance(self.link_changes, LinkChanges | None):
             raise WorkloadError(f"link_changes is {shown(self.link_changes)}: it must be LinkChanges or None")
 
@@ -75,9 +87,10 @@ class Workload:
 
     @property
     def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
-        """All arrays that make the episode: those of the flows, then those of the link changes if there are any."""
+        """All arrays that make the episode: those of the flows, then those of what else there is."""
         assert self.deadline_span is not None
         assert self.task_id is not None
+        assert self.cpu_time is not None
         flows = (
             self.flow_id,
             self.source,
@@ -87,8 +100,22 @@ class Workload:
             self.deadline_span,
             self.task_id,
         )
+        work = (self.cpu_time,) if self.has_cpu_work else ()
+        pairs = () if self.after is None else (self.after.earlier, self.after.later)
         changes = self.link_changes
-        return flows if changes is None else (*flows, changes.time, changes.link, changes.up)
+        links = () if changes is None else (changes.time, changes.link, changes.up)
+        return (*flows, *work, *pairs, *links)
+
+    @property
+    def has_cpu_work(self) -> bool:
+        """Whether a flow needs a CPU before it sends."""
+        assert self.cpu_time is not None
+        return bool(self.cpu_time.any())
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether a flow has something to wait for before it sends: other flows, or a CPU."""
+        return self.after is not None or self.has_cpu_work
 
     @property
     def num_hosts(self) -> int:
@@ -123,6 +150,8 @@ class Workload:
         arrival_ok = np.isfinite(self.arrival_time) & (self.arrival_time >= 0)
         require(arrival_ok, "arrival_time", self.arrival_time, "finite and >= 0 s")
         require(self.deadline_span > 0, "deadline_span", self.deadline_span, "> 0 s, or inf for none")
+        assert self.cpu_time is not None
+        require(np.isfinite(self.cpu_time) & (self.cpu_time >= 0), "cpu_time", self.cpu_time, "finite and >= 0 s")
         if self.num_flows > 1:
             rising = np.concatenate([[True], self.flow_id[1:] > self.flow_id[:-1]])
             require(rising, "flow_id", self.flow_id, "strictly increasing, each id once")

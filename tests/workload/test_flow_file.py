@@ -184,7 +184,7 @@ def test_what_is_no_flow_file_is_refused(path: Path) -> None:
         (f"{HEADER},color,weight{rows}".encode(), "line 1: unknown columns 'color', 'weight'"),
         (
             f"flow_id,source,size_bytes{rows}".encode(),
-            "line 1: missing columns destination, arrival_s: only task_id and deadline_s may",
+            "line 1: missing columns destination, arrival_s: only task_id, deadline_s, cpu_s and after may",
         ),
         (f"{HEADER},source{rows}".encode(), "line 1: column source appears more than once"),
         (rows[1:].encode(), "line 1: '0,0,1,0,350000.0,0.0,0.04': it must be the header"),
