@@ -19,7 +19,7 @@ def chain(after: Sequence[object], **columns: Sequence[object]) -> Workload:
         "destination": [1] * len(ids),
         "size_bytes": [1.0] * len(ids),
     }
-    rest = {"flow_id": ids, "arrival_s": [0.0] * len(ids), "after": after}
+    rest: dict[str, Sequence[object]] = {"flow_id": ids, "arrival_s": [0.0] * len(ids), "after": after}
     return workload_from_columns({**ends, **rest, **columns})
 
 
@@ -66,13 +66,19 @@ def test_a_flow_that_could_never_begin_is_refused(tmp_path: Path, cells: list[st
 def test_cpu_work_is_a_finite_time(tmp_path: Path, value: str) -> None:
     path = tmp_path / "flows.csv"
     path.write_text(f"flow_id,source,destination,size_bytes,arrival_s,cpu_s\n0,0,1,5,0,{value}\n")
-    with pytest.raises(FlowFileError, match="line 2, column cpu_s: .* it must be a finite time in s >= 0, or empty"):
+    with pytest.raises(FlowFileError, match=r"line 2, column cpu_s: .* it must be a finite time in s >= 0, or empty"):
         read_flows(path)
 
 
 def test_a_column_of_another_length_is_refused() -> None:
-    columns = {"flow_id": [0], "source": [0], "destination": [1], "size_bytes": [1.0], "arrival_s": [0.0]}
-    with pytest.raises(WorkloadError, match="mapping: after is .* it must be a sequence of 1 entries"):
+    columns: dict[str, Sequence[object]] = {
+        "flow_id": [0],
+        "source": [0],
+        "destination": [1],
+        "size_bytes": [1.0],
+        "arrival_s": [0.0],
+    }
+    with pytest.raises(WorkloadError, match=r"mapping: after is .* it must be a sequence of 1 entries"):
         workload_from_columns(columns | {"after": ["", ""]})
 
 
