@@ -4,6 +4,7 @@ from flowsched_gym.model.routes import RoutingKind
 from flowsched_gym.topology.crossing import crossing_shares
 from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, multi_plane, one_link, tree9
 from flowsched_gym.topology.isolation import isolated_fct, round_trip_time
+from flowsched_gym.topology.machines import machine_mix
 from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
 from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
@@ -21,6 +22,7 @@ __all__ = [
     "fat_tree",
     "isolated_fct",
     "leaf_spine",
+    "machine_mix",
     "make_routing",
     "make_topology",
     "multi_plane",
