@@ -32,9 +32,10 @@ def run(options: argparse.Namespace) -> None:
     with ProgressBar("writing flows") as progress:
         write_flows(workload, options.out, progress=progress)
     first, last = workload.arrival_time.min(), workload.arrival_time.max()
+    load = "" if config.offered_load is None else f", load {config.offered_load:.3g}"
     print(
         f"{options.out}: {workload.num_flows} flows, {workload.size.sum() / BYTES_PER_MEGABYTE:.4g} MB, "
-        f"arriving from {first:.4g} s to {last:.4g} s, load {config.offered_load:.3g}"
+        f"arriving from {first:.4g} s to {last:.4g} s{load}"
     )
     if workload.link_changes is not None:
         print(

@@ -9,6 +9,7 @@ from flowsched_gym.workload.distributions import (
     Distribution,
     Exponential,
     LogNormal,
+    LogUniform,
     Pareto,
     Uniform,
 )
@@ -18,6 +19,7 @@ from flowsched_gym.workload.finding import WorkloadLike, find_source, is_workloa
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.futures import with_future
 from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
@@ -26,6 +28,7 @@ from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.precedence import Precedence
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
+from flowsched_gym.workload.tasks import TaskWorkload
 from flowsched_gym.workload.variants import parse_variant, plain_variant
 from flowsched_gym.workload.workload import NO_TASK, Workload
 
@@ -46,14 +49,17 @@ __all__ = [
     "FixedWorkload",
     "GatherWorkload",
     "Incast",
+    "JobWorkload",
     "LinkChanges",
     "LogNormal",
+    "LogUniform",
     "Mix",
     "NamedWorkload",
     "Pareto",
     "PoissonWorkload",
     "Precedence",
     "RandomFailures",
+    "TaskWorkload",
     "Traffic",
     "Uniform",
     "UnstableLoadWarning",

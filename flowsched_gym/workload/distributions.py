@@ -25,6 +25,7 @@ __all__ = [
     "Distribution",
     "Exponential",
     "LogNormal",
+    "LogUniform",
     "Pareto",
     "Uniform",
     "as_probabilities",
@@ -170,6 +171,45 @@ class Uniform:
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64."""
         return self.quantile(uniforms(rng, count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogUniform:
+    """The distribution whose logarithm is uniform: each decade of its interval is equally likely.
+
+    Attributes:
+        low: Smallest value, > 0.
+        high: Upper end, > low.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        check_number("low", self.low, above=0)
+        check_number("high", self.high, above=self.low)
+
+    @property
+    def mean(self) -> float:
+        """Length of the interval over that of its logarithms."""
+        return (self.high - self.low) / self._width
+
+    def cdf(self, value: npt.ArrayLike) -> FloatArray:
+        """Returns the probability of a value at most this large, of the shape of the values asked for."""
+        inside = np.clip(np.asarray(value, dtype=np.float64), self.low, self.high)
+        return np.minimum(numerics.log(inside / self.low) / self._width, 1.0)
+
+    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
+        """Returns the value that has this cumulative probability, of the shape of the probabilities."""
+        return np.minimum(self.low * numerics.exp(as_probabilities(probability) * self._width), self.high)
+
+    def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Draws values, (count,) float64, by inverting the cumulative distribution."""
+        return self.quantile(uniforms(rng, count))
+
+    @property
+    def _width(self) -> float:
+        return float(numerics.log(self.high / self.low))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

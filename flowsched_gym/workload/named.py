@@ -14,11 +14,14 @@ from flowsched_gym.workload.distributions import Constant, Exponential, Pareto, 
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import QCLUSTER
 from flowsched_gym.workload.source import first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES, read_entries, read_value
+from flowsched_gym.workload.tafe import TAFE
+from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
 from flowsched_gym.workload.workload import Workload
 
 __all__ = [
@@ -70,11 +73,13 @@ ALTERNATIVES: Final = (
     ("num_bursts", "duration"),
     ("num_flows", "duration"),
     ("mix", "size"),
+    ("size", "total"),
+    ("load", "arrivals"),
 )
 """Fields of which one takes the place of the other when it is given."""
 
 
-NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload
+NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +199,7 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         _auto(("web_search", 0.6), num_clusters=1, incast=AUTO_INCAST),
     ),
     **QCLUSTER,
+    **TAFE,
 }
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = MappingProxyType(
@@ -299,4 +305,6 @@ def _replaced_fields(changes: Mapping[str, object], known: Collection[str]) -> d
     mix = changes.get("mix")
     if isinstance(mix, Mix):
         replaced |= {"deadline": None} | ({} if mix.counts is None else {"flows_per_burst": None})
+    if changes.get("arrivals") == CLOSED:
+        replaced |= {"deadline_factor": None}
     return replaced

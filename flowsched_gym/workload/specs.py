@@ -8,7 +8,7 @@ incast and failures of links, mappings of their fields.
 
 Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size_mb``, ``deadline_ms``, ``duration_ms``,
 ``request_jitter_us``, ``capacity_gbps``. What environments call by shorter names may have these: ``bursts``, ``flows``,
-``seconds``, ``hosts``, ``destinations``, ``senders``, ``clusters``.
+``seconds``, ``hosts``, ``destinations``, ``senders``, ``clusters``, ``tasks``, ``clients``, ``servers``.
 """
 
 import math
@@ -37,6 +37,7 @@ from flowsched_gym.workload.distributions import (
     Distribution,
     Exponential,
     LogNormal,
+    LogUniform,
     Pareto,
     Uniform,
 )
@@ -69,6 +70,7 @@ DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingPr
         "uniform": Uniform,
         "exponential": Exponential,
         "lognormal": LogNormal,
+        "loguniform": LogUniform,
         "pareto": Pareto,
         "empirical": Empirical,
         "cdf": load_cdf,
@@ -82,7 +84,7 @@ WITHOUT_UNIT: Final = frozenset({"probabilities", "sigma", "shape"})
 WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
 """Kinds of distributions whose values are in B, whatever the key that they stand under."""
 
-SIZES: Final = frozenset({"size", "deadline_below"})
+SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
 TIMES: Final = frozenset(
     {
         *("deadline", "duration", "request_jitter", "change_every"),
@@ -111,6 +113,9 @@ SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "destinations": "num_destinations",
         "senders": "num_senders",
         "clusters": "num_clusters",
+        "tasks": "num_tasks",
+        "clients": "num_clients",
+        "servers": "num_servers",
     }
 )
 """Names that environments have for fields of workloads."""
@@ -407,7 +412,7 @@ def _rows(value: object, length: int) -> list[Any]:
     return fitting if len(fitting) == len(rows) else []
 
 
-DISTRIBUTIONS: Final = frozenset({"size", "deadline"})
+DISTRIBUTIONS: Final = frozenset({"size", "total", "deadline", "deadline_factor"})
 READERS: Final[Mapping[str, tuple[tuple[type, ...], str, Callable[[object, Path | None], object]]]] = MappingProxyType(
     {
         "mix": (

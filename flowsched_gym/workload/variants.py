@@ -23,14 +23,23 @@ from flowsched_gym.suggestions import listed
 from flowsched_gym.workload.checks import without_load_warning
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.named import WORKLOADS, NamedConfig, changed, find_named, read_changes
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.specs import as_plain
+from flowsched_gym.workload.tasks import TaskWorkload
 
 __all__ = ["KINDS", "fields_given", "parse_variant", "plain_variant", "variant_label"]
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
-    {"gather": GatherWorkload, "scatter": GatherWorkload, "poisson": PoissonWorkload, "clusters": ClusterWorkload}
+    {
+        "gather": GatherWorkload,
+        "scatter": GatherWorkload,
+        "poisson": PoissonWorkload,
+        "clusters": ClusterWorkload,
+        "tasks": TaskWorkload,
+        "jobs": JobWorkload,
+    }
 )
 """Kinds of workloads."""
 

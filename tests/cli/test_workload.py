@@ -44,6 +44,19 @@ def test_link_changes_that_a_flow_file_cannot_hold_are_told_of(flowsched, tmp_pa
     assert read_flows(path).num_flows == 20
 
 
+def test_tasks_are_written_with_their_cpu_work_and_order_and_read_again(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    words = ("--flows", 50, "--seed", 2, "--out", path, "--param", "cpu_work=true", "--param", "pattern=dag")
+    assert flowsched("workload", "tafe-log", *words).out.endswith("load 0.8\n")
+    assert flowsched("workload", "tafe-log", *words, "--param", "arrivals=closed").out.endswith("from 0 s to 0 s\n")
+
+    config = make_workload("tafe-log", cpu_work=True, pattern="dag", arrivals="closed")
+    read, drawn = read_flows(path), draw_flows(config, num_flows=50, seed=2)
+    assert path.read_text().splitlines()[0].endswith("cpu_s,after")
+    assert len(read.arrays) == len(drawn.arrays)
+    assert [array.tobytes() for array in read.arrays] == [array.tobytes() for array in drawn.arrays]
+
+
 def test_an_unstable_load_warns_in_one_line_and_goes_on(flowsched, tmp_path: Path) -> None:
     outcome = flowsched("workload", "gather-a1", "--flows", 9, "--load", 1.5, "--out", tmp_path / "flows.csv")
     assert outcome.status == 0

@@ -17,6 +17,7 @@ from flowsched_gym.workload import (
     Empirical,
     Exponential,
     LogNormal,
+    LogUniform,
     Pareto,
     Uniform,
     load_cdf,
@@ -34,6 +35,7 @@ EVERY_KIND: list[Distribution] = [
     Uniform(low=2.0, high=6.0),
     Exponential(mean=3.0),
     LogNormal(mean=3.0, sigma=0.7),
+    LogUniform(low=0.5, high=50.0),
     Pareto(shape=3.5, mean=3.0),
     Pareto(shape=1.05, mean=3.0, maximum=300.0),
     Pareto(shape=1.0, mean=3.0, maximum=300.0),
@@ -97,9 +99,10 @@ def test_a_quantile_of_no_probability_is_refused(distribution: Any) -> None:
         (Uniform(low=2.0, high=6.0), stats.uniform(2, 4)),
         (Exponential(mean=3.0), stats.expon(scale=3)),
         (LogNormal(mean=3.0, sigma=0.7), stats.lognorm(0.7, scale=3 * math.exp(-0.245))),
+        (LogUniform(low=0.5, high=30.0), stats.loguniform(0.5, 30.0)),
         (Pareto(shape=1.5, mean=3.0), stats.pareto(1.5, scale=1.0)),
     ],
-    ids=["uniform", "exponential", "lognormal", "pareto"],
+    ids=["uniform", "exponential", "lognormal", "loguniform", "pareto"],
 )
 def test_cdf_quantile_and_samples_are_the_textbooks(distribution: Any, theory: stats.rv_continuous) -> None:
     values = np.array([-1.0, 0.0, 0.5, 2.0, 4.0, 50.0])
@@ -169,6 +172,7 @@ def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, messa
         (lambda: Constant(value="5"), "value is '5'"),
         (lambda: Uniform(low=3.0, high=2.0), "high is 2.0: it must be a finite number > 3"),
         (lambda: LogNormal(mean=1.0, sigma=0.0), "sigma is 0.0"),
+        (lambda: LogUniform(low=2.0, high=2.0), "high is 2.0: it must be a finite number > 2"),
         (lambda: Pareto(shape=1.0, mean=1.0), "shape is 1.0: without a maximum it must be > 1"),
         (lambda: Pareto(shape=2.0, mean=5.0, maximum=5.0), "maximum is 5.0: it must be a finite number > 5"),
         (lambda: Discrete(values=(1.0,), probabilities=(0.5, 0.5)), "values has 1 entries and probabilities 2"),

@@ -181,7 +181,10 @@ GATHER = {"kind": "gather", "mix": [[1e5, 0.02, 3]], "load": 0.5, "bursts": 3}
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ({}, "it must have a kind (gather, scatter, poisson, clusters), or as its base or name a workload"),
+        (
+            {},
+            "it must have a kind (gather, scatter, poisson, clusters, tasks, jobs), or as its base or name a workload",
+        ),
         ({"name": "gather-hevy"}, "workload 'gather-hevy' does not exist (did you mean 'gather-heavy'?)"),
         ({"kind": "gathr"}, "kind of the workload is 'gathr': it must be one of gather"),
         ({"kind": "poisson", "base": "gather-a1"}, "base 'gather-a1' and kind 'poisson': give one of them"),

@@ -1,0 +1,253 @@
+"""Draws tasks of several flows, which run side by side, one after another or as a graph (TAFE, sections IV-A and V).
+
+A task is what a client asks for. Its flows carry the answers of servers; how they depend on each other is its pattern,
+and tasks of one client may depend on each other too.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.seeding import SeedStreams, integers
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.workload.arrivals import poisson_arrivals
+from flowsched_gym.workload.checks import (
+    check_choice,
+    check_flow_count,
+    check_integer,
+    check_number,
+    check_one_of_two,
+    warn_if_unstable,
+    without_load_warning,
+)
+from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
+from flowsched_gym.workload.precedence import Precedence
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["AGGREGATE", "ARRIVALS", "CLOSED", "PATTERNS", "TaskWorkload"]
+
+SEQUENTIAL: Final = "sequential"
+AGGREGATE: Final = "partition-aggregate"
+DAG: Final = "dag"
+PATTERNS: Final = ("parallel", SEQUENTIAL, AGGREGATE, DAG)
+CLOSED: Final = "closed"
+ARRIVALS: Final = (CLOSED, "at-once")
+
+MOST_PAIRS: Final = 10_000_000
+"""Pairs of an earlier and a later flow in a closed loop at most."""
+BYTES_OF_PART: Final = Uniform(low=0.5, high=1.5)
+"""With CPU work: the bytes of a flow over its part of the task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWorkload:
+    """Tasks of several flows.
+
+    Hosts: 0 to ``num_clients - 1`` are clients, which receive; the ``num_servers`` hosts after them send. Each flow
+    goes from a random server to the client of its task. In a partition-aggregate task one random server is the
+    aggregator: the others send to it, and it sends the result to the client.
+
+    Attributes:
+        num_tasks: Tasks of an episode, >= 1.
+        min_flows: Smallest number of flows of a task, >= 1.
+        max_flows: Largest number of flows of a task, >= min_flows; all numbers between are equally likely.
+        size: Distribution of the parts of a task in B, drawn for each flow on its own. Exactly one of size and total is
+            given.
+        total: Distribution of the totals of tasks in B; a total is split among the flows in proportion to exponential
+            numbers.
+        pattern: ``"parallel"``: no flow waits. ``"sequential"``: each flow comes after the one before it.
+            ``"partition-aggregate"``: the last flow comes after all others, since "only when all the flows return, can
+            the final result form" (section V-B). ``"dag"``: each flow but the first comes after one or two random
+            earlier ones.
+        load: Poisson arrivals of tasks: bytes per s offered over the capacity, > 0. With CPU work it is the load of one
+            whole CPU as well. ``UnstableLoadWarning`` from 1 on. Exactly one of load and arrivals is given.
+        arrivals: ``"at-once"``: all tasks arrive at 0. ``"closed"``: clients take turns, and a client's next task comes
+            after all flows of its last one, as the three clients of section V-B "sent out tasks persistently"; all
+            tasks arrive at 0.
+        capacity: Capacity in B/s that loads, deadlines and CPU work refer to, > 0. Default: 1 Gbps.
+        deadline_factor: Distribution of a task's deadline over the time that its total takes alone (total / capacity);
+            each of its flows has this deadline. None for no deadlines, as in a closed loop, where tasks have no
+            arrivals to count from.
+        cpu_work: Whether a flow runs on its source's CPU before it sends, for part / capacity seconds; its bytes are
+            then its part times a number that is uniform in 0.5 to 1.5. Without, they are its part.
+        num_clients: Number of clients, >= 1.
+        num_servers: Number of servers, >= 1, or 2 for partition-aggregate tasks.
+    """
+
+    num_tasks: int = 100
+    min_flows: int = 2
+    max_flows: int = 8
+    size: Distribution | None = None
+    total: Distribution | None = None
+    pattern: str = "parallel"
+    load: float | None = None
+    arrivals: str | None = None
+    capacity: float = BYTES_PER_SECOND_PER_GBPS
+    deadline_factor: Distribution | None = None
+    cpu_work: bool = False
+    num_clients: int = 3
+    num_servers: int = 6
+
+    def __post_init__(self) -> None:
+        check_integer("num_tasks", self.num_tasks, at_least=1)
+        check_integer("min_flows", self.min_flows, at_least=1)
+        check_integer("max_flows", self.max_flows, at_least=self.min_flows)
+        what = f"num_tasks {self.num_tasks} with max_flows {self.max_flows}"
+        check_flow_count(what, float(self.num_tasks) * self.max_flows)
+        check_one_of_two("size", self.size, "total", self.total)
+        for name in ("size", "total", "deadline_factor"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Distribution):
+                raise ConfigError(f"{name} is {shown(value)}: it must be a distribution, with mean and sample")
+        check_choice("pattern", self.pattern, PATTERNS)
+        check_one_of_two("load", self.load, "arrivals", self.arrivals)
+        check_number("capacity", self.capacity, above=0)
+        if self.load is not None:
+            check_number("load", self.load, above=0)
+            warn_if_unstable(self.load)
+        else:
+            check_choice("arrivals", self.arrivals, ARRIVALS)
+        if self.arrivals == CLOSED:
+            if self.deadline_factor is not None:
+                raise ConfigError("deadline_factor is given: in a closed loop there are no arrivals to count from")
+            if (pairs := float(self.num_tasks) * self.max_flows * self.max_flows) > MOST_PAIRS:
+                raise ConfigError(
+                    f"{what} in a closed loop may make {pairs:.3g} pairs: at most {MOST_PAIRS} are allowed"
+                )
+        if not isinstance(self.cpu_work, bool):
+            raise ConfigError(f"cpu_work is {shown(self.cpu_work)}: it must be True or False")
+        check_integer("num_clients", self.num_clients, at_least=1)
+        check_integer("num_servers", self.num_servers, at_least=2 if self.pattern == AGGREGATE else 1)
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts: clients and servers."""
+        return self.num_clients + self.num_servers
+
+    @property
+    def mean_total(self) -> float:
+        """Mean number of bytes of a task."""
+        if self.total is not None:
+            return self.total.mean
+        assert self.size is not None
+        return 0.5 * (self.min_flows + self.max_flows) * self.size.mean
+
+    @property
+    def offered_load(self) -> float | None:
+        """The load of Poisson arrivals; None for the others."""
+        return self.load
+
+    def with_num_flows(self, num_flows: int) -> "TaskWorkload":
+        """Changes the number of tasks to the fewest that surely have this many flows."""
+        check_integer("num_flows", num_flows, at_least=1)
+        with without_load_warning():
+            return replace(self, num_tasks=-(-num_flows // self.min_flows))
+
+    def draw(self, seed: int) -> Workload:
+        """Draws the flows of one episode: a pure function of the fields and the seed.
+
+        More tasks with the same seed begin with the same flows, bit by bit.
+
+        Args:
+            seed: Seed of the episode, an integer >= 0.
+        """
+        streams = SeedStreams(seed)
+        num_tasks = self.num_tasks
+        counts = self.min_flows + integers(streams["counts"], self.max_flows - self.min_flows + 1, num_tasks)
+        first = np.cumsum(counts) - counts
+        task = np.repeat(np.arange(num_tasks), counts)
+        if self.load is None:
+            arrival, client = np.zeros(num_tasks), np.arange(num_tasks) % self.num_clients
+        else:
+            arrival = poisson_arrivals(
+                streams["arrivals"], self.load * self.capacity / self.mean_total, count=num_tasks
+            )
+            client = integers(streams["clients"], self.num_clients, num_tasks)
+        part, total = self._draw_parts(streams, task)
+        source, destination = self._draw_hosts(streams, task, client)
+        factor = None if self.deadline_factor is None else self.deadline_factor.sample(streams["deadlines"], num_tasks)
+        return Workload(
+            flow_id=np.arange(len(task)),
+            source=source,
+            destination=destination,
+            size=part * BYTES_OF_PART.sample(streams["bytes"], len(task)) if self.cpu_work else part,
+            arrival_time=arrival[task],
+            deadline_span=None if factor is None else (factor * (total / self.capacity))[task],
+            task_id=task,
+            cpu_time=part / self.capacity if self.cpu_work else None,
+            after=self._draw_precedence(streams, task, first),
+        )
+
+    def _draw_parts(self, streams: SeedStreams, task: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Draws the part of each flow in B, (num_flows,), and adds up or draws those of each task, (num_tasks,)."""
+        if self.total is None:
+            assert self.size is not None
+            part = self.size.sample(streams["sizes"], len(task))
+            return part, np.bincount(task, weights=part).astype(np.float64)
+        total = self.total.sample(streams["totals"], self.num_tasks)
+        share = Exponential(mean=1.0).sample(streams["shares"], len(task))
+        return total[task] * (share / np.bincount(task, weights=share)[task]), total
+
+    def _draw_hosts(self, streams: SeedStreams, task: IntArray, client: IntArray) -> tuple[IntArray, IntArray]:
+        """Draws sources and destinations, (num_flows,) each."""
+        servers = streams["servers"]
+        if self.pattern != AGGREGATE:
+            return self.num_clients + integers(servers, self.num_servers, len(task)), client[task]
+        aggregator = integers(streams["aggregators"], self.num_servers, self.num_tasks)[task]
+        worker = (aggregator + 1 + integers(servers, self.num_servers - 1, len(task))) % self.num_servers
+        last = _last_of_tasks(task)
+        source = self.num_clients + np.where(last, aggregator, worker)
+        return source, np.where(last, client[task], self.num_clients + aggregator)
+
+    def _draw_precedence(self, streams: SeedStreams, task: IntArray, first: IntArray) -> Precedence | None:
+        """Draws which flows wait for which: those of a task for each other, and tasks of a client for each other.
+
+        Args:
+            streams: Generators of the episode.
+            task: Task of each flow, (num_flows,).
+            first: First flow of each task, (num_tasks,).
+        """
+        flow = np.arange(len(task))
+        before = flow - first[task]
+        if self.pattern == SEQUENTIAL:
+            later = flow[before > 0]
+            earlier = later - 1
+        elif self.pattern == AGGREGATE:
+            earlier = flow[~_last_of_tasks(task)]
+            later = np.append(first[1:], len(task))[task[earlier]] - 1
+        elif self.pattern == DAG:
+            two = (streams["graphs"].random((len(task), 2)) * before[:, np.newaxis]).astype(np.int64)
+            new = np.stack([before > 0, two[:, 0] != two[:, 1]], axis=1)
+            new[:, 1] &= new[:, 0]
+            later, which = np.nonzero(new)
+            earlier = (first[task][:, np.newaxis] + two)[later, which]
+        else:
+            earlier = later = flow[:0]
+        if self.arrivals == CLOSED:
+            pairs = self._pairs_between_tasks(task, first, earlier, later)
+            earlier, later = np.append(earlier, pairs[0]), np.append(later, pairs[1])
+        return Precedence(earlier=earlier, later=later) if len(later) else None
+
+    def _pairs_between_tasks(
+        self, task: IntArray, first: IntArray, earlier: IntArray, later: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Lets the flows that begin a client's task wait for those that end the one before it."""
+        flow = np.arange(len(task))
+        ends, begins = (
+            np.split(free, np.searchsorted(free, first[1:]))
+            for free in (np.delete(flow, earlier), np.delete(flow, later))
+        )
+        blocks = [
+            np.stack(np.meshgrid(ends[each - self.num_clients], begins[each])).reshape(2, -1)
+            for each in range(self.num_clients, self.num_tasks)
+        ]
+        old, new = np.concatenate([np.empty((2, 0), dtype=np.int64), *blocks], axis=1)
+        return old, new
+
+
+def _last_of_tasks(task: IntArray) -> BoolArray:
+    """Returns which flows are the last of their tasks, (num_flows,)."""
+    return np.append(task[1:] != task[:-1], True)

@@ -1,0 +1,222 @@
+"""Holds drawn tasks to their laws: sizes, patterns, arrivals, deadlines and CPU work."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.workload import (
+    Constant,
+    JobWorkload,
+    LogUniform,
+    TaskWorkload,
+    Uniform,
+    UnstableLoadWarning,
+    Workload,
+    make_workload,
+    parse_variant,
+)
+from flowsched_gym.workload.tasks import PATTERNS
+
+LINK = 125e6
+MANY = replace(make_workload("tafe-log"), num_tasks=4000)
+LEAST_P_VALUE = 1e-3
+"""Seeds are fixed: one in a thousand of them would fail by chance."""
+
+
+def waits(flows: Workload) -> dict[int, list[int]]:
+    """Returns the earlier flows of each flow that waits."""
+    found: dict[int, list[int]] = {}
+    if flows.after is not None:
+        for earlier, later in zip(flows.after.earlier.tolist(), flows.after.later.tolist(), strict=True):
+            found.setdefault(later, []).append(earlier)
+    return found
+
+
+def small(pattern: str, **fields: Any) -> Workload:
+    """Draws five tasks of three or four flows for two clients."""
+    given = {"size": Constant(value=1e4), "num_tasks": 5, "min_flows": 3, "max_flows": 4, "num_clients": 2}
+    return TaskWorkload(pattern=pattern, **(given | fields)).draw(2)
+
+
+def test_totals_are_log_uniform_and_split_by_exponential_shares_among_two_to_eight_flows() -> None:
+    flows = MANY.draw(5)
+    counts, total = np.bincount(flows.task_id), np.bincount(flows.task_id, weights=flows.size)
+
+    assert stats.kstest(total, stats.loguniform(1e5, 1e7).cdf).pvalue > LEAST_P_VALUE
+    assert stats.chisquare(np.bincount(counts)[2:]).pvalue > LEAST_P_VALUE
+    assert (counts.min(), counts.max()) == (2, 8)
+    # Of two exponential numbers the first has a uniform share of their sum.
+    first = np.searchsorted(flows.task_id, np.flatnonzero(counts == 2))
+    share = flows.size[first] / (flows.size[first] + flows.size[first + 1])
+    assert stats.kstest(share, stats.uniform.cdf).pvalue > LEAST_P_VALUE
+    factor = flows.deadline_span[np.searchsorted(flows.task_id, np.arange(4000))] / (total / LINK)
+    assert stats.kstest(factor, stats.uniform(2, 8).cdf).pvalue > LEAST_P_VALUE
+    assert (flows.deadline_span == flows.deadline_span[np.searchsorted(flows.task_id, flows.task_id)]).all()
+
+
+def test_poisson_arrivals_offer_the_load_to_the_link_and_with_cpu_work_to_a_cpu() -> None:
+    for load in (0.8, 0.9):
+        flows = replace(MANY, load=load, cpu_work=True).draw(6)
+        seconds = flows.arrival_time[-1]
+        # Totals over two decades have a standard deviation of 1.1 times their mean: 3 % of the sum are 1.5 of its own.
+        assert flows.size.sum() / LINK / seconds == pytest.approx(load, rel=0.06)
+        assert flows.cpu_time.sum() / seconds == pytest.approx(load, rel=0.06)
+        ratio = flows.size / (flows.cpu_time * LINK)
+        assert stats.kstest(ratio, stats.uniform(0.5, 1).cdf).pvalue > LEAST_P_VALUE
+    plain = MANY.draw(6)
+    assert not plain.has_stages
+    np.testing.assert_allclose(plain.size, flows.cpu_time * LINK, rtol=1e-15)
+
+
+def test_flows_of_a_sequence_follow_each_other_and_aggregates_follow_all_workers() -> None:
+    sequence = small("sequential", arrivals="at-once")
+    assert waits(sequence) == {
+        flow: [flow - 1]
+        for flow in range(1, sequence.num_flows)
+        if sequence.task_id[flow] == sequence.task_id[flow - 1]
+    }
+
+    tree = small("partition-aggregate", arrivals="at-once")
+    for task in range(5):
+        *workers, last = np.flatnonzero(tree.task_id == task).tolist()
+        assert waits(tree)[last] == workers
+        # Workers send to the aggregator, and that to the client.
+        assert set(tree.destination[workers].tolist()) == {tree.source[last]}
+        assert tree.destination[last] == task % 2
+    assert len(waits(tree)) == 5
+    assert tree.source.min() >= 2
+
+
+def test_each_flow_of_a_graph_but_the_first_follows_one_or_two_earlier_ones_of_its_task() -> None:
+    flows = replace(MANY, pattern="dag", num_tasks=200).draw(1)
+    first = np.searchsorted(flows.task_id, flows.task_id)
+    after = waits(flows)
+    assert set(after) == set(np.flatnonzero(first != np.arange(flows.num_flows)).tolist())
+    for later, earlier in after.items():
+        assert first[later] <= min(earlier) <= max(earlier) < later
+        assert len(set(earlier)) == len(earlier) <= 2
+    assert {len(earlier) for earlier in after.values()} == {1, 2}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_in_a_closed_loop_a_clients_next_task_follows_all_flows_of_its_last_one(pattern: str) -> None:
+    flows = small(pattern, arrivals="closed")
+    assert not flows.arrival_time.any()
+    before: dict[int, set[int]] = {}
+    for flow in range(flows.num_flows):
+        direct = waits(flows).get(flow, [])
+        before[flow] = {*direct, *(far for earlier in direct for far in before[earlier])}
+    for task in range(5):
+        last = {flow for old in range(task % 2, task, 2) for flow in np.flatnonzero(flows.task_id == old).tolist()}
+        for flow in np.flatnonzero(flows.task_id == task).tolist():
+            assert {each for each in before[flow] if flows.task_id[each] != task} == last
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *(replace(MANY, pattern=pattern, num_tasks=30, cpu_work=True) for pattern in PATTERNS),
+        replace(make_workload("tafe-short", pattern="dag"), num_tasks=30),
+        replace(make_workload("tafe-web-search"), num_tasks=30),
+        JobWorkload(num_tasks=250),
+    ],
+    ids=lambda config: getattr(config, "pattern", "jobs"),
+)
+def test_more_tasks_leave_the_first_ones_as_they_are(config: TaskWorkload | JobWorkload) -> None:
+    flows, more = config.draw(9), replace(config, num_tasks=config.num_tasks + 7).draw(9)
+    num_flows = flows.num_flows
+    for name in ("source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time"):
+        assert getattr(flows, name).tolist() == getattr(more, name)[:num_flows].tolist()
+    assert waits(flows) == {later: earlier for later, earlier in waits(more).items() if later < num_flows}
+    assert set(np.unique([flows.source, flows.destination])) == set(range(config.num_hosts))
+    assert config.draw(10).size[0] != flows.size[0]
+
+
+def test_jobs_keep_the_proportions_of_the_trace_and_offer_their_load() -> None:
+    flows = JobWorkload(num_tasks=200, mean_size=4e5, load=0.5).draw(3)
+    assert flows.num_flows == 1090
+    assert flows.size.mean() == pytest.approx(4e5)
+    assert flows.cpu_time.mean() == pytest.approx(4e5 / LINK)
+    assert flows.size.sum() / LINK / flows.arrival_time[-1] == pytest.approx(0.5, rel=0.02)
+    # The slice's first job begins with 3 instances of 0.008117 and 7 s, then 1 of 0.004079 and 1 s, on half a CPU each.
+    shrunk = flows.size[:-1] / flows.size[1:], flows.cpu_time[:-1] / flows.cpu_time[1:]
+    assert (np.isclose(shrunk[0], 3 * 0.008117 / 0.004079) & np.isclose(shrunk[1], 7.0)).any()
+    counts = np.bincount(flows.task_id)
+    assert (counts.min(), counts.max()) == (2, 23)
+    assert JobWorkload(cpu_work=False).draw(3).has_stages is False
+
+
+def test_named_tasks_are_changed_field_by_field() -> None:
+    short = make_workload("tafe-short")
+    assert (short.num_tasks, short.num_clients, short.arrivals, short.offered_load) == (100, 3, "closed", None)
+    assert np.bincount(short.draw(1).task_id, weights=short.draw(1).size).max() <= 1e5
+    long = make_workload("tafe-long", tasks=500).draw(1)
+    assert np.bincount(long.task_id, weights=long.size).min() >= 1e7 * (1 - 1e-12)
+
+    assert make_workload("tafe-short", load=0.9).arrivals is None
+    assert make_workload("tafe-log", arrivals="at-once").load is None
+    closed = make_workload("tafe-log", arrivals="closed", pattern="sequential", servers=2)
+    assert (closed.load, closed.deadline_factor, closed.num_hosts) == (None, None, 5)
+    assert make_workload("tafe-log", size="web_search").total is None
+    mapping = {"kind": "tasks", "total_kb": {"kind": "loguniform", "low": 10, "high": 50}, "load": 0.5, "tasks": 20}
+    assert parse_variant(mapping) == TaskWorkload(total=LogUniform(low=1e4, high=5e4), load=0.5, num_tasks=20)
+    assert parse_variant({"base": "tafe-alibaba", "mean_size_kb": 30}) == JobWorkload(mean_size=3e4)
+
+
+def test_a_load_from_one_on_is_warned_of() -> None:
+    for make in (lambda: replace(MANY, load=1.0), lambda: JobWorkload(load=1.2)):
+        with pytest.warns(UnstableLoadWarning, match="load is 1"):
+            make()
+
+
+SIZE = Uniform(low=1.0, high=2.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_tasks": 0}, "num_tasks is 0: it must be an integer >= 1"),
+        ({"num_tasks": 10**7}, "num_tasks 10000000 with max_flows 8 would draw 8e+07 flows"),
+        ({"min_flows": 0}, "min_flows is 0: it must be an integer >= 1"),
+        ({"min_flows": 9}, "max_flows is 8: it must be an integer >= 9"),
+        ({"size": None}, "exactly one of size and total must be given: neither is"),
+        ({"total": SIZE}, "exactly one of size and total must be given: both are"),
+        ({"size": 5.0}, "size is 5.0: it must be a distribution"),
+        ({"deadline_factor": 2.0}, "deadline_factor is 2.0: it must be a distribution"),
+        ({"pattern": "tree"}, "pattern is 'tree': it must be one of parallel, sequential, partition-aggregate, dag"),
+        ({"load": None}, "exactly one of load and arrivals must be given: neither is"),
+        ({"load": 0}, "load is 0: it must be a finite number > 0"),
+        ({"load": None, "arrivals": "poisson"}, "arrivals is 'poisson': it must be one of closed, at-once"),
+        ({"capacity": 0.0}, "capacity is 0.0: it must be a finite number > 0"),
+        ({"load": None, "arrivals": "closed", "deadline_factor": SIZE}, "deadline_factor is given: in a closed loop"),
+        ({"load": None, "arrivals": "closed", "max_flows": 1000}, "may make 1e+08 pairs: at most 10000000 are allowed"),
+        ({"cpu_work": 1}, "cpu_work is 1: it must be True or False"),
+        ({"num_clients": 0}, "num_clients is 0: it must be an integer >= 1"),
+        ({"num_servers": 0}, "num_servers is 0: it must be an integer >= 1"),
+        ({"pattern": "partition-aggregate", "num_servers": 1}, "num_servers is 1: it must be an integer >= 2"),
+    ],
+)
+def test_bad_fields_of_tasks_are_refused_in_one_line(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        TaskWorkload(**({"size": SIZE, "load": 0.5} | fields))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_fields_of_jobs_are_refused_in_one_line() -> None:
+    for fields, message in (
+        ({"num_tasks": 0}, "num_tasks is 0"),
+        ({"num_tasks": 10**7}, "num_tasks 10000000 would draw"),
+        ({"load": 0}, "load is 0"),
+        ({"capacity": -1}, "capacity is -1"),
+        ({"mean_size": 0}, "mean_size is 0"),
+        ({"cpu_work": None}, "cpu_work is None"),
+        ({"num_clients": 0}, "num_clients is 0"),
+        ({"num_servers": 0}, "num_servers is 0"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            JobWorkload(**fields)
