@@ -37,7 +37,8 @@ CASES = [
     ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
     ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
     ("tagged", {"tags": [row % 8 for row in range(NUM_FLOWS)], "dequeue": "wrr", "weights": range(8, 0, -1)}),
-    ("pfabric", {}),
+    # Flows without a deadline are served as by pfabric.
+    pytest.param("pfabric", {}, marks=pytest.mark.exhaustive),
     ("pfabric-edf", {}),
     ("fq", {}),
     ("afq", {}),
