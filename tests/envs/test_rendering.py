@@ -36,8 +36,12 @@ def mixed(num_flows: int, hosts: int) -> Workload:
     return make_flows(np.zeros(num_flows), 10.0 ** (3 + rows % 7), source=ends[0], destination=ends[1])
 
 
+def to_one(size: float) -> Workload:
+    """Returns flows of one size that all arrive at once, between the same two hosts."""
+    return make_flows(np.zeros(40), np.full(40, size), source=np.zeros(40, dtype=int), destination=[1] * 40)
+
+
 FEW: Final = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
-TO_ONE: Final = make_flows(np.zeros(40), np.full(40, 1e9), source=np.zeros(40, dtype=int), destination=[1] * 40)
 
 SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "Artemis": {
@@ -75,7 +79,7 @@ SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "losses": {"flows": 100, "load": 0.95, "buffer": 20, "mark_at": 5, "transport": "dctcp", "period_us": 500.0},
         "deadlines": {"workload": "qcluster-deadlines", "flows": 200, "goal": "deadline", "action": "rule"},
         "two queues": {"flows": 50, "queues": 2, "link_gbps": 1e-3, "period_us": 1e6},
-        "own messages": {"workload": TO_ONE, "goal": "srpt", "period_us": 1_000.0},
+        "own messages": {"workload": to_one(2e7), "goal": "srpt", "link_gbps": 1.0, "period_us": 1_000.0},
     },
     "AuTOLongFlows": {
         "default": {"flows": 600},
@@ -85,7 +89,7 @@ SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "many servers": {"hosts": 100, "flows": 500, "thresholds": (1e4,), "scope": "network"},
         "slow links": FEW | {"link_gbps": 1e-4, "period_ms": 1e5},
         "fast links": FEW | {"link_gbps": 400.0, "period_ms": 1e-2},
-        "own flows": {"workload": TO_ONE, "hosts": 2, "n_l": 30},
+        "own flows": {"workload": to_one(1e9), "hosts": 2, "n_l": 30},
     },
 }
 """Arguments by environment under which there is much to show, or little, or numbers are long."""
