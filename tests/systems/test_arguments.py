@@ -143,7 +143,7 @@ def test_a_wrong_argument_is_refused_by_name_with_its_value_and_what_is_allowed(
 
 @each_environment
 def test_flows_of_ones_own_are_played_alike_in_every_form_and_a_fault_in_a_file_is_told_at_once(spec, tmp_path) -> None:
-    flows = make_flows([0.0, 0.01, 0.02], [1e5, 2e5, 3e5], source=[0, 1, 2], destination=[3, 3, 3], span=[0.1] * 3)
+    flows = make_flows([0.0, 1e-4, 2e-4], [1e5, 2e5, 3e5], source=[0, 1, 2], destination=[3, 3, 3], span=[0.1] * 3)
     for name in ("flows.csv", "FLOWS.CSV"):
         write_flows(flows, tmp_path / name)
     given = (flows, FixedWorkload(workload=flows), tmp_path / "flows.csv", str(tmp_path / "FLOWS.CSV"))

@@ -98,7 +98,7 @@ def with_gaps() -> Workload:
 def own(spec: EnvironmentSpec) -> dict[str, Any]:
     """Returns arguments beside which flows of one's own may be given."""
     own = {"topology": "tree9"} if "Order" in spec.id else {"hosts": 9} if "AuTO" in spec.id else {}
-    period = {"period_ms": 20.0} if "LongFlows" in spec.id else {}
+    period = {"period_ms": 20.0} if "LongFlows" in spec.id else {"period_us": 2e3} if "QCluster" in spec.id else {}
     return {"workload": None, "bursts": None, "flows": None, "load": None} | own | period
 
 
