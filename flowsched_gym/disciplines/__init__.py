@@ -15,6 +15,7 @@ from flowsched_gym.disciplines.registry import CLASSES, COMPILED, DISCIPLINES, m
 from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
 from flowsched_gym.disciplines.sjf import Sjf
 from flowsched_gym.disciplines.srpt import Srpt
+from flowsched_gym.disciplines.task_levels import task_levels
 from flowsched_gym.disciplines.wfq import Wfq
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "Wfq",
     "Within",
     "make_discipline",
+    "task_levels",
 ]

@@ -23,10 +23,10 @@ class Within(StrEnum):
     FIFO = "fifo"
 
 
-def check_limits(thresholds: object) -> FloatArray:
-    """Checks thresholds."""
+def check_limits(thresholds: object, *, may_be_empty: bool = False) -> FloatArray:
+    """Checks thresholds, of which there must be one unless one queue is allowed."""
     limits = check_numbers("thresholds", thresholds)
-    if not len(limits):
+    if not len(limits) and not may_be_empty:
         raise ConfigError("thresholds is []: there must be at least one, between two queues")
     if not are_limits(limits[np.newaxis]):
         raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
