@@ -102,7 +102,8 @@ def test_a_packet_file_that_is_not_there_is_an_error(flowsched, tmp_path: Path) 
 def test_packets_cross_a_fabric_of_the_papers_capacity_from_the_shell(flowsched, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,0,20,1460,0\n")
-    command = ("replay-packets", path, "--scheduler", "fifo", "--topology", "leaf-spine", "--json")
+    scheduler = ("--scheduler", "pias", "--param", "thresholds=[1e4]")
+    command = ("replay-packets", path, *scheduler, "--topology", "leaf-spine", "--json")
 
     outcome = flowsched(*command, "--engine", "compiled", "--hosts", 32)
 
