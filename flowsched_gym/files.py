@@ -20,7 +20,15 @@ from typing import Any, Final, NoReturn
 
 from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 
-__all__ = ["check_path", "check_target", "naming_file", "read_json", "replace_when_written", "write_text"]
+__all__ = [
+    "check_path",
+    "check_target",
+    "naming_file",
+    "open_to_read",
+    "read_json",
+    "replace_when_written",
+    "write_text",
+]
 
 LONGEST_NAME: Final = 32
 """Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
@@ -48,6 +56,32 @@ def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError]
     if "\0" in text:
         raise error(f"{name} is {shown(text)}: it must not contain a NUL character")
     return Path(text)
+
+
+@contextmanager
+def open_to_read(
+    path: str | PathLike[str], content: str, needed: str, error: type[FlowSchedError] = ConfigError
+) -> Iterator[Path]:
+    """Makes a path, and turns what goes wrong when its file is read into an error that names it.
+
+    Args:
+        path: Path of the file.
+        content: What is in the file, for the message.
+        needed: What is needed there, for the message.
+        error: What is raised.
+
+    Raises:
+        FlowSchedError: It is no path of a file that can be read.
+    """
+    path = check_path(f"path of the {content}", path, error)
+    if path.is_dir():
+        raise error(f"{path} is a folder: {needed} is needed")
+    try:
+        yield path
+    except FileNotFoundError:
+        raise error(f"{path} does not exist: {needed} is needed") from None
+    except OSError as fault:
+        raise error(f"{path} cannot be read: {fault.strerror or fault}") from None
 
 
 def check_target(path: str | PathLike[str]) -> Path:

@@ -2,6 +2,7 @@
 
 from flowsched_gym.workload.checks import UnstableLoadWarning
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
+from flowsched_gym.workload.coflows import coflow_sample, read_coflows
 from flowsched_gym.workload.columns import DeadlineWarning, workload_from_columns
 from flowsched_gym.workload.distributions import (
     Constant,
@@ -66,6 +67,7 @@ __all__ = [
     "Workload",
     "WorkloadLike",
     "WorkloadSource",
+    "coflow_sample",
     "draw_flows",
     "find_source",
     "first_flows",
@@ -77,6 +79,7 @@ __all__ = [
     "parse_variant",
     "plain_variant",
     "read_cdf",
+    "read_coflows",
     "read_flows",
     "with_future",
     "workload_from_columns",

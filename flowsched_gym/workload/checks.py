@@ -11,6 +11,7 @@ from flowsched_gym.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.suggestions import listed
 
 __all__ = [
+    "COUNT_END",
     "MOST_FLOWS",
     "UnstableLoadWarning",
     "as_tuple",

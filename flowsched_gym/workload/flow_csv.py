@@ -29,7 +29,7 @@ from flowsched_gym.workload.precedence import AFTER
 from flowsched_gym.workload.table_file import Progress
 from flowsched_gym.workload.workload import Workload
 
-__all__ = ["read_flow_csv"]
+__all__ = ["read_flow_csv", "shorten"]
 
 NumberArray = FloatArray | IntArray
 
@@ -266,7 +266,7 @@ def _parse_line(line: bytes, columns: Sequence[Column | None], where: str, *, cu
         raise FlowFileError(f"{where}: not UTF-8 text ({error.reason})") from None
     cells = [_unquote(cell) for cell in text.split(",")]
     if len(cells) != len(columns):
-        shown = _shorten(text)
+        shown = shorten(text)
         hint = "; the file ends here without a line break and seems to be cut short" if cut else ""
         plural = "s" if len(cells) > 1 else ""
         raise FlowFileError(
@@ -302,11 +302,12 @@ def _parse_cell(cell: str, column: Column, where: str) -> float | None:
         if column.integral:
             value = int(value) if value.is_integer() and abs(value) < EXACT_FLOAT_END else None
     if value is None or not column.allows_number(value):
-        raise FlowFileError(f"{where}, column {column.name}: {_shorten(cell)!r}: it must be {column.allowed}")
+        raise FlowFileError(f"{where}, column {column.name}: {shorten(cell)!r}: it must be {column.allowed}")
     return value
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """Cuts text for a message where it is long."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 

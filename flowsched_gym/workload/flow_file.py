@@ -14,7 +14,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
-from flowsched_gym.files import check_path
+from flowsched_gym.files import open_to_read
 from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
 from flowsched_gym.workload.flow_csv import read_flow_csv
 from flowsched_gym.workload.precedence import AFTER, after_cells
@@ -39,15 +39,8 @@ def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -
     Warns:
         DeadlineWarning: ``deadline_s`` looks as if it held absolute times.
     """
-    path = check_path("path of the flows", path, FlowFileError)
-    if path.is_dir():
-        raise FlowFileError(f"{path} is a folder: a flow file is needed")
-    try:
-        return _read_parquet(path) if is_parquet(path) else read_flow_csv(path, progress)
-    except FileNotFoundError:
-        raise FlowFileError(f"{path} does not exist: a flow file is needed") from None
-    except OSError as error:
-        raise FlowFileError(f"{path} cannot be read: {error.strerror or error}") from None
+    with open_to_read(path, "flows", "a flow file", FlowFileError) as file:
+        return _read_parquet(file) if is_parquet(file) else read_flow_csv(file, progress)
 
 
 def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Progress | None = None) -> None:

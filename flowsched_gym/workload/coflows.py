@@ -1,0 +1,204 @@
+"""Reads coflows in the form of the public coflow benchmark (``coflow/coflow-benchmark``).
+
+The first line has the number of ports (racks) and the number of coflows. Each further line is a coflow: its id, its
+arrival in ms, the number of mappers and the rack of each, the number of reducers and for each its rack and the MB that
+it receives, as ``rack:MB``. Racks are numbered from 0.
+
+The benchmark's file, ``FB2010-1Hr-150-0.txt``, has 526 coflows of one hour on 150 racks of Facebook. Whoever uses it is
+asked to cite Varys (Chowdhury, Zhong and Stoica, SIGCOMM 2014) and Aalo (Chowdhury and Stoica, SIGCOMM 2015).
+"""
+
+import math
+from os import PathLike
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.errors import ConfigError, FlowFileError
+from flowsched_gym.files import open_to_read
+from flowsched_gym.workload.checks import COUNT_END, MOST_FLOWS, check_integer
+from flowsched_gym.workload.flow_csv import NUMBER, WHOLE_NUMBER, shorten
+from flowsched_gym.workload.workload import Workload
+
+__all__ = ["coflow_sample", "read_coflows"]
+
+BYTES_PER_MB: Final = 2.0**20
+"""The benchmark's MB."""
+TICKS_PER_SECOND: Final = 1_024.0
+"""The benchmark's ms: its simulator has 1,024 of them in a second."""
+
+
+class _Coflow(NamedTuple):
+    """A line of the file.
+
+    Attributes:
+        coflow_id: Identifier, >= 0.
+        arrival: Arrival in ms, >= 0.
+        mappers: Their racks, (num_mappers,).
+        reducers: Their racks, (num_reducers,).
+        received: MB that each reducer receives, (num_reducers,), > 0.
+    """
+
+    coflow_id: int
+    arrival: float
+    mappers: IntArray
+    reducers: IntArray
+    received: FloatArray
+
+    @property
+    def num_flows(self) -> int:
+        """Flows: one from each mapper to each reducer."""
+        return len(self.mappers) * len(self.reducers)
+
+
+class _Words:
+    """The words of one line, which are taken one after the other.
+
+    Args:
+        line: The line.
+        where: File and line, for messages.
+    """
+
+    def __init__(self, line: str, where: str) -> None:
+        self._words = line.split()
+        self._next = 0
+        self.where = where
+
+    def word(self, what: str, allowed: str) -> str:
+        """Takes the next word."""
+        if self._next == len(self._words):
+            raise FlowFileError(f"{self.where}, {what}: the line ends after {self._next} words: it must be {allowed}")
+        self._next += 1
+        return self._words[self._next - 1]
+
+    def whole_number(self, what: str, *, at_least: int = 0, below: int = COUNT_END) -> int:
+        """Takes a whole number."""
+        allowed = f"a whole number from {at_least} to {below - 1}"
+        return self.to_whole_number(self.word(what, allowed), what, at_least, below)
+
+    def to_whole_number(self, word: str, what: str, at_least: int, below: int) -> int:
+        """Converts a word to a whole number in its bounds."""
+        if WHOLE_NUMBER.fullmatch(word) and len(word) <= len(str(COUNT_END)) and at_least <= int(word) < below:
+            return int(word)
+        raise self.fault(what, word, f"a whole number from {at_least} to {below - 1}")
+
+    def fault(self, what: str, word: str, allowed: str) -> FlowFileError:
+        """Makes the error for a word that is not allowed."""
+        return FlowFileError(f"{self.where}, {what}: {shorten(word)!r}: it must be {allowed}")
+
+    def end(self, allowed: str) -> None:
+        """Refuses words that are left."""
+        if self._next < len(self._words):
+            raise self.fault(f"word {self._next + 1}", self._words[self._next], allowed)
+
+
+def read_coflows(path: str | PathLike[str], *, coflows: int | None = None) -> Workload:
+    """Reads coflows in the form of the public coflow benchmark, ``FB2010-1Hr-150-0.txt`` for instance.
+
+    Each pair of a mapper and a reducer is a flow, ``task_id`` its coflow. Rack r of p sends as host r and receives as
+    host p + r, so that ``replay`` needs ``num_hosts=2 * p``. A reducer's MB, of 2**20 B, come from all mappers in
+    equal parts. Times are in the units of the benchmark's simulator: 1,024 ms are 1 s.
+
+    Flows are numbered from 0 in the order of the file: by coflow, then by mapper, then by reducer.
+    Whoever uses the benchmark is asked to cite Varys (SIGCOMM 2014) and Aalo (SIGCOMM 2015).
+
+    Args:
+        path: The file.
+        coflows: Only the first so many are read, >= 1. Default: all.
+
+    Raises:
+        FlowFileError: The file cannot be read, or something in it is not allowed; the message names file, line, what
+            it is, value and what is allowed.
+        ConfigError: ``coflows`` is not a number of coflows that the file has.
+    """
+    if coflows is not None:
+        check_integer("coflows", coflows, at_least=1)
+    with open_to_read(path, "coflows", "a file of coflows", FlowFileError) as file:
+        try:
+            lines = file.read_text(encoding="utf-8-sig").rstrip().split("\n")
+        except UnicodeDecodeError as error:
+            raise FlowFileError(f"{path}: not UTF-8 text ({error.reason}): a file of coflows is needed") from None
+    first = _Words(lines[0], f"{path}, line 1")
+    num_ports = first.whole_number("number of ports", at_least=1)
+    count = first.whole_number("number of coflows", at_least=1)
+    first.end("the last of two numbers, ports and coflows, so that nothing follows")
+    if len(lines) <= count:
+        raise FlowFileError(f"{path}, line {len(lines) + 1}: the file ends: it must have {count} coflows, as in line 1")
+    if len(lines) > count + 1:
+        raise FlowFileError(
+            f"{path}, line {count + 2}: {shorten(lines[count + 1])!r}: nothing may follow the {count} coflows of line 1"
+        )
+    if coflows is not None and coflows > count:
+        raise ConfigError(f"coflows is {coflows}: it must be at most {count}, as many as {path} has")
+    return _flows(_parse(lines[1 : count + 1 if coflows is None else coflows + 1], num_ports, str(path)), num_ports)
+
+
+def coflow_sample() -> Path:
+    """Returns the path of a small file of coflows: 10 on 6 ports, made up for examples and tests, not measured."""
+    return Path(__file__).parent / "data" / "coflow_sample.txt"
+
+
+def _parse(lines: list[str], num_ports: int, source: str) -> list[_Coflow]:
+    """Parses the lines of coflows."""
+    coflows: list[_Coflow] = []
+    line_of: dict[int, int] = {}
+    num_flows = 0
+    for number, line in enumerate(lines, start=2):
+        words = _Words(line, f"{source}, line {number}")
+        coflow = _parse_coflow(words, num_ports)
+        if coflow.coflow_id in line_of:
+            before = line_of[coflow.coflow_id]
+            raise words.fault("coflow", str(coflow.coflow_id), f"another id than in line {before}, each only once")
+        line_of[coflow.coflow_id] = number
+        num_flows += coflow.num_flows
+        if num_flows > MOST_FLOWS:
+            raise FlowFileError(f"{words.where}: {num_flows} flows up to here: at most {MOST_FLOWS} are allowed")
+        coflows.append(coflow)
+    return coflows
+
+
+def _parse_coflow(words: _Words, num_ports: int) -> _Coflow:
+    """Parses one line."""
+    coflow_id = words.whole_number("coflow")
+    arrival = _number(words, words.word("arrival", "a finite time in ms >= 0"), "arrival", "a finite time in ms >= 0")
+    mappers = [
+        words.whole_number("rack of a mapper", below=num_ports)
+        for _ in range(words.whole_number("number of mappers", at_least=1, below=MOST_FLOWS))
+    ]
+    reducers, received = [], []
+    for _ in range(words.whole_number("number of reducers", at_least=1, below=MOST_FLOWS)):
+        pair = words.word("reducer", "rack:MB")
+        rack, colon, megabytes = pair.partition(":")
+        if not colon:
+            raise words.fault("reducer", pair, "rack:MB")
+        reducers.append(words.to_whole_number(rack, "rack of a reducer", 0, num_ports))
+        amount = _number(words, megabytes, "MB of a reducer", "a finite number > 0")
+        if not amount > 0 or not amount * BYTES_PER_MB < math.inf:
+            raise words.fault("MB of a reducer", megabytes, "a finite number > 0")
+        received.append(amount)
+    words.end(f"the last of {len(mappers)} mappers and {len(reducers)} reducers, so that nothing follows")
+    return _Coflow(coflow_id, arrival, np.array(mappers), np.array(reducers), np.array(received))
+
+
+def _number(words: _Words, word: str, what: str, allowed: str) -> float:
+    """Converts a word to a finite number >= 0."""
+    if not NUMBER.fullmatch(word) or not 0 <= (number := float(word)) < math.inf:
+        raise words.fault(what, word, allowed)
+    return number
+
+
+def _flows(coflows: list[_Coflow], num_ports: int) -> Workload:
+    """Makes the flows."""
+    counts = np.array([coflow.num_flows for coflow in coflows])
+    return Workload(
+        flow_id=np.arange(counts.sum()),
+        task_id=np.repeat(np.array([coflow.coflow_id for coflow in coflows]), counts),
+        source=np.concatenate([np.repeat(coflow.mappers, len(coflow.reducers)) for coflow in coflows]),
+        destination=np.concatenate([np.tile(coflow.reducers + num_ports, len(coflow.mappers)) for coflow in coflows]),
+        size=np.concatenate(
+            [np.tile(coflow.received * BYTES_PER_MB / len(coflow.mappers), len(coflow.mappers)) for coflow in coflows]
+        ),
+        arrival_time=np.repeat(np.array([coflow.arrival / TICKS_PER_SECOND for coflow in coflows]), counts),
+    )
