@@ -1,4 +1,4 @@
-"""Computes what queueing theory says about one link, and finds thresholds of multi-level queues by it."""
+"""Computes what queueing theory says about one link, thresholds of multi-level queues, and windows of senders."""
 
 from flowsched_gym.queueing.cluster import cluster_thresholds
 from flowsched_gym.queueing.moments import SizeMoments, size_moments
@@ -6,10 +6,12 @@ from flowsched_gym.queueing.multilevel import MultilevelFct, multilevel_fct
 from flowsched_gym.queueing.published import published_thresholds
 from flowsched_gym.queueing.single_queue import mean_fct
 from flowsched_gym.queueing.thresholds import optimal_thresholds, pias_thresholds, pias_worst_thresholds
+from flowsched_gym.queueing.windows import WindowKind, window_after_round
 
 __all__ = [
     "MultilevelFct",
     "SizeMoments",
+    "WindowKind",
     "cluster_thresholds",
     "mean_fct",
     "multilevel_fct",
@@ -18,4 +20,5 @@ __all__ = [
     "pias_worst_thresholds",
     "published_thresholds",
     "size_moments",
+    "window_after_round",
 ]

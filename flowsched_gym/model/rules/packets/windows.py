@@ -7,7 +7,17 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import inlined_part
 
-__all__ = ["Windows", "acknowledge", "may_send", "new_windows", "note_sent", "time_out"]
+__all__ = [
+    "Windows",
+    "acknowledge",
+    "average_share",
+    "cut_window",
+    "may_send",
+    "new_windows",
+    "note_sent",
+    "penalty",
+    "time_out",
+]
 
 GAIN: Final = 0.0625
 """Part of the newest share of marks in DCTCP's average (g)."""
@@ -62,6 +72,30 @@ def new_windows(num_flows: int, window: int, *, reacts: bool) -> Windows:
 
 
 @inlined_part
+def average_share(share: float, fraction: float, gain: float) -> float:
+    """Returns the average share of marks after a window of data of which this fraction was marked."""
+    return share + gain * (fraction - share)
+
+
+@inlined_part
+def penalty(share: float, part_left: float, by_size: bool) -> float:
+    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
+
+    Args:
+        share: Average share of marks (alpha).
+        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
+        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
+    """
+    return share * part_left if by_size else share / 2.0
+
+
+@inlined_part
+def cut_window(window: float, part: float, least: float) -> float:
+    """Returns a window that marks have cut by a part of it (TAFE, Eq. 5), at least so many packets."""
+    return max(window * (1.0 - part), least)
+
+
+@inlined_part
 def may_send(row: int, windows: Windows) -> bool:
     """Returns whether the window of a flow has room for a packet."""
     room: bool = windows.outstanding[row] + 1 <= windows.window[row]
@@ -85,7 +119,7 @@ def acknowledge(row: int, marked: bool, windows: Windows) -> None:
         if marked:
             windows.round_marked[row] += 1
             if windows.cut_left[row] == 0:
-                window = max(windows.window[row] * (1.0 - windows.share[row] / 2.0), LEAST_WINDOW)
+                window = cut_window(windows.window[row], penalty(windows.share[row], 1.0, False), LEAST_WINDOW)
                 windows.window[row] = window
                 windows.slow_start_end[row] = window
                 windows.cut_left[row] = windows.outstanding[row]
@@ -117,7 +151,7 @@ def _settle(row: int, windows: Windows) -> None:
     if windows.round_left[row] <= 0:
         acknowledged = windows.round_acknowledged[row]
         if acknowledged > 0:
-            windows.share[row] += GAIN * (windows.round_marked[row] / acknowledged - windows.share[row])
+            windows.share[row] = average_share(windows.share[row], windows.round_marked[row] / acknowledged, GAIN)
         windows.round_left[row] = max(windows.outstanding[row], 1)
         windows.round_acknowledged[row] = 0
         windows.round_marked[row] = 0
