@@ -53,7 +53,7 @@ def _data_network(t: View, n: int) -> Network:
     """Returns the links with the capacities for data."""
     first_link = n * t.link_stride
     capacity = t.data_capacity[first_link : first_link + len(t.links)]
-    return Network(capacity, t.network.path_start, t.network.path_links)
+    return Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
 
 
 @inlined_rule

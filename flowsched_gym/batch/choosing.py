@@ -19,6 +19,7 @@ from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
 from flowsched_gym.model.rules.routing.availability import count_paths_up, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, note_pauses, review_paths
+from flowsched_gym.model.rules.tasks.stages import is_sending
 from flowsched_gym.model.rules.transport.progress import insert_sorted
 from flowsched_gym.model.state import Network
 
@@ -127,7 +128,7 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
             stuck = insert_sorted(choosing.moved, stuck, row)
     for index in range(net.timer_head, net.timer_tail):
         timer = t.timers[index]
-        if timer.kind == START:
+        if timer.kind == START and is_sending(timer.row, t.stages):
             row = np.int64(timer.row)  # type: ignore[assignment]
             if not path_is_up(path[row], capacity, path_start, path_links):
                 stuck = insert_sorted(choosing.moved, stuck, row)
@@ -163,7 +164,7 @@ def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     capacity = t.capacity[n * t.link_stride : n * t.link_stride + len(t.links)]
-    network = Network(capacity, t.network.path_start, t.network.path_links)
+    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
     return NetworkState(net.now, active, net.num_active, t.state, t.controls, network, choosing.routes)
 
 

@@ -13,7 +13,16 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import chosen_by_type
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["all_may_change", "begin_flow", "control", "moved", "review_time", "serve_first"]
+__all__ = [
+    "all_may_change",
+    "average",
+    "begin_flow",
+    "control",
+    "finished",
+    "moved",
+    "review_time",
+    "serve_first",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -24,7 +33,7 @@ def _rule(name: str, record: type) -> Any:
 
 
 @chosen_by_type(_rule)
-def begin_flow(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
+def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
     """Sets what is kept of a flow that arrives in network ``n``."""
 
 
@@ -41,6 +50,18 @@ def review_time(
 ) -> float:
     """Returns when the controls of network ``n`` change by themselves."""
     raise NotImplementedError
+
+
+@chosen_by_type(_rule)
+def average(
+    now: float, elapsed: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: Any
+) -> None:
+    """Sets the mean rates of a step of network ``n``."""
+
+
+@chosen_by_type(_rule)
+def finished(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
+    """Notes that a flow of network ``n`` has sent its last byte, or done its CPU work."""
 
 
 @chosen_by_type(_rule)

@@ -24,11 +24,12 @@ from flowsched_gym.batch.choosing import (
     touch,
     waits_for_path,
 )
-from flowsched_gym.batch.control import all_may_change, begin_flow, control, review_time
+from flowsched_gym.batch.control import all_may_change, average, begin_flow, control, finished, review_time
 from flowsched_gym.batch.loading import arriving_row, foresee_request
 from flowsched_gym.batch.log import note
 from flowsched_gym.batch.orders import move_to_front
 from flowsched_gym.batch.senders import begin, next_round, send
+from flowsched_gym.batch.stages import arrives_to_wait, finish, goes_on, is_on_cpu, work_done
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
@@ -143,10 +144,13 @@ def _arrive(t: View, n: int) -> None:
         row = arriving_row(t, n)
         net.arrived += 1
         foresee_request(t, n)
-        begin_flow(n, row, t.state, t.controls, t.own)
         note(t, n, ARRIVAL, row)
         if t.num_tokens == 0:
             t.grant_time[row] = net.now
+        if arrives_to_wait(t, n, row, t.stages):
+            continue
+        begin_flow(net.now, n, row, t.state, t.controls, t.own)
+        if t.num_tokens == 0:
             if not waits_for_path(t, n, row, t.choosing):
                 begin(t, n, row)
             continue
@@ -166,6 +170,10 @@ def _deliver(t: View, n: int) -> None:
     net = t.networks[n]
     row = take_timer(t, n, DELIVERY)
     while row != NOBODY:
+        if is_on_cpu(row, t.stages):
+            work_done(t, n, row, t.stages)
+            row = take_timer(t, n, DELIVERY)
+            continue
         t.completion_time[row] = net.now
         t.delivered[n * t.num_rows + net.delivered] = row
         net.delivered += 1
@@ -176,6 +184,7 @@ def _deliver(t: View, n: int) -> None:
             d.tokens += 1
             d.held = False
             net.decision_due = True
+        finish(t, n, row, t.stages)
         row = take_timer(t, n, DELIVERY)
     count_delivered(t, n, t.choosing)
 
@@ -187,13 +196,14 @@ def _start(t: View, n: int, kind: int) -> None:
     row = take_timer(t, n, kind)
     while row != NOBODY:
         if kind == START:
-            send(t, n, row)
+            if not goes_on(t, n, row, t.stages):
+                send(t, n, row)
         else:
             t.controls.admitted[row] = True
+            net.sharing_due = True
             mark_changed(n, row, t.cache)
             next_round(t, n, row)
         row = take_timer(t, n, kind)
-    net.sharing_due = True
 
 
 @inlined_rule
@@ -208,6 +218,7 @@ def _advance_flows(t: View, n: int) -> None:
         return
     begin = n * t.most_active
     state = t.state
+    average(net.now, elapsed, n, t.active[begin : begin + t.most_active], net.num_active, state, t.controls, t.own)
     kept, num_finished, num_crossed = advance(
         net.now,
         elapsed,
@@ -230,6 +241,7 @@ def _advance_flows(t: View, n: int) -> None:
         # Of one type with all other rows, so that less is compiled.
         row: int = np.int64(t.finished[index])  # type: ignore[assignment]
         note(t, n, LAST_BYTE_SENT, row)
+        finished(n, row, state, t.controls, t.own)
         touch(t, n, row, t.choosing)
         leave_links(t, n, row, t.cache)
         set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
@@ -262,7 +274,7 @@ def _share(t: View, n: int) -> None:
     review(t, n, t.choosing)
     first_link = n * t.link_stride
     capacity = t.capacity[first_link : first_link + len(t.links)]
-    network = Network(capacity, t.network.path_start, t.network.path_links)
+    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
     if all_may_change(n, t.own):
         forget_network(n, t.cache)
     changed, num_changed = changed_flows(t, n, t.cache)

@@ -6,6 +6,7 @@ from typing import Final
 from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.records import Records
+from flowsched_gym.model.stages import Barrier
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
 
@@ -21,6 +22,7 @@ def run_compiled(
     discipline: Discipline,
     *,
     routing: Routing | None = None,
+    barrier: Barrier = Barrier.FLOW,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Records:
@@ -31,6 +33,7 @@ def run_compiled(
         topology: The network.
         discipline: Fills the controls.
         routing: How flows choose among their paths; ``None``: by a hash alone.
+        barrier: When a flow whose CPU work is done may send.
         seed: Seed of the hash by which flows are spread over equal paths.
         progress: Called now and then with the number of flows done and of all flows.
 
@@ -41,7 +44,15 @@ def run_compiled(
         ConfigError: The compiled engine does not know the discipline.
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
     """
-    simulation = BatchSimulation(1, max(workload.num_flows, 1), topology, discipline, routing=routing, seed=seed)
+    simulation = BatchSimulation(
+        1,
+        max(workload.num_flows, 1),
+        topology,
+        discipline,
+        routing=routing,
+        barrier=barrier if workload.has_stages else None,
+        seed=seed,
+    )
     simulation.load(0, workload)
     num_flows = workload.num_flows
     for part in range(1, PARTS + 1):

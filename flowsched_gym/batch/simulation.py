@@ -26,8 +26,9 @@ from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.rules.transport.windows import wire_volume
+from flowsched_gym.model.stages import Barrier, fill_stages
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
-from flowsched_gym.topology import Routing, Topology, isolated_fct
+from flowsched_gym.topology import Routing, Topology, check_stages, cpu_path, ideal_times
 from flowsched_gym.workload import Workload
 
 __all__ = ["BatchSimulation"]
@@ -55,6 +56,7 @@ class BatchSimulation:
         asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing, ``PERIOD`` a
             period.
         period: When a period ends.
+        barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
         num_changes: Changes of links that a network can have for now; a workload with more makes room.
         seed: Seed of the hash by which flows are spread over equal paths.
         log_length: Events of each network to keep for ``log``.
@@ -85,6 +87,7 @@ class BatchSimulation:
         routing: Routing | None = None,
         asks: DecisionKind = DecisionKind.NOTHING,
         period: Period | None = None,
+        barrier: Barrier | None = None,
         num_changes: int = 0,
         seed: int = 0,
         log_length: int = 0,
@@ -118,6 +121,7 @@ class BatchSimulation:
             raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
         self._asks = asks
         self._period = period
+        self._barrier = barrier
         self._seed = seed
         self._log_length = log_length
         self._flow_fields = flow_fields
@@ -125,7 +129,7 @@ class BatchSimulation:
         self._rate_caps = rate_caps
         self.tables: Tables
         self._threads = Threads(num_threads)
-        self._make_room(num_rows, most_destinations, num_changes)
+        self._make_room(num_rows, most_destinations, num_changes, 0)
 
     @property
     def episodes(self) -> npt.NDArray[Any]:
@@ -142,14 +146,16 @@ class BatchSimulation:
         """Flows that a network can have."""
         return self.tables.num_rows
 
-    def grow(self, num_rows: int, most_destinations: int = 1, num_changes: int = 0) -> None:
-        """Makes room for more flows, destinations and changes of links in each network; what is there stays."""
+    def grow(self, num_rows: int, most_destinations: int = 1, num_changes: int = 0, num_pairs: int = 0) -> None:
+        """Makes room for more flows, destinations, changes of links and pairs in each network; what is there stays."""
         tables = self.tables
         most_changes = 0 if tables.choosing is None else tables.choosing.most_changes
+        most_pairs = 0 if tables.stages is None else tables.stages.most_pairs
         if (
             num_rows <= tables.num_rows
             and most_destinations <= tables.most_destinations
             and num_changes <= most_changes
+            and num_pairs <= most_pairs
         ):
             return
         everything = self.take(np.arange(self.num_networks))
@@ -157,6 +163,7 @@ class BatchSimulation:
             max(num_rows, tables.num_rows),
             max(most_destinations, tables.most_destinations),
             max(num_changes, most_changes),
+            max(num_pairs, most_pairs),
         )
         put(self.tables, np.arange(self.num_networks), everything)
 
@@ -166,7 +173,7 @@ class BatchSimulation:
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
         """Sets networks, (count,), to what a snapshot holds."""
-        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes)
+        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
         put(self.tables, numbers, snapshot)
 
     def load(self, number: int, workload: Workload) -> None:
@@ -185,6 +192,7 @@ class BatchSimulation:
             workload.num_flows,
             len(np.unique(workload.destination)) if self._num_tokens is not None else 1,
             0 if workload.link_changes is None else len(workload.link_changes.time),
+            0 if workload.after is None else workload.after.num_pairs,
         )
         assert workload.deadline_span is not None
         in_order = load_one(
@@ -203,7 +211,8 @@ class BatchSimulation:
         names = (field[0] for field in self._flow_fields)
         fill_flow_fields(columns, names, workload, lambda: self._ideal_fct(workload, volume))
         self.tables.episodes[number] = 0
-        self.discipline.begin_network(number, number * self.num_rows, workload.source)
+        self.discipline.begin_network(number, number * self.num_rows, workload)
+        self._open_stages(number, workload, path, volume)
         self._open_paths(number, workload)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
@@ -403,10 +412,10 @@ class BatchSimulation:
 
     def _ideal_fct(self, workload: Workload, volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns what flows take alone on the empty network, in s, (num_flows,)."""
-        path = self.topology.ideal_path(workload.source, workload.destination)
-        return isolated_fct(self.topology, path, volume, self.transport, needs_token=self._num_tokens is not None)
+        needs_token = self._num_tokens is not None
+        return ideal_times(self.topology, workload, volume, self.transport, needs_token=needs_token)
 
-    def _make_room(self, num_rows: int, most_destinations: int, num_changes: int) -> None:
+    def _make_room(self, num_rows: int, most_destinations: int, num_changes: int, num_pairs: int) -> None:
         """Makes empty tables."""
         tables = new_tables(
             num_networks=self.num_networks,
@@ -421,6 +430,8 @@ class BatchSimulation:
             episode_fields=self._episode_fields,
             links_change=self._routing is not None,
             rate_caps=self._rate_caps,
+            has_stages=self._barrier is not None,
+            most_pairs=num_pairs,
         )
         if self._routing is not None or self._asks is not DecisionKind.NOTHING:
             choosing = new_choosing(
@@ -436,6 +447,17 @@ class BatchSimulation:
             tables = tables._replace(choosing=choosing)
         self.tables = tables
         self._threads.begin(tables)
+
+    def _open_stages(self, number: int, workload: Workload, path: IntArray, volume: FloatArray) -> None:
+        """Puts down what the flows of a network go through before they send."""
+        stages, topology = self.tables.stages, self.topology
+        if stages is None or self._barrier is None:
+            if workload.has_stages:
+                raise ConfigError("flows of this workload have CPU work, or come after others: a barrier is needed")
+            return
+        check_stages(workload, topology, self.transport, has_tokens=self._num_tokens is not None)
+        work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
+        fill_stages(stages, number, workload, cpu_path=work_path, path=path, volume=volume, barrier=self._barrier)
 
     def _open_paths(self, number: int, workload: Workload) -> None:
         """Lets the flows of a network choose paths, and puts down the changes of its links."""
@@ -455,7 +477,7 @@ class BatchSimulation:
         choosing.routes.quiet_since[rows] = np.inf
         links = np.s_[number * topology.num_links : (number + 1) * topology.num_links]
         tables.capacity[links] = topology.capacity
-        tables.data_capacity[links] = topology.capacity * tables.data_share
+        tables.data_capacity[links] = topology.data_capacity(tables.data_share)
         num_changes = 0
         if changes is not None:
             topology.check_link_changes(changes.link, changes.up, first, last)

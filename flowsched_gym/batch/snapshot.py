@@ -10,6 +10,7 @@ import numpy.typing as npt
 from flowsched_gym.batch.choice_tables import ROW
 from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import COMPILED
+from flowsched_gym.model.stages import Stages
 
 __all__ = ["Snapshot", "put", "rows_of", "take"]
 
@@ -39,6 +40,8 @@ ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
 """What consists of rows."""
 SHIFTED: Final = {*ROWS, "networks", "destinations", "timers", "choosing.asked", "choosing.choices"}
 """What counts rows and indices from those of a network."""
+STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
+"""What is kept of stages, all of it counted from a network's first flow but for one list of entries."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
@@ -78,6 +81,12 @@ class Snapshot:
         """Changes of links that a network can have."""
         changes = self.blocks.get("choosing.changes")
         return 0 if changes is None else changes.shape[1]
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs of flows that come after each other that a network can have."""
+        followers = self.blocks.get("stages.followers")
+        return 0 if followers is None else followers.shape[1]
 
     def pick(self, numbers: IntArray) -> Self:
         """Returns some of the networks, each as often as it is named."""
@@ -130,6 +139,8 @@ def _blocks(tables: Tables) -> dict[str, Array]:
     own, choosing = tables.own, tables.choosing
     rules = COMPILED[type(own)]
     arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
+    if tables.stages is not None:
+        arrays |= {f"stages.{name}": getattr(tables.stages, name) for name in STAGES}
     if choosing is not None:
         arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
         if choosing.chooser is not None:

@@ -255,7 +255,12 @@ def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
         t.completion_time,
         t.state,
         t.controls,
-        Network(t.capacity[first_link : first_link + len(t.links)], t.network.path_start, t.network.path_links),
+        Network(
+            t.capacity[first_link : first_link + len(t.links)],
+            t.network.path_start,
+            t.network.path_links,
+            t.network.num_cpus,
+        ),
         choosing.routes,
         t.filling.blocks,
         t.episodes,

@@ -29,6 +29,7 @@ from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.model.rules.sharing.filling import Filling, new_filling
+from flowsched_gym.model.stages import Stages, new_stages
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology import Topology, round_trip_time
@@ -95,9 +96,11 @@ class Tables(NamedTuple):
         destination_of_host: Scratch, (num_hosts or 1,).
         log: Events, (num_networks * log_length,) LOG_ENTRY.
         own: What the discipline keeps, a record of its own type.
+        stages: What flows go through before they send; ``None`` where they send at once.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         cache: How links have been shared; ``None`` where that begins anew at each event.
         sending: Figures of the transport.
+        num_cpus: CPUs, the last of the links and of the paths.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
         data_share: Share of a link's capacity that carries data.
         link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
@@ -130,9 +133,11 @@ class Tables(NamedTuple):
     destination_of_host: IntArray
     log: Rows
     own: Any
+    stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
     sending: Sending
+    num_cpus: int
     num_tokens: int
     data_share: float
     link_stride: int
@@ -180,6 +185,7 @@ class View(NamedTuple):
     destination_of_host: IntArray
     log: Rows
     own: Any
+    stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
     sending: Sending
@@ -218,7 +224,7 @@ def view(t: Tables) -> View:
             flows["path"],
             flows["review_at"],
         ),
-        Network(t.nominal_capacity, t.path_start, t.path_links),
+        Network(t.nominal_capacity, t.path_start, t.path_links, t.num_cpus),
         t.capacity,
         t.data_capacity,
         t.filling,
@@ -241,6 +247,7 @@ def view(t: Tables) -> View:
         t.destination_of_host,
         t.log,
         t.own,
+        t.stages,
         t.choosing,
         t.cache,
         t.sending,
@@ -268,6 +275,8 @@ def new_tables(
     episode_fields: Fields = (),
     links_change: bool = False,
     rate_caps: bool = False,
+    has_stages: bool,
+    most_pairs: int,
 ) -> Tables:
     """Makes room for networks without flows.
 
@@ -284,6 +293,8 @@ def new_tables(
         episode_fields: What it keeps of an episode, likewise.
         links_change: Whether links fail and come up again.
         rate_caps: Whether flows may get largest rates.
+        has_stages: Whether flows go through stages before they send.
+        most_pairs: Pairs of flows that come after each other that a network can have.
     """
     num_flows = num_networks * num_rows
     has_tokens = num_tokens is not None
@@ -292,7 +303,7 @@ def new_tables(
     flows["admitted"] = True
     for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
         flows[name] = value
-    data_capacity = topology.capacity * discipline.data_share
+    data_capacity = topology.data_capacity(discipline.data_share)
     # With tokens, a network has few flows at once: a cache is not worth it. It knows of no largest rates.
     num_priorities = 0 if has_tokens or rate_caps else discipline.num_priorities
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
@@ -322,6 +333,7 @@ def new_tables(
         destination_of_host=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
         log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
         own=None,
+        stages=new_stages(num_networks, num_rows, most_pairs) if has_stages else None,
         choosing=None,
         cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
         if num_priorities
@@ -335,6 +347,7 @@ def new_tables(
             segment=transport.segment,
             header=transport.header,
         ),
+        num_cpus=topology.num_cpus,
         num_tokens=num_tokens or 0,
         data_share=discipline.data_share,
         link_stride=topology.num_links if links_change else 0,

@@ -1,16 +1,11 @@
 """What will happen to flows at known times: starts, ends of pauses, arrivals of last bytes."""
 
-from typing import Final
-
 import numpy as np
 
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, View
-from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 
 __all__ = ["set_timer", "take_timer"]
-
-DELIVERY: Final = int(EventKind.DELIVERY)
 
 
 @inlined_rule
@@ -24,16 +19,12 @@ def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
 
 @rule
 def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, row: int) -> int:
-    """Inserts a timer into those from head to tail - 1, sorted by (time, kind, row); returns tail + 1.
-
-    Starts of one instant keep the order in which they were set: links are shared in the order of rows anyway.
-    """
+    """Inserts a timer into those from head to tail - 1, sorted by (time, kind, row); returns tail + 1."""
     index = tail
     while index > head:
         before = timers[index - 1]
         if before.time < time or (
-            before.time == time
-            and (before.kind < kind or (before.kind == kind and (kind != DELIVERY or before.row < row)))
+            before.time == time and (before.kind < kind or (before.kind == kind and before.row < row))
         ):
             break
         timers[index].time = before.time

@@ -12,12 +12,13 @@ import numpy as np
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.records import RecordedFlows
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["BaseDiscipline", "Rules"]
 
 
-def _nothing_on_arrival(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
+def _nothing_on_arrival(now: float, n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
     """Does nothing when a flow arrives."""
 
 
@@ -45,6 +46,16 @@ def _no_ranks(n: int, row: int, own: Any) -> None:
     """Sets no ranks."""
 
 
+def _nothing_on_finish(n: int, row: int, state: FlowState, controls: Controls, own: Any) -> None:
+    """Does nothing when a flow has finished a stage."""
+
+
+def _steady(
+    now: float, elapsed: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: Any
+) -> None:
+    """Leaves the rates as they are: they have been constant."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """The rules of a discipline: functions of plain arrays that Numba can compile, with these names of parameters.
@@ -55,12 +66,17 @@ class Rules:
         record: NamedTuple of what the discipline keeps, a type of its own even where it keeps nothing.
         kept: Fields of the record that belong to flows, and change as time goes on: several for each network.
         kept_once: The same with one entry for each network.
-        begin_flow: Sets what is kept of a flow that arrives, ``(n, row, state, controls, own)``.
+        begin_flow: Sets what is kept of a flow that arrives, or has waited for others,
+            ``(now, n, row, state, controls, own)``.
         control: Fills the controls of the active flows, the first ``count`` rows of ``active``; where flows share
             within priorities, of those at least that may have changed since the last call. It may reorder these rows.
             ``(now, n, active, count, state, controls, network, own)``.
         review_time: Returns when the controls change by themselves, in s,
-            ``(now, n, active, count, state, controls, own)``.
+            ``(now, n, active, count, state, controls, own)``. Where rates are not constant, it sets mean rates until
+            then.
+        average: Sets the mean rates of a step that ends now, after ``elapsed`` seconds, where rates are not constant,
+            ``(now, elapsed, n, active, count, state, controls, own)``.
+        finished: Learns that a flow has sent its last byte, or done its CPU work, ``(n, row, state, controls, own)``.
         moved: Learns that the path of an active flow has changed, ``(n, row, own)``.
         all_may_change: Returns whether other flows than new ones and those at ``review_at`` may get other priorities,
             ``(n, own)``.
@@ -70,9 +86,11 @@ class Rules:
     record: type
     kept: tuple[str, ...] = ()
     kept_once: tuple[str, ...] = ()
-    begin_flow: Callable[[int, int, FlowState, Controls, Any], None] = _nothing_on_arrival
+    begin_flow: Callable[[float, int, int, FlowState, Controls, Any], None] = _nothing_on_arrival
     control: Callable[[float, int, IntArray, int, FlowState, Controls, Network, Any], None] = _nothing_to_control
     review_time: Callable[[float, int, IntArray, int, FlowState, Controls, Any], float] = _never
+    average: Callable[[float, float, int, IntArray, int, FlowState, Controls, Any], None] = _steady
+    finished: Callable[[int, int, FlowState, Controls, Any], None] = _nothing_on_finish
     moved: Callable[[int, int, Any], None] = _nothing_on_move
     all_may_change: Callable[[int, Any], bool] = _nobody_else
     serve_first: Callable[[int, int, Any], None] = _no_ranks
@@ -133,12 +151,20 @@ class BaseDiscipline:
         """
         return self.rules.record()
 
-    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
-        """Prepares for an episode of network ``n``, whose flows are sent by these hosts, (num_flows,)."""
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+        """Prepares for an episode of network ``n``."""
 
-    def begin_flow(self, row: int) -> None:
-        """Sets what is kept of a flow that arrives."""
-        self.rules.begin_flow(0, row, self.state, self.controls, self.own)
+    def begin_flow(self, now: float, row: int) -> None:
+        """Sets what is kept of a flow that arrives, or has waited for others, at ``now`` in s."""
+        self.rules.begin_flow(now, 0, row, self.state, self.controls, self.own)
+
+    def finished(self, row: int) -> None:
+        """Reacts to a flow that has sent its last byte, or done its CPU work."""
+        self.rules.finished(0, row, self.state, self.controls, self.own)
+
+    def average(self, now: float, elapsed: float, active: IntArray, count: int) -> None:
+        """Sets the mean rates of a step that ends now, where rates are not constant."""
+        self.rules.average(now, elapsed, 0, active, count, self.state, self.controls, self.own)
 
     def moved(self, row: int) -> None:
         """Reacts to a new path of an active flow."""

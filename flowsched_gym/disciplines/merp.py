@@ -9,6 +9,7 @@ from flowsched_gym.arrays import IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.records import RecordedFlows
 from flowsched_gym.model.rules.ordering.expansion import (
     IN_ORDER,
     NEW,
@@ -39,7 +40,7 @@ class MerpMode(StrEnum):
     """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
 
 
-def _know_nothing(n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
+def _know_nothing(now: float, n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
     own.virtual_deadline[row] = UNKNOWN
     own.unknown[n] += 1
     own.standing[row] = NEW
@@ -139,7 +140,7 @@ class Merp(BaseDiscipline):
             matches=np.zeros(2 * num_rows, dtype=MATCH),
         )
 
-    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
         """Begins without flows."""
         self.own.unknown[n] = 0
 

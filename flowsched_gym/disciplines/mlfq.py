@@ -10,6 +10,7 @@ from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.records import RecordedFlows
 from flowsched_gym.model.rules.ordering.feedback import FeedbackQueues, head_of_each_level, level_by_attained
 from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.model.state import FlowState, Network
@@ -19,7 +20,7 @@ __all__ = ["Mlfq"]
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
 
-def _enter_highest(n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
+def _enter_highest(now: float, n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
     own.level[row] = 0
     own.entered[row] = state.arrival_time[row]
     own.pinned[row] = -1
@@ -108,7 +109,7 @@ class Mlfq(BaseDiscipline):
             changed=np.zeros(num_networks, dtype=np.int64),
         )
 
-    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
         """Sets the first thresholds, and finds the group of each flow.
 
         Raises:
@@ -117,6 +118,7 @@ class Mlfq(BaseDiscipline):
         self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
         if self._groups is None:
             return
+        source = flows.source
         if len(source) and source.max() >= len(self._groups):
             raise ConfigError(f"groups has {len(self._groups)} hosts: host {source.max()} sends")
         self.own.group[first_row : first_row + len(source)] = self._groups[source]

@@ -29,7 +29,7 @@ class _SizeClasses(NamedTuple):
     level: IntArray
 
 
-def _find_class(n: int, row: int, state: FlowState, controls: Controls, own: _SizeClasses) -> None:
+def _find_class(now: float, n: int, row: int, state: FlowState, controls: Controls, own: _SizeClasses) -> None:
     own.level[row] = level_of_size(state.size[row], own.thresholds)
 
 

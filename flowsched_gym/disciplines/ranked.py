@@ -25,7 +25,7 @@ class _Ranks(NamedTuple):
     front: IntArray
 
 
-def _go_behind(n: int, row: int, state: FlowState, controls: Controls, own: _Ranks) -> None:
+def _go_behind(now: float, n: int, row: int, state: FlowState, controls: Controls, own: _Ranks) -> None:
     own.rank[row] = 0
 
 

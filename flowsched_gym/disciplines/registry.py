@@ -17,6 +17,7 @@ from flowsched_gym.disciplines.ranked import Ranked
 from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
 from flowsched_gym.disciplines.sjf import Sjf
 from flowsched_gym.disciplines.srpt import Srpt
+from flowsched_gym.disciplines.tafe import Tafe
 from flowsched_gym.disciplines.wfq import Wfq
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.suggestions import listed, similar
@@ -37,6 +38,7 @@ DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
     "qsjf": Qsjf,
     "wfq": Wfq,
     "merp": Merp,
+    "tafe": Tafe,
 }
 """Classes of the disciplines by name."""
 

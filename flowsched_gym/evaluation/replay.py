@@ -12,15 +12,16 @@ from flowsched_gym.batch import run_compiled
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model import Records
+from flowsched_gym.model.stages import Barrier
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.suggestions import listed
-from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, make_routing, make_topology
+from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, add_cpus, make_routing, make_topology
 from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
 
 __all__ = ["check_engine", "check_seed", "replay", "workload_of"]
 
 ENGINES: Final = ("simpy", "compiled")
-OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes")
+OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")
 """Parameters of a replay that no discipline takes."""
 SEED_END: Final = 2**64
 """Seeds of the hash are words of 64 bits."""
@@ -52,7 +53,9 @@ def replay(
         parameters: Parameters of the discipline (``thresholds``, ``within``, ``queue``, ``weights``); ``delay``, the
             propagation delay of every link in s (0); ``routing``, how flows choose among equal paths (``ecmp``;
             ``flowsched list``) with its ``flowlet_gap``; ``link_changes``, rows (time in s, link, whether it comes up),
-            in place of those of the workload.
+            in place of those of the workload; ``cpus``, each host's share of a whole CPU (1; on ``one-link`` all flows
+            share one); ``barrier``, when a flow whose CPU work is done may send: at once (``flow``), or when that of
+            its task is done (``task``).
         seed: Seed of the hash by which flows are spread over the equal paths of ``leaf-spine`` and ``fat-tree``.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
@@ -76,6 +79,8 @@ def replay(
     given = _with_link_changes(workload_of(flows), options.pop("link_changes", None))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
+    barrier = _barrier(options.pop("barrier", Barrier.FLOW))
+    cpus = options.pop("cpus", None)
     rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
@@ -87,10 +92,12 @@ def replay(
         )
     elif capacity is not None or num_hosts is not None:
         raise ConfigError("capacity and num_hosts belong to a topology given by name, not to one built before")
+    if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
+        topology = add_cpus(topology, 1.0 if cpus is None else cpus)  # type: ignore[arg-type]  # checked there
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule, routing=routing, seed=seed, progress=progress)
+        records = run_compiled(workload, topology, rule, routing=routing, barrier=barrier, seed=seed, progress=progress)
         return records.since(start, given.arrival_time)
-    simulation = Simulation(workload, topology, rule, routing=routing, seed=seed)
+    simulation = Simulation(workload, topology, rule, routing=routing, barrier=barrier, seed=seed)
     if progress is None:
         simulation.run()
     else:
@@ -152,6 +159,13 @@ def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
     if name is None and not needed:
         return None
     return make_routing("ecmp" if name is None else name, **gap)  # type: ignore[arg-type]  # checked there
+
+
+def _barrier(value: object) -> Barrier:
+    """Refuses what is no barrier."""
+    if not isinstance(value, str) or value not in list(Barrier):
+        raise ConfigError(f"barrier is {shown(value)}: it must be one of {listed(value, list(Barrier))}")
+    return Barrier(value)
 
 
 def _number(name: str, value: object) -> float:

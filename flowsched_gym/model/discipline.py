@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.records import RecordedFlows
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.model.transport import Transport
 
@@ -35,18 +36,33 @@ class Discipline(Protocol):
         """
         ...
 
-    def begin_network(self, n: int, first_row: int, source: IntArray) -> None:
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
         """Prepares for an episode of a network, before its time runs.
 
         Args:
             n: Number of the network.
             first_row: Row of its first flow.
-            source: Sending hosts, (num_flows,).
+            flows: Its flows.
         """
         ...
 
-    def begin_flow(self, row: int) -> None:
-        """Prepares for a flow that arrives, or whose token request does."""
+    def begin_flow(self, now: float, row: int) -> None:
+        """Prepares for a flow that arrives at ``now``, in s, or its token request does, or has waited for others."""
+        ...
+
+    def finished(self, row: int) -> None:
+        """Reacts to a flow that has sent its last byte, or done its CPU work."""
+        ...
+
+    def average(self, now: float, elapsed: float, active: IntArray, count: int) -> None:
+        """Sets the mean rates of the active flows in a step that ends, where rates are not constant.
+
+        Args:
+            now: Time in s at the end of the step.
+            elapsed: Its length in s, > 0.
+            active: Rows of the active flows in its first ``count`` entries.
+            count: Number of active flows.
+        """
         ...
 
     def moved(self, row: int) -> None:

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
+import numpy as np
+
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.model.precedence import Pairs, ready_times
 from flowsched_gym.model.rules.transport.progress import latest_completion
 
 __all__ = ["RecordedFlows", "Records", "complete_records"]
@@ -40,6 +43,14 @@ class RecordedFlows(Protocol):
     def deadline_span(self) -> FloatArray | None:
         """Deadlines in s after the arrival, (num_flows,); inf for none."""
 
+    @property
+    def cpu_time(self) -> FloatArray | None:
+        """Seconds of one whole CPU before a flow sends, (num_flows,)."""
+
+    @property
+    def after(self) -> Pairs | None:
+        """Which flows begin only when others have finished."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
@@ -53,13 +64,15 @@ class Records:
         size: Bytes to deliver, (num_flows,) float64, > 0.
         arrival_time: Absolute arrival times in s, (num_flows,) float64.
         deadline_span: Time allowed after arrival in s, (num_flows,) float64, inf where there is no deadline.
+        ready_time: Absolute times in s at which the flow had arrived and all flows that it comes after had finished,
+            (num_flows,) float64; the arrival time where it comes after none; NaN where that has not happened.
         grant_time: Absolute times in s at which the flow was allowed to send, (num_flows,) float64; the arrival time
             where no token is needed; NaN for a flow never granted.
         completion_time: Absolute times in s at which the last byte reached the destination, (num_flows,) float64;
             NaN for a flow that had not finished when the simulation stopped.
         fct: Flow completion times in s, completion - arrival, (num_flows,) float64, NaN where not finished; by the
             clock of the episode, where absolute times far from 0 would round.
-        ideal_fct: Flow completion times in s alone on the empty network, (num_flows,) float64, > 0.
+        ideal_fct: Flow completion times in s alone on the empty network, CPU work included, (num_flows,) float64, > 0.
         slowdown: ``fct / ideal_fct``, (num_flows,) float64, >= 1 up to rounding, NaN where not finished.
         deadline_met: True where the flow finished by its deadline, (num_flows,) bool. A flow without deadline that
             finished counts as met; metrics look only at flows that have one.
@@ -72,6 +85,7 @@ class Records:
     size: FloatArray
     arrival_time: FloatArray
     deadline_span: FloatArray
+    ready_time: FloatArray
     grant_time: FloatArray
     completion_time: FloatArray
     fct: FloatArray
@@ -100,6 +114,7 @@ class Records:
         return replace(
             self,
             arrival_time=arrival_time,
+            ready_time=np.where(self.ready_time == self.arrival_time, arrival_time, start + self.ready_time),
             grant_time=start + self.grant_time,
             completion_time=start + self.completion_time,
         )
@@ -121,6 +136,7 @@ def complete_records(
         size=flows.size,
         arrival_time=flows.arrival_time,
         deadline_span=deadline_span,
+        ready_time=ready_times(flows, completion_time),
         grant_time=grant_time,
         completion_time=completion_time,
         fct=fct,

@@ -41,11 +41,13 @@ class Network(NamedTuple):
         capacity: Capacities in B/s, (num_links,) float64, > 0.
         path_start: Where each path begins in ``path_links``, (num_paths + 1,) int64.
         path_links: Links of all paths, one path after the other, int64.
+        num_cpus: How many of the last links, and of the last paths, stand for CPUs.
     """
 
     capacity: FloatArray
     path_start: IntArray
     path_links: IntArray
+    num_cpus: int = 0
 
 
 def new_flow_state(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from simpy import Event
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
@@ -31,6 +32,7 @@ class SharedLinks:
         state: The flows; rates and bytes are written here.
         controls: How each flow may use the network.
         network: Links and paths.
+        data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
         discipline: Fills the controls.
         delay: Propagation delay in s of each flow's path, by row.
         note: Writes an event (kind, row) to the log.
@@ -49,6 +51,7 @@ class SharedLinks:
         state: FlowState,
         controls: Controls,
         network: Network,
+        data_capacity: FloatArray,
         discipline: Discipline,
         delay: list[float],
         *,
@@ -64,7 +67,7 @@ class SharedLinks:
         self._on_change = on_change
         self._paths = paths
         self._capacity = network.capacity
-        self._data_capacity = network.capacity * discipline.data_share
+        self._data_capacity = data_capacity
         self.active = np.zeros(num_flows, dtype=np.int64)
         self.num_active = 0
         self.advanced_to = 0.0
@@ -124,6 +127,7 @@ class SharedLinks:
         self.advanced_to = now
         if self.num_active == 0:
             return False
+        self._discipline.average(now, elapsed, self.active, self.num_active)
         self.num_active, num_finished, num_crossed = advance(
             now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
         )
@@ -146,6 +150,7 @@ class SharedLinks:
         env = self._env
         for row in rows:
             self._note(EventKind.LAST_BYTE_SENT, row)
+            self._discipline.finished(row)
             if self._on_change is not None:
                 self._on_change(row)
             self._window_sent.pop(row, None)

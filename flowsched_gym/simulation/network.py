@@ -7,7 +7,7 @@ import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.controls import new_controls
@@ -16,7 +16,9 @@ from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.routes import Routes, new_routes
+from flowsched_gym.model.rules.tasks.stages import begin_sending, begin_work
 from flowsched_gym.model.rules.transport.windows import wire_volume
+from flowsched_gym.model.stages import Barrier, fill_stages, new_stages
 from flowsched_gym.model.state import Network, new_flow_state
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
 from flowsched_gym.simulation.contest import Contest
@@ -27,7 +29,8 @@ from flowsched_gym.simulation.links import SharedLinks
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.simulation.senders import open_windows
-from flowsched_gym.topology import Routing, RoutingKind, Topology, isolated_fct, round_trip_time
+from flowsched_gym.simulation.stages import Turns
+from flowsched_gym.topology import Routing, RoutingKind, Topology, check_stages, cpu_path, ideal_times, round_trip_time
 from flowsched_gym.workload import Workload
 
 __all__ = ["SimulatedNetwork"]
@@ -52,6 +55,7 @@ class SimulatedNetwork:
             change, a flow without a path that is up waits, and nothing that it has sent is lost.
         asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PERIOD`` a period.
         period: When a period ends.
+        barrier: When a flow whose CPU work is done may send.
         seed: Seed of the hash by which flows are spread over equal paths.
         keep_log: Whether to keep ``log``.
 
@@ -74,8 +78,9 @@ class SimulatedNetwork:
 
     Raises:
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
-        ConfigError: There are tokens, and paths are chosen or links change; an order is asked for, and the discipline
-            is not ``Ranked``; or both the discipline and the senders stop flows.
+        ConfigError: There are tokens, and paths are chosen, links change or flows have stages; an order is asked for,
+            and the discipline is not ``Ranked``; both the discipline and the senders stop flows; or flows have CPU
+            work, and the topology has no CPUs.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class SimulatedNetwork:
         routing: Routing | None = None,
         asks: DecisionKind = DecisionKind.NOTHING,
         period: Period | None = None,
+        barrier: Barrier = Barrier.FLOW,
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
@@ -110,7 +116,10 @@ class SimulatedNetwork:
         self.transport = transport
         self.discipline = discipline
         self.state = new_flow_state(
-            size=workload.size, volume=volume, arrival_time=workload.arrival_time, deadline_span=workload.deadline_span
+            size=workload.size,
+            volume=volume,
+            arrival_time=workload.arrival_time.copy() if workload.has_stages else workload.arrival_time,
+            deadline_span=workload.deadline_span,
         )
         self.controls = new_controls(path)
         self.log: list[tuple[float, EventKind, int]] | None = [] if keep_log else None
@@ -128,6 +137,8 @@ class SimulatedNetwork:
         self._round_trip: list[float] = round_trip.tolist()
         self._grant_time = np.full(workload.num_flows, np.nan)
         self._connecting: list[int] = []
+        self._volume = volume.copy()
+        self._open_stages(path, barrier)
         self.network = self._open_paths(routing, seed)
         self._contest = None
         if asks is DecisionKind.ORDER:
@@ -138,6 +149,7 @@ class SimulatedNetwork:
             self.state,
             self.controls,
             self.network,
+            topology.data_capacity(discipline.data_share),
             discipline,
             self._delay,
             note=self._note,
@@ -154,8 +166,20 @@ class SimulatedNetwork:
                 )
         self._destination_of: list[int] = workload.destination.tolist()
         discipline.begin(self.state, self.controls, self.network)
-        discipline.begin_network(0, 0, workload.source)
+        discipline.begin_network(0, 0, workload)
         self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
+
+    def _open_stages(self, path: IntArray, barrier: Barrier) -> None:
+        """Prepares what flows go through before they send, where they do."""
+        workload, topology = self.workload, self.topology
+        self._turns: Turns | None = None
+        if not workload.has_stages:
+            return
+        check_stages(workload, topology, self.transport, has_tokens=self._has_tokens)
+        self._stages = new_stages(1, workload.num_flows, 0 if workload.after is None else workload.after.num_pairs)
+        work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
+        fill_stages(self._stages, 0, workload, cpu_path=work_path, path=path, volume=self._volume, barrier=barrier)
+        self._turns = Turns(self.env, self._stages)
 
     def _open_paths(self, routing: Routing | None, seed: int) -> Network:
         """Prepares the choice of paths where flows have one; returns the running network."""
@@ -215,12 +239,16 @@ class SimulatedNetwork:
     def _flow(self, row: int) -> ProcessGenerator:
         """Process of a flow, from its arrival, or that of its request for a token, to that of its last byte."""
         self._note(EventKind.ARRIVAL, row)
-        self.discipline.begin_flow(row)
+        if not self._has_tokens:
+            self._grant_time[row] = self.env.now
+        if self._turns is not None:
+            yield from self._prepare(row, self._turns)
+        else:
+            self.discipline.begin_flow(self.env.now, row)
         if self._has_tokens:
             destination = self.destinations[self._destination_of[row]]
             yield destination.request(row)  # until an agent has granted it, and the token has come
         else:
-            self._grant_time[row] = self.env.now
             yield from self._find_path(row)
             yield from self._connect(row)
         last_byte = self.links.send(row)
@@ -230,6 +258,23 @@ class SimulatedNetwork:
         self._deliver(row)
         if self._has_tokens:
             destination.release(row)
+        if self._turns is not None:
+            self._turns.finish(row)
+
+    def _prepare(self, row: int, turns: Turns) -> ProcessGenerator:
+        """Takes a flow through its stages: it waits for others, does its CPU work, and waits for those of its task."""
+        stages, delay = self._stages, self._delay[row]
+        yield turns.to_begin(row)
+        self.links.advance()
+        has_work = begin_work(self.env.now, row, self.state, self.controls, stages)
+        self.discipline.begin_flow(self.env.now, row)
+        if has_work:
+            self._delay[row] = 0.0
+            yield self.links.send(row)  # until its work is done
+            self._delay[row] = delay
+        yield turns.to_send(row)
+        self.links.advance()
+        begin_sending(row, self.state, self.controls, stages)
 
     def _find_path(self, row: int) -> ProcessGenerator:
         """Chooses a path for a flow that arrives, or waits until an agent has chosen one."""
@@ -313,8 +358,7 @@ class SimulatedNetwork:
 
     def ideal_fct(self) -> FloatArray:
         """Returns what the flows take alone on the empty network, in s, (num_flows,)."""
-        path = self.topology.ideal_path(self.workload.source, self.workload.destination)
-        return isolated_fct(self.topology, path, self.state.volume, self.transport, needs_token=self._has_tokens)
+        return ideal_times(self.topology, self.workload, self._volume, self.transport, needs_token=self._has_tokens)
 
     def _request_decision(self) -> None:
         """Requests a decision at the end of this instant, if there is anything to decide then."""

@@ -68,11 +68,11 @@ class Paths:
 
     def is_up(self, row: int) -> bool:
         """Returns whether the path of a flow is up."""
-        return bool(path_is_up(self._controls.path[row], *self._network))
+        return bool(path_is_up(self._controls.path[row], *self._network[:3]))
 
     def num_up(self, row: int) -> int:
         """Counts the paths of a flow that are up."""
-        return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network))
+        return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network[:3]))
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
@@ -104,7 +104,7 @@ class Paths:
         first, last = int(self.routes.first[row]), int(self.routes.last[row])
         if not 0 <= choice < last - first:
             raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        if not path_is_up(first + choice, *self._network):
+        if not path_is_up(first + choice, *self._network[:3]):
             raise SimulationError(f"choice is {choice}: a link of that path has failed")
         self._set(row, first + choice)
 

@@ -1,19 +1,51 @@
 """Finds how long flows would take alone on the empty network: what slowdowns are measured against."""
 
+from typing import Protocol
+
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.transport.windows import isolated_times
 from flowsched_gym.model.transport import Transport
+from flowsched_gym.topology.cpus import cpu_seconds
 from flowsched_gym.topology.topology import Topology
 
-__all__ = ["isolated_fct", "round_trip_time"]
+__all__ = ["ideal_times", "isolated_fct", "round_trip_time"]
+
+
+class _Flows(Protocol):
+    """Flows, as a workload has them."""
+
+    @property
+    def source(self) -> IntArray: ...
+    @property
+    def destination(self) -> IntArray: ...
+    @property
+    def cpu_time(self) -> FloatArray | None: ...
 
 
 def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:
     """Returns round-trip times in s of paths with these one-way delays: both ways, and a packet on two links."""
     round_trip: FloatArray = 2.0 * path_delay + 2.0 * transport.packet / topology.capacity[0]
     return round_trip
+
+
+def ideal_times(
+    topology: Topology, flows: _Flows, volume: FloatArray, transport: Transport, *, needs_token: bool
+) -> FloatArray:
+    """Returns ideal flow completion times in s, CPU work included, (num_flows,).
+
+    Args:
+        topology: The network.
+        flows: The flows.
+        volume: Bytes on the wire, (num_flows,).
+        transport: How a flow sends.
+        needs_token: Whether a request and a token travel before the first byte.
+    """
+    path = topology.ideal_path(flows.source, flows.destination)
+    fct = isolated_fct(topology, path, volume, transport, needs_token=needs_token)
+    assert flows.cpu_time is not None
+    return fct + cpu_seconds(topology, flows.source, flows.cpu_time) if flows.cpu_time.any() else fct
 
 
 def isolated_fct(

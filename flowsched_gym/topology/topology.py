@@ -40,6 +40,7 @@ class Topology:
         pair_start: Where the paths of each pair begin in the path table, (num_hosts ** 2 + 1,) int64; the pair of a
             source and a destination is ``source * num_hosts + destination``. A pair may have no path: flows between
             its hosts are refused. Default: one path for each pair.
+        num_cpus: CPUs, which stand behind the links and the paths between hosts (``add_cpus``).
 
     Raises:
         ConfigError: A capacity or delay is not allowed, or the tables do not fit each other.
@@ -53,6 +54,7 @@ class Topology:
     path_start: IntArray
     path_links: IntArray
     pair_start: IntArray | None = None
+    num_cpus: int = 0
     _path_delay: FloatArray | None = field(default=None, init=False, repr=False)
     _path_capacity: FloatArray | None = field(default=None, init=False, repr=False)
 
@@ -83,7 +85,7 @@ class Topology:
                 )
         starts: list[tuple[str, IntArray, int, int]] = [("path_start", self.path_start, len(self.path_links), 1)]
         if self.pair_start is not None:
-            starts.append(("pair_start", self.pair_start, num_paths, 0))
+            starts.append(("pair_start", self.pair_start, num_paths - self.num_cpus, 0))
         for name, start, end, least in starts:
             steps = np.diff(start)
             if not len(steps) or start[0] != 0 or start[-1] != end or (steps < least).any():
@@ -104,10 +106,17 @@ class Topology:
         """Number of directed links."""
         return len(self.capacity)
 
+    def data_capacity(self, share: float) -> FloatArray:
+        """Returns capacities of which links carry this share of data, in B/s, and those of CPUs, (num_links,)."""
+        capacity = self.capacity * share
+        if self.num_cpus:
+            capacity[-self.num_cpus :] = self.capacity[-self.num_cpus :]
+        return capacity
+
     @property
     def network(self) -> Network:
         """Links and paths as the rules read them."""
-        return Network(capacity=self.capacity, path_start=self.path_start, path_links=self.path_links)
+        return Network(self.capacity, self.path_start, self.path_links, self.num_cpus)
 
     def path_of(self, source: IntArray, destination: IntArray, choice: IntArray | None = None) -> IntArray:
         """Finds a path for each pair of hosts.
@@ -173,7 +182,8 @@ class Topology:
             WorkloadError: A host does not exist.
         """
         first, last = self.candidates(source, destination)
-        alike = (self.capacity == self.capacity[0]).all() and (self.delay == self.delay[0]).all()
+        links = slice(self.num_links - self.num_cpus)
+        alike = (self.capacity[links] == self.capacity[0]).all() and (self.delay[links] == self.delay[0]).all()
         if alike or not len(first):
             return first
         count = last - first
@@ -221,11 +231,12 @@ class Topology:
         Raises:
             WorkloadError: There is no such link, or at the end no path of a flow is left.
         """
-        if len(link) and link.max() >= self.num_links:
+        num_links = self.num_links - self.num_cpus
+        if len(link) and link.max() >= num_links:
             row = int(np.argmax(link))
             raise WorkloadError(
                 f"link of link changes is {link[row]} in row {row}: topology {self.name} has the links 0 to "
-                f"{self.num_links - 1}"
+                f"{num_links - 1}"
             )
         is_up = np.ones(self.num_links, dtype=np.bool_)
         for each, comes_up in zip(link.tolist(), up.tolist(), strict=True):

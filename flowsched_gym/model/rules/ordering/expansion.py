@@ -247,7 +247,7 @@ def _order_links(
     ``low`` and ``high`` are the marks of the flows that made links stale.
     """
     size, arrival, remaining = state.size, state.arrival_time, state.remaining
-    capacity, path_start, path_links = network
+    capacity, path_start, path_links, _ = network
     virtual_deadline, on_link, mark = own.virtual_deadline, own.on_link, own.mark
     links, members = own.links, own.members
     first, stale = links["first"], links["stale"]

@@ -128,7 +128,7 @@ def _show(decision: Decision, num_slots: int, observation: ObservationArray) -> 
     capacity + remaining bytes of all flows on the link) / size``; shown is the largest over the links of its path.
     """
     now, state, path = decision.now, decision.state, decision.controls.path
-    capacity, path_start, path_links = decision.network
+    capacity, path_start, path_links, _ = decision.network
     ideal_fct = decision.flows["ideal_fct"]
     backlog = np.zeros(len(capacity))
     largest_active = 0.0

@@ -1,0 +1,190 @@
+"""What disciplines that queue tasks have in common: each says which tasks and flows come first."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.disciplines.parameters import check_numbers
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.records import RecordedFlows
+from flowsched_gym.model.rules.ordering.limits import are_limits
+from flowsched_gym.model.rules.tasks.by_remaining import average_by_remaining, foresee_by_remaining
+from flowsched_gym.model.rules.tasks.queues import (
+    TaskQueues,
+    WithinTask,
+    add_finished,
+    begin_task,
+    next_demotion,
+    order_tasks,
+)
+from flowsched_gym.model.stages import index_tasks
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["Demotion", "QueuedTasks", "check_thresholds"]
+
+REMAINING: Final = int(WithinTask.REMAINING)
+
+
+class Demotion(StrEnum):
+    """By what the level of a task is found."""
+
+    SENT = "sent"
+    """Bytes that the task has sent (TAFE, section IV-A)."""
+    ARRIVED = "arrived"
+    """Bytes of its flows that had arrived before a flow, which keeps that level (TAFE, Algorithm 1, literally)."""
+
+
+def _begin(now: float, n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
+    begin_task(now, n, row, state.size, own)
+
+
+def _order(
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: TaskQueues,
+) -> None:
+    order_tasks(now, n, active, count, state, controls, own)
+
+
+def _review(
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+) -> float:
+    if own.within == REMAINING:
+        time = foresee_by_remaining(now, n, active, count, state, controls, own)
+        if own.single_link:
+            return time
+        return min(time, next_demotion(now, n, active, count, state, controls, own))
+    return next_demotion(now, n, active, count, state, controls, own)
+
+
+def _average(
+    now: float,
+    elapsed: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    own: TaskQueues,
+) -> None:
+    if own.within == REMAINING:
+        average_by_remaining(now, elapsed, n, active, count, state, controls, own)
+
+
+def _finish(n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
+    add_finished(n, row, state, controls, own)
+
+
+class QueuedTasks(BaseDiscipline):
+    """Tasks in feedback queues.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+        within: How the flows of a task are served.
+        demotion: By what the level of a task is found.
+        heavy: Bytes sent from which on a task shares with its successors, inf for never.
+    """
+
+    rules = Rules(
+        record=TaskQueues,
+        kept=("task", "flow_level", "came", "arrived", "sent", "sent_now", "rate", "level", "arrived_level", "listed"),
+        kept_once=("thresholds", "num_listed", "foreseen", "least"),
+        begin_flow=_begin,
+        control=_order,
+        review_time=_review,
+        average=_average,
+        finished=_finish,
+    )
+    own: TaskQueues
+
+    def __init__(
+        self,
+        thresholds: FloatArray,
+        within: WithinTask,
+        *,
+        demotion: Demotion = Demotion.SENT,
+        heavy: float = np.inf,
+    ) -> None:
+        self._thresholds = thresholds
+        self._within = within
+        self._demotion = demotion
+        self._heavy = heavy
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> TaskQueues:
+        """Makes room for the queues."""
+
+        def numbers() -> IntArray:
+            return np.zeros(num_flows, dtype=np.int64)
+
+        return TaskQueues(
+            within=int(self._within),
+            by_arrival=self._demotion is Demotion.ARRIVED,
+            heavy=self._heavy,
+            first_cpu_path=len(network.path_start) - 1 - network.num_cpus,
+            single_link=len(network.capacity) - network.num_cpus == 1,
+            num_rows=num_flows // num_networks,
+            thresholds=np.tile(self._thresholds, (num_networks, 1)),
+            task=numbers(),
+            flow_level=numbers(),
+            came=np.full(num_flows, np.inf),
+            arrived=np.zeros(num_flows),
+            sent=np.zeros(num_flows),
+            sent_now=np.zeros(num_flows),
+            rate=np.zeros(num_flows),
+            level=numbers(),
+            arrived_level=numbers(),
+            listed=numbers(),
+            num_listed=np.zeros(num_networks, dtype=np.int64),
+            place=numbers(),
+            laid=numbers(),
+            foreseen=np.full(num_networks, np.inf),
+            least=np.zeros(num_networks),
+        )
+
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+        """Sets the first thresholds, and numbers the tasks."""
+        own, rows = self.own, np.s_[first_row : first_row + len(flows.flow_id)]
+        own.thresholds[n] = self._thresholds
+        own.task[rows] = index_tasks(flows)
+        own.came[rows] = np.inf
+        for column in (own.flow_level, own.arrived, own.sent, own.arrived_level):
+            column[rows] = 0
+        own.num_listed[n] = 0
+        own.foreseen[n] = np.inf
+
+    def set_thresholds(self, thresholds: Sequence[float] | FloatArray, n: int = 0) -> None:
+        """Sets the thresholds of network ``n``, from the next sharing of its links on.
+
+        Raises:
+            ConfigError: They are not finite, positive and increasing, or not as many as before.
+        """
+        limits = check_thresholds(thresholds)
+        if len(limits) != len(self._thresholds):
+            raise ConfigError(f"thresholds has {len(limits)} entries: there must be {len(self._thresholds)}")
+        self.own.thresholds[n] = limits
+
+    def thresholds(self, n: int = 0) -> FloatArray:
+        """Returns the thresholds of network ``n`` in B, (num_queues - 1,)."""
+        return self.own.thresholds[n].copy()
+
+
+def check_thresholds(thresholds: object) -> FloatArray:
+    """Checks thresholds, of which there may be none.
+
+    Raises:
+        ConfigError: They are not finite, positive and increasing.
+    """
+    limits = check_numbers("thresholds", thresholds)
+    if len(limits) and not are_limits(limits[np.newaxis]):
+        raise ConfigError(f"thresholds is {limits.tolist()}: they must be finite, > 0 B and increasing")
+    return limits

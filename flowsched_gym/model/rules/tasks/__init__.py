@@ -1,0 +1,1 @@
+"""Rules of tasks: stages of flows before they send, and the order of tasks."""

@@ -1,0 +1,107 @@
+"""Gives the hosts of a topology CPUs: resources that flows share before they send, as they share links."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.model.transport import Transport
+from flowsched_gym.topology.topology import Topology
+
+__all__ = ["add_cpus", "check_stages", "cpu_path", "cpu_seconds"]
+
+
+class _Flows(Protocol):
+    """Flows, as a workload has them."""
+
+    @property
+    def source(self) -> IntArray: ...
+    @property
+    def arrival_time(self) -> FloatArray: ...
+    @property
+    def cpu_time(self) -> FloatArray | None: ...
+
+
+def add_cpus(topology: Topology, cpus: float | Sequence[float] | FloatArray = 1.0) -> Topology:
+    """Adds a CPU to each host; on ``one-link``, one for all flows.
+
+    A CPU is a link without delay behind those of the network, with a path of its own; its capacity is its share of a
+    whole CPU, seconds of CPU time per second.
+
+    Args:
+        topology: The network, without CPUs.
+        cpus: Share of each host, (num_hosts,), > 0, or one for all.
+
+    Raises:
+        ConfigError: A share is not finite and > 0, or there is not one for each host.
+    """
+    num_cpus = max(topology.num_hosts, 1)
+    try:
+        shares = np.asarray(cpus, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError(f"cpus is {shown(cpus)}: it must be a share of a CPU, or one for each host") from None
+    if shares.ndim > 1 or (shares.ndim == 1 and len(shares) != num_cpus):
+        raise ConfigError(f"cpus is {shown(cpus)}: topology {topology.name} has {num_cpus} CPUs, each needs one share")
+    if not (np.isfinite(shares) & (shares > 0)).all():
+        raise ConfigError(f"cpus is {shown(cpus)}: each share of a CPU must be finite and > 0")
+    num_paths, num_steps = len(topology.path_start) - 1, len(topology.path_links)
+    pair_start = np.arange(num_paths + 1) if topology.pair_start is None else topology.pair_start
+    return replace(
+        topology,
+        capacity=np.concatenate([topology.capacity, np.broadcast_to(shares, num_cpus)]),
+        delay=np.concatenate([topology.delay, np.zeros(num_cpus)]),
+        link_names=(*topology.link_names, *(f"CPU of host {host}" for host in range(num_cpus))),
+        path_start=np.concatenate([topology.path_start, num_steps + 1 + np.arange(num_cpus)]),
+        path_links=np.concatenate([topology.path_links, topology.num_links + np.arange(num_cpus)]),
+        pair_start=pair_start,
+        num_cpus=num_cpus,
+    )
+
+
+def cpu_path(topology: Topology, source: IntArray) -> IntArray:
+    """Returns the rows of the path table that stand for the CPUs of hosts, (num_flows,) int64."""
+    first = len(topology.path_start) - 1 - topology.num_cpus
+    path: IntArray = first + (source if topology.num_hosts else np.zeros(len(source), dtype=np.int64))
+    return path
+
+
+def check_stages(flows: _Flows, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
+    """Checks that flows which go through stages before they send can do so.
+
+    Args:
+        flows: The flows.
+        topology: The network.
+        transport: How flows send.
+        has_tokens: Whether flows need tokens.
+
+    Raises:
+        ConfigError: Flows need tokens, or their senders have windows; or there is CPU work, and there are no CPUs.
+        WorkloadError: CPU work takes no time, or too long.
+    """
+    if has_tokens or transport.has_window:
+        what = "tokens" if has_tokens else "senders with windows"
+        raise ConfigError(f"flows have CPU work, or come after others: that does not go together with {what}")
+    assert flows.cpu_time is not None
+    working = flows.cpu_time > 0
+    if not working.any():
+        return
+    if not topology.num_cpus:
+        raise ConfigError(f"flows have CPU work: topology {topology.name} has no CPUs (add_cpus)")
+    path = cpu_path(topology, flows.source[working])
+    topology.check_times(path, flows.cpu_time[working], flows.arrival_time[working])
+
+
+def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> FloatArray:
+    """Returns how long CPU work takes alone, in s, (num_flows,).
+
+    Args:
+        topology: The network; without CPUs, hosts have whole ones.
+        source: Sending hosts, (num_flows,).
+        cpu_time: Seconds of one whole CPU, (num_flows,).
+    """
+    if not topology.num_cpus:
+        return cpu_time
+    return cpu_time / topology.path_capacity(cpu_path(topology, source))
