@@ -27,10 +27,8 @@ class Variant(NamedTuple):
         return self.discipline if self.within is None else f"{self.discipline}-{self.within}"
 
 
-QUEUED: Final = ("mlfq", "qsjf", "wfq")
-VARIANTS: Final = tuple(
-    Variant(name, within) for name in DISCIPLINES for within in (("ps", "fifo") if name in QUEUED else (None,))
-)
+QUEUED: Final = dict.fromkeys(("mlfq", "qsjf", "wfq"), ("ps", "fifo")) | {"tafe": ("serial", "remaining")}
+VARIANTS: Final = tuple(Variant(name, within) for name in DISCIPLINES for within in QUEUED.get(name, (None,)))
 """Every discipline of the registry; those with queues in both ways of serving one."""
 
 RARE: Final = (Variant("qsjf", "fifo"), Variant("wfq", "ps"))

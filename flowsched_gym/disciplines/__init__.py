@@ -15,7 +15,9 @@ from flowsched_gym.disciplines.registry import CLASSES, COMPILED, DISCIPLINES, m
 from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
 from flowsched_gym.disciplines.sjf import Sjf
 from flowsched_gym.disciplines.srpt import Srpt
+from flowsched_gym.disciplines.tafe import Tafe
 from flowsched_gym.disciplines.task_levels import task_levels
+from flowsched_gym.disciplines.task_queues import Demotion, QueuedTasks
 from flowsched_gym.disciplines.wfq import Wfq
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "COMPILED",
     "DISCIPLINES",
     "BaseDiscipline",
+    "Demotion",
     "Edf",
     "Fifo",
     "Las",
@@ -33,11 +36,13 @@ __all__ = [
     "Ps",
     "Psjf",
     "Qsjf",
+    "QueuedTasks",
     "Ranked",
     "Rules",
     "Sjf",
     "Srpt",
     "Ssdf",
+    "Tafe",
     "Wfq",
     "Within",
     "make_discipline",

@@ -7,6 +7,8 @@ from typing import Final
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.edf import Edf
 from flowsched_gym.disciplines.fifo import Fifo
+from flowsched_gym.disciplines.fifo_lm import FifoLm
+from flowsched_gym.disciplines.known_tasks import Sebf, Stf
 from flowsched_gym.disciplines.las import Las
 from flowsched_gym.disciplines.merp import Merp
 from flowsched_gym.disciplines.mlfq import Mlfq
@@ -18,6 +20,7 @@ from flowsched_gym.disciplines.size_deadline_ratio import Lsdf, Ssdf
 from flowsched_gym.disciplines.sjf import Sjf
 from flowsched_gym.disciplines.srpt import Srpt
 from flowsched_gym.disciplines.tafe import Tafe
+from flowsched_gym.disciplines.task_las import TaskLas
 from flowsched_gym.disciplines.wfq import Wfq
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.suggestions import listed, similar
@@ -39,6 +42,10 @@ DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
     "wfq": Wfq,
     "merp": Merp,
     "tafe": Tafe,
+    "fifo-lm": FifoLm,
+    "task-las": TaskLas,
+    "stf": Stf,
+    "sebf": Sebf,
 }
 """Classes of the disciplines by name."""
 

@@ -27,7 +27,7 @@ class _Ratios(NamedTuple):
     second: FloatArray
 
 
-def _find_ratio(n: int, row: int, state: FlowState, controls: Controls, own: _Ratios) -> None:
+def _find_ratio(now: float, n: int, row: int, state: FlowState, controls: Controls, own: _Ratios) -> None:
     own.ratio[row] = size_deadline_ratio(row, state.size, state.arrival_time, state.deadline, own.sign)
 
 

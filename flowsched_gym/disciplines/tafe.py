@@ -28,7 +28,7 @@ class Tafe(QueuedTasks):
     times of single flows are off by 1 % or so.
 
     Args:
-        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,); ``[]`` for one level.
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,); none for one level.
         within: ``serial`` (flow by flow, in the order of ids), ``shortest`` (smallest remaining stage first), ``fair``
             (the first task's flows share) or ``remaining`` (all flows of the level share).
         demotion: ``sent`` (section IV-A) or ``arrived`` (Algorithm 1, literally).
@@ -38,7 +38,7 @@ class Tafe(QueuedTasks):
     """
 
     def __init__(
-        self, thresholds: Sequence[float] | FloatArray, within: str = "serial", demotion: str = Demotion.SENT
+        self, thresholds: Sequence[float] | FloatArray = (), within: str = "serial", demotion: str = Demotion.SENT
     ) -> None:
         if not isinstance(within, str) or within not in WITHIN:
             raise ConfigError(f"within is {shown(within)}: it must be one of {listed(within, WITHIN)}")

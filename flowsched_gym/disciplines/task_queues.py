@@ -163,19 +163,30 @@ class QueuedTasks(BaseDiscipline):
         own.foreseen[n] = np.inf
 
     def set_thresholds(self, thresholds: Sequence[float] | FloatArray, n: int = 0) -> None:
-        """Sets the thresholds of network ``n``, from the next sharing of its links on.
+        """Sets the thresholds of network ``n``, (num_queues - 1,) or one such row, from the next sharing of links on.
 
         Raises:
             ConfigError: They are not finite, positive and increasing, or not as many as before.
         """
-        limits = check_thresholds(thresholds)
+        rows = np.asarray(thresholds)
+        limits = check_thresholds(rows[0] if rows.shape[:1] == (1,) and rows.ndim > 1 else thresholds)
         if len(limits) != len(self._thresholds):
             raise ConfigError(f"thresholds has {len(limits)} entries: there must be {len(self._thresholds)}")
         self.own.thresholds[n] = limits
 
     def thresholds(self, n: int = 0) -> FloatArray:
-        """Returns the thresholds of network ``n`` in B, (num_queues - 1,)."""
-        return self.own.thresholds[n].copy()
+        """Returns the thresholds of network ``n`` in B, (1, num_queues - 1)."""
+        return self.own.thresholds[n : n + 1].copy()
+
+    def queues_of(self, rows: IntArray) -> IntArray:
+        """Returns the queues of the tasks of active flows, (count,), as of the last sharing of the links."""
+        own = self.own
+        queues: IntArray = own.level[rows - rows % own.num_rows + own.task[rows]] + own.flow_level[rows]
+        return queues
+
+    def levels(self, first_row: int, count: int) -> IntArray:
+        """Returns the queues of consecutive flows, (count,), as of the last sharing; only of active ones."""
+        return self.queues_of(np.arange(first_row, first_row + count))
 
 
 def check_thresholds(thresholds: object) -> FloatArray:

@@ -12,12 +12,14 @@ from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, Transport, TransportName
 from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.model.rules.transport.windows import wire_volume
+from flowsched_gym.model.stages import Barrier
 from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Routing, Topology
+from flowsched_gym.topology import Routing, Topology, check_stages
 from flowsched_gym.workload import Workload
 
 __all__ = ["NetworkSetup"]
@@ -38,6 +40,7 @@ class NetworkSetup(EpisodeSetup):
         asks: About what an agent is asked; ``NOTHING`` where it grants tokens.
         period: When a period ends, where the agent is asked after each.
         rate_caps: Whether flows may get largest rates.
+        barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
         flow_fields: See ``EpisodeSetup``.
         episode_fields: See ``EpisodeSetup``.
     """
@@ -50,6 +53,7 @@ class NetworkSetup(EpisodeSetup):
     asks: DecisionKind = DecisionKind.NOTHING
     period: Period | None = None
     rate_caps: bool = False
+    barrier: Barrier | None = None
     flow_fields: Fields = ()
     episode_fields: Fields = ()
 
@@ -66,6 +70,7 @@ class NetworkSetup(EpisodeSetup):
         wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
         topology.check_times(path, volume, workload.arrival_time)
         self.check_links(workload)
+        self._check_stages(workload)
         if changes is not None:
             first, last = topology.candidates(workload.source, workload.destination)
             topology.check_link_changes(changes.link, changes.up, first, last)
@@ -79,9 +84,22 @@ class NetworkSetup(EpisodeSetup):
         if self.routing is None:
             super().check_links(workload)
 
+    def _check_stages(self, workload: Workload) -> None:
+        """Refuses flows with stages before they send, where they cannot have any.
+
+        Raises:
+            ConfigError: There are some.
+        """
+        if not workload.has_stages:
+            return
+        if self.barrier is None:
+            raise ConfigError("workload has flows with CPU work, or that come after others: here, flows send at once")
+        check_stages(workload, self.topology, self.transport, has_tokens=self.num_tokens is not None)
+
     def simulate(self, workload: Workload) -> Simulation:
         """Begins an episode on SimPy."""
         self.check_links(workload)
+        self._check_stages(workload)
         return Simulation(
             workload,
             self.topology,
@@ -91,6 +109,7 @@ class NetworkSetup(EpisodeSetup):
             routing=self.routing,
             asks=self.asks,
             period=self.period,
+            barrier=self.barrier or Barrier.FLOW,
         )
 
     def new_batch(self, num_networks: int, workload: Workload, num_threads: int = 1) -> BatchSimulation:
@@ -107,6 +126,7 @@ class NetworkSetup(EpisodeSetup):
             routing=self.routing,
             asks=self.asks,
             period=self.period,
+            barrier=self.barrier,
             num_changes=0 if changes is None else changes.num_changes,
             flow_fields=self.flow_fields,
             episode_fields=self.episode_fields,

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.envs.episode_view import EpisodeView
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.flow_fields import FlowColumns
 from flowsched_gym.simulation import Simulation
 
@@ -30,14 +31,14 @@ class NetworkView(EpisodeView):
 
     Attributes:
         capacity: Capacities of the links now in B/s, (num_links,) float64.
-        discipline: The feedback queues of all networks of the engine.
+        discipline: The feedback queues, of flows or of tasks, of all networks of the engine.
         moves: Sends an active flow of this network along another of its paths.
         sending: Rows of the active flows in any order, as the engine counts them, from ``first_row``.
         has_rate_caps: Whether ``rate_cap`` may be written (``FluidControl.sets_rate_caps``).
     """
 
     capacity: FloatArray
-    discipline: Mlfq
+    discipline: Mlfq | QueuedTasks
     moves: Callable[[int, int], None]
     sending: npt.NDArray[np.integer[Any]]
     has_rate_caps: bool = True
@@ -106,8 +107,10 @@ class NetworkView(EpisodeView):
         """Pins active flows to queues from now on, whatever they attain; ``None`` lets them go; see ``Mlfq.pin``.
 
         Raises:
-            ConfigError: There is no such queue.
+            ConfigError: There is no such queue, or queues are of tasks.
         """
+        if not isinstance(self.discipline, Mlfq):
+            raise ConfigError("flows cannot be pinned to queues of tasks")
         self.discipline.pin(row + self.first_row, queue)
 
     def move(self, row: int, choice: int) -> None:
@@ -120,7 +123,7 @@ class NetworkView(EpisodeView):
 
 
 def view_simulation(simulation: Simulation, columns: npt.NDArray[Any], *, told: int, begun_at: float) -> NetworkView:
-    """Views a simulation on SimPy whose discipline is ``Mlfq``.
+    """Views a simulation on SimPy whose discipline has feedback queues.
 
     Args:
         simulation: The simulation.
@@ -129,7 +132,7 @@ def view_simulation(simulation: Simulation, columns: npt.NDArray[Any], *, told: 
         begun_at: Time in s of the last action.
     """
     state, controls, links = simulation.state, simulation.controls, simulation.links
-    assert isinstance(simulation.discipline, Mlfq)
+    assert isinstance(simulation.discipline, Mlfq | QueuedTasks)
     return NetworkView(
         now=simulation.now,
         begun_at=begun_at,
@@ -156,12 +159,12 @@ def view_simulation(simulation: Simulation, columns: npt.NDArray[Any], *, told: 
 
 
 def view_network(batch: BatchSimulation, number: int) -> NetworkView:
-    """Views a network of the compiled engine whose discipline is ``Mlfq``."""
+    """Views a network of the compiled engine whose discipline has feedback queues."""
     tables, networks = batch.tables, batch.tables.networks
     num_flows, first = networks["num_flows"].item(number), number * tables.num_rows
     first_active, num_active = number * tables.most_active, networks["num_active"].item(number)
     first_link = number * tables.link_stride
-    assert isinstance(batch.discipline, Mlfq)
+    assert isinstance(batch.discipline, Mlfq | QueuedTasks)
     return NetworkView(
         now=networks["now"].item(number),
         begun_at=tables.episodes["begun_at"].item(number),

@@ -37,7 +37,8 @@ def _shares_by_remaining(row: int, state: FlowState, controls: Controls, own: Ta
 def _sent(left: float, smallest: float, least: float) -> float:
     """Returns what a flow with ``left`` B sends while the smallest flow goes from ``smallest`` to ``least`` B."""
     fall = (smallest - least) * (smallest + least)
-    return fall / (left + np.sqrt(max(left * left - fall, 0.0)))
+    sent: float = fall / (left + np.sqrt(max(left * left - fall, 0.0)))
+    return sent
 
 
 @inlined_rule

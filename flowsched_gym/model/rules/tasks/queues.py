@@ -263,11 +263,8 @@ def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray,
             other = active[hole - 1]
             if own.task[other] != own.task[row] or own.flow_level[other] != own.flow_level[row]:
                 break
-            if by_size and remaining[other] != remaining[row]:
-                later = remaining[other] > remaining[row]
-            else:
-                later = other > row
-            if not later:
+            alike = not by_size or remaining[other] == remaining[row]
+            if not (other > row if alike else remaining[other] > remaining[row]):
                 break
             active[hole] = other
             hole -= 1

@@ -1,0 +1,30 @@
+"""Serves tasks by what they have attained, as Aalo does."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from flowsched_gym.arrays import FloatArray
+from flowsched_gym.disciplines.task_queues import QueuedTasks, check_thresholds
+from flowsched_gym.model.rules.tasks.queues import WithinTask
+
+__all__ = ["AALO_THRESHOLDS", "TaskLas"]
+
+AALO_THRESHOLDS: Final = tuple(10.0 * 2**20 * 10.0**queue for queue in range(9))
+"""Aalo's thresholds in B: ten queues, the first of 10 MiB, each ten times as long (Chowdhury, Stoica, SIGCOMM 2015)."""
+
+
+class TaskLas(QueuedTasks):
+    """Least attained service over tasks, in discrete queues (Aalo): first come, first served in each queue.
+
+    Queues have strict priority, where Aalo weighs them; the flows of a task share. It is ``tafe`` with the flows of a
+    task sharing, and other thresholds.
+
+    Args:
+        thresholds: Demotion thresholds in B, increasing, (num_queues - 1,).
+
+    Raises:
+        ConfigError: Thresholds are not finite, positive and increasing.
+    """
+
+    def __init__(self, thresholds: Sequence[float] | FloatArray = AALO_THRESHOLDS) -> None:
+        super().__init__(check_thresholds(thresholds), WithinTask.FAIR)
