@@ -41,6 +41,7 @@ def make_records(completion, *, arrival=None, size=None, span=None, task=None, d
         size=np.full(count, 100.0) if size is None else np.array(size, dtype=np.float64),
         arrival_time=arrival,
         deadline_span=span,
+        ready_time=arrival.copy(),
         grant_time=arrival.copy(),
         completion_time=completion,
         fct=fct,

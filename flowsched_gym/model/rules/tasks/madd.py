@@ -7,8 +7,6 @@ Algorithm 1): as slow as the bottleneck of the task allows, so that other tasks 
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule, rule
@@ -85,7 +83,9 @@ def add_sent(n: int, row: int, state: FlowState, controls: Controls, own: KnownT
 def serve_shortest(
     n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: KnownTasks
 ) -> None:
-    """Gives the flows of the shortest task MADD's rates, those of the next what is left, and so on; then what is idle.
+    """Gives the flows of the shortest task MADD's rates, then those of the next on what is left, and so on.
+
+    Flows with a resource on their path that is full wait; the others of their task do not wait for them.
 
     Args:
         n: Number of the network.
@@ -99,8 +99,11 @@ def serve_shortest(
     base = n * own.num_rows
     num_tasks = _list_tasks(base, active, count, state, controls, own)
     _lay_out(base, active, count, num_tasks, own)
-    own.residual[:] = network.capacity
+    for link in range(len(network.capacity)):
+        own.residual[link] = network.capacity[link]
     if own.key == BOTTLENECK:
+        for index in range(count):
+            controls.admitted[active[index]] = True
         first = 0
         for index in range(base, base + num_tasks):
             end = _end_of_task(first, active, count, own)
@@ -111,26 +114,18 @@ def serve_shortest(
     first = 0
     while first < count:
         end = _end_of_task(first, active, count, own)
+        for index in range(first, end):
+            row = active[index]
+            controls.admitted[row] = _is_open(controls.path[row], network, own)
+            controls.priority[row] = 0
         duration = _bottleneck(first, end, active, state, controls, network, own)
         for index in range(first, end):
             row = active[index]
-            controls.rate_cap[row] = state.remaining[row] / duration
-            _take(controls.path[row], controls.rate_cap[row], network, own)
+            if controls.admitted[row]:
+                controls.rate_cap[row] = state.remaining[row] / duration
+                controls.weight[row] = controls.rate_cap[row] * ABOVE
+                _take(controls.path[row], controls.rate_cap[row], network, own)
         first = end
-    for index in range(count):
-        row = active[index]
-        left = np.inf
-        for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
-            link = network.path_links[step]
-            free = own.residual[link] if own.residual[link] > network.capacity[link] * FULL else 0.0
-            left = min(left, free)
-        if left > 0.0:
-            controls.rate_cap[row] += left
-            _take(controls.path[row], left, network, own)
-        controls.admitted[row] = controls.rate_cap[row] > 0.0
-        if controls.admitted[row]:
-            controls.weight[row] = controls.rate_cap[row] * ABOVE
-        controls.priority[row] = 0
     for index in range(base, base + num_tasks):
         own.place[own.listed[index]] = 0
 
@@ -209,21 +204,31 @@ def _end_of_task(first: int, active: IntArray, count: int, own: KnownTasks) -> i
 def _bottleneck(
     first: int, end: int, active: IntArray, state: FlowState, controls: Controls, network: Network, own: KnownTasks
 ) -> float:
-    """Returns the time that flows need on what is left of their most loaded resource, in s; inf where that is full."""
+    """Returns the time that admitted flows need on what is left of their most loaded resource, in s."""
     longest = 0.0
     for index in range(first, end):
         row = active[index]
-        for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
-            own.load[network.path_links[step]] += state.remaining[row]
+        if controls.admitted[row]:
+            for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
+                own.load[network.path_links[step]] += state.remaining[row]
     for index in range(first, end):
         row = active[index]
         for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
             link = network.path_links[step]
             if own.load[link] > 0.0:
-                is_full = own.residual[link] <= network.capacity[link] * FULL
-                longest = max(longest, np.inf if is_full else own.load[link] / own.residual[link])
+                longest = max(longest, own.load[link] / own.residual[link])
                 own.load[link] = 0.0
     return longest
+
+
+@inlined_rule
+def _is_open(path: int, network: Network, own: KnownTasks) -> bool:
+    """Returns whether all links of a path have something left."""
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        link = network.path_links[step]
+        if own.residual[link] <= network.capacity[link] * FULL:
+            return False
+    return True
 
 
 @inlined_rule
