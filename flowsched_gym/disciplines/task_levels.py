@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.disciplines.parameters import check_limits, check_numbers, check_whole_numbers
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.ordering.task_levels import levels_on_arrival
+from flowsched_gym.model.rules.tasks.task_levels import levels_on_arrival
 
 __all__ = ["task_levels"]
 

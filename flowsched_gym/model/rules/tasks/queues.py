@@ -12,6 +12,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.tasks.task_levels import level_after
 from flowsched_gym.model.rules.transport.progress import TIME_TOLERANCE
 from flowsched_gym.model.state import FlowState
 
@@ -111,9 +112,7 @@ def begin_task(now: float, n: int, row: int, size: FloatArray, own: TaskQueues) 
     if own.by_arrival:
         own.flow_level[row] = own.arrived_level[task]
         own.arrived[task] += size[row]
-        last = own.thresholds.shape[1]
-        while own.arrived_level[task] < last and own.arrived[task] > own.thresholds[n, own.arrived_level[task]]:
-            own.arrived_level[task] += 1
+        own.arrived_level[task] = level_after(own.arrived_level[task], own.arrived[task], own.thresholds[n])
 
 
 @inlined_rule
