@@ -34,10 +34,11 @@ HEADER: Final = 40.0
 
 
 class PacketTransport(StrEnum):
-    """Windows of senders: fixed ones, or DCTCP's, which react to marks."""
+    """Windows of senders: fixed ones, or DCTCP's and TAFE's, which react to marks."""
 
     FIXED = "fixed"
     DCTCP = "dctcp"
+    TAFE = "tafe"
 
 
 class MessageRule(StrEnum):
@@ -87,8 +88,12 @@ class SenderParameters:
     Attributes:
         payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.
         header: Bytes around it on the wire, >= 0.
-        window: Packets on their way at most; DCTCP's first window, in slow start. From 1 to 2**31 - 1.
-        transport: ``fixed`` or ``dctcp``.
+        window: Packets on their way at most; the first window of ``dctcp`` and ``tafe``, in slow start. From 1 to
+            2**31 - 1.
+        transport: ``fixed``, ``dctcp``, or ``tafe``: as ``dctcp``, but marks cut a window by alpha S_c / S_max (TAFE,
+            Eq. 3 to 5), where S_c are the bytes that are not acknowledged.
+        largest: Upper bound of flow sizes in B (S_max), > 0; larger flows back off like one of it. ``None``: the
+            largest flow, at least a full packet.
         min_rto: Time in s after a loss at which its packet may be sent again, > 0.
         delay: Propagation delay in s to the receiver, and again from there back to the sender, >= 0.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are
@@ -102,6 +107,7 @@ class SenderParameters:
     header: float = HEADER
     window: int = 64
     transport: str = PacketTransport.FIXED
+    largest: float | None = None
     min_rto: float = 2e-3
     delay: float = 0.0
     messages: str = MessageRule.IDEAL
@@ -109,6 +115,8 @@ class SenderParameters:
     def __post_init__(self) -> None:
         for name in ("payload", "min_rto"):
             _check_number(name, getattr(self, name), positive=True)
+        if self.largest is not None:
+            _check_number("largest", self.largest, positive=True)
         for name in ("header", "delay"):
             _check_number(name, getattr(self, name), positive=False)
         _check_integer("window", self.window, at_least=1, below=MOST_WINDOW)

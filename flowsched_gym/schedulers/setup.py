@@ -55,10 +55,19 @@ class PacketSetup:
         )
         return self.scheduler.new_record(traffic, len(ports))
 
-    def new_windows(self, num_flows: int) -> Windows:
-        """Makes the windows of so many senders."""
-        reacts = PacketTransport(self.senders.transport) is PacketTransport.DCTCP
-        return new_windows(num_flows, self.senders.window, reacts=reacts)
+    def new_windows(self, flows: PacketFlows) -> Windows:
+        """Makes the windows of senders."""
+        senders, transport = self.senders, PacketTransport(self.senders.transport)
+        last = flows.table.size[flows.first_packet[1:] - 1] - flows.table.header
+        size = (flows.packets - 1) * float(senders.payload) + last
+        return new_windows(
+            size,
+            senders.window,
+            payload=float(senders.payload),
+            largest=float(size.max(initial=senders.payload) if senders.largest is None else senders.largest),
+            reacts=transport is not PacketTransport.FIXED,
+            by_size=transport is PacketTransport.TAFE,
+        )
 
     def ideal_fct(self, size: FloatArray, packets: FloatArray | IntArray) -> FloatArray:
         """Returns the completion times in s of flows alone whose window never makes them wait, (num_flows,).

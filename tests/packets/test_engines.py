@@ -94,6 +94,32 @@ def test_both_engines_deliver_the_same_packets(
         assert simpy.marks.sum() > 0
 
 
+def test_a_short_flow_backs_off_less_with_the_windows_of_tafe_in_both_engines() -> None:
+    columns = {
+        "flow_id": [0, 1],
+        "source": [0, 1],
+        "destination": [2, 2],
+        "size_bytes": [1e6, 3e5],
+        "arrival_s": [0, 0],
+    }
+
+    def send(transport: str, **parameters: object) -> PacketRecords:
+        simpy, compiled = (
+            flowsched_gym.replay_packets(
+                columns, scheduler="fifo", parameters={**DCTCP, "transport": transport, **parameters}, engine=engine
+            )
+            for engine in ("simpy", "compiled")
+        )
+        assert_same(simpy, compiled)
+        assert simpy.marks.min() > 0
+        return simpy
+
+    dctcp, tafe, beyond = send("dctcp"), send("tafe"), send("tafe", largest=1e5)
+    assert tafe.fct[1] < 0.9 * dctcp.fct[1]
+    # With both flows above the bound, both back off by all of alpha until they have less than that left.
+    assert beyond.fct[1] > tafe.fct[1]
+
+
 def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
     rng = np.random.default_rng(5)
     count = 500

@@ -162,7 +162,7 @@ def new_network(
     sent = new_flows(
         flows.arrival_time,
         flows.first_packet,
-        setup.new_windows(flows.num_flows),
+        setup.new_windows(flows),
         delay=float(senders.delay),
         min_rto=float(senders.min_rto),
     )

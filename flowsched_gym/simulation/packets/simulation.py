@@ -183,7 +183,7 @@ class PacketReplay(_OnePort):
         self._first = flows.first_packet.tolist()
         self._flow = flows.table.flow.tolist()
         self._min_rto = setup.senders.min_rto
-        self._windows = setup.new_windows(num_flows)
+        self._windows = setup.new_windows(flows)
         self._senders: dict[int, Sender] = {}
         self._left = flows.packets.tolist()
         self._completion = [float("nan")] * num_flows

@@ -1,4 +1,4 @@
-"""The windows of senders: fixed ones, and DCTCP's (Alizadeh et al., SIGCOMM 2010; RFC 8257)."""
+"""The windows of senders: fixed ones, DCTCP's (Alizadeh et al., SIGCOMM 2010; RFC 8257) and TAFE's (section IV-B)."""
 
 from typing import Final, NamedTuple
 
@@ -30,7 +30,8 @@ class Windows(NamedTuple):
     """Windows of all senders, one for each flow.
 
     Attributes:
-        reacts: Whether they are DCTCP's; fixed otherwise.
+        reacts: Whether they react to marks; fixed otherwise.
+        by_size: Whether they are TAFE's, cut by what is left to send; DCTCP's otherwise.
         window: Packets that may be on their way, (num_flows,) float64, >= 1.
         slow_start_end: Window from which on it grows by one in each round trip, (num_flows,) float64.
         share: Average share of marked packets (DCTCP's alpha), (num_flows,) float64, from 0 to 1.
@@ -39,9 +40,12 @@ class Windows(NamedTuple):
         round_acknowledged: Packets acknowledged in it, (num_flows,) int64.
         round_marked: Marked ones of these, (num_flows,) int64.
         cut_left: Packets whose fate ends the window of data in which the window was last cut, (num_flows,) int64.
+        part_left: Bytes not acknowledged over the largest flow, (num_flows,) float64, from 0 to 1.
+        packet_part: Bytes of a full packet over the largest flow, (num_flows,) float64.
     """
 
     reacts: bool
+    by_size: bool
     window: FloatArray
     slow_start_end: FloatArray
     share: FloatArray
@@ -50,16 +54,31 @@ class Windows(NamedTuple):
     round_acknowledged: IntArray
     round_marked: IntArray
     cut_left: IntArray
+    part_left: FloatArray
+    packet_part: FloatArray
 
 
-def new_windows(num_flows: int, window: int, *, reacts: bool) -> Windows:
-    """Makes windows of so many packets."""
+def new_windows(
+    size: FloatArray, window: int, *, payload: float, largest: float, reacts: bool, by_size: bool
+) -> Windows:
+    """Makes windows of so many packets.
+
+    Args:
+        size: Bytes of each flow, (num_flows,).
+        window: Packets of the first window.
+        payload: Bytes of a full packet.
+        largest: Bytes of the largest flow, > 0.
+        reacts: Whether windows react to marks.
+        by_size: Whether they do so by what is left to send.
+    """
+    num_flows = len(size)
 
     def zeros() -> IntArray:
         return np.zeros(num_flows, dtype=np.int64)
 
     return Windows(
         reacts,
+        by_size,
         np.full(num_flows, float(window)),
         np.full(num_flows, np.inf),
         np.full(num_flows, FIRST_SHARE),
@@ -68,6 +87,8 @@ def new_windows(num_flows: int, window: int, *, reacts: bool) -> Windows:
         zeros(),
         zeros(),
         zeros(),
+        np.minimum(size / largest, 1.0),
+        np.full(num_flows, payload / largest),
     )
 
 
@@ -110,16 +131,18 @@ def note_sent(row: int, windows: Windows) -> None:
 
 @inlined_part
 def acknowledge(row: int, marked: bool, windows: Windows) -> None:
-    """Counts an acknowledged packet, and lets DCTCP's window grow, or cuts it by half the share of marks.
+    """Counts an acknowledged packet, and lets a window that reacts grow, or cuts it by the penalty of marks.
 
     A window of data is cut at most once.
     """
     if windows.reacts:
+        windows.part_left[row] = max(windows.part_left[row] - windows.packet_part[row], 0.0)
         windows.round_acknowledged[row] += 1
         if marked:
             windows.round_marked[row] += 1
             if windows.cut_left[row] == 0:
-                window = cut_window(windows.window[row], penalty(windows.share[row], 1.0, False), LEAST_WINDOW)
+                part = penalty(windows.share[row], windows.part_left[row], windows.by_size)
+                window = cut_window(windows.window[row], part, LEAST_WINDOW)
                 windows.window[row] = window
                 windows.slow_start_end[row] = window
                 windows.cut_left[row] = windows.outstanding[row]
@@ -132,7 +155,7 @@ def acknowledge(row: int, marked: bool, windows: Windows) -> None:
 
 @inlined_part
 def time_out(row: int, windows: Windows) -> None:
-    """Notes that a packet was lost: DCTCP begins anew with a window of one packet, once in a window of data."""
+    """Notes that a packet was lost: a window that reacts begins anew at one packet, once in a window of data."""
     if windows.reacts and windows.cut_left[row] == 0:
         windows.slow_start_end[row] = max(windows.window[row] / 2.0, LEAST_WINDOW)
         windows.window[row] = LEAST_WINDOW
