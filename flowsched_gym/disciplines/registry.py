@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.disciplines.d2tcp import D2tcp
 from flowsched_gym.disciplines.edf import Edf
 from flowsched_gym.disciplines.fifo import Fifo
 from flowsched_gym.disciplines.fifo_lm import FifoLm
@@ -44,6 +45,7 @@ DISCIPLINES: Final[Mapping[str, type[BaseDiscipline]]] = {
     "tafe": Tafe,
     "fifo-lm": FifoLm,
     "task-las": TaskLas,
+    "d2tcp": D2tcp,
     "stf": Stf,
     "sebf": Sebf,
 }

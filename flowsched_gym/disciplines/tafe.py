@@ -24,7 +24,7 @@ class Tafe(QueuedTasks):
     The paper (section IV) leaves open how its two parts go together: its switches serve the first flow of the highest
     queue (``serial``), its windows share a link by the inverse of what is left of a flow (``remaining``, equations 1
     to 5 in their fluid limit, where the share of marked packets cancels out). Both are here. On one link ``remaining``
-    is exact. On a network, weights are set anew when an eighth of what is left of a flow has been sent: completion
+    is exact. On a network, weights are set anew when 1/32 of what is left of a flow has been sent: completion
     times of single flows are off by 1 % or so.
 
     Args:

@@ -20,7 +20,7 @@ __all__ = ["average_by_remaining", "foresee_by_remaining"]
 ANY_TASK: Final = -1
 MOST_STEPS: Final = 200
 """Steps in which a root is found at most; Newton's method takes five or so, halving an interval 60."""
-REFRESH: Final = 0.125
+REFRESH: Final = 0.03125
 """On several links, weights are set anew when so large a part of what is left of a flow has been sent,"""
 REFRESHED: Final = 0.0078125
 """unless less than this part of the flow is left. Against the exact rates, completion times differ by 1 % or less."""
