@@ -42,8 +42,8 @@ def _finish(n: int, row: int, state: FlowState, controls: Controls, own: KnownTa
 class ShortestTasks(BaseDiscipline):
     """The shortest task first, by what is known of it; all its flows end together.
 
-    Tasks get MADD's rates in their order, each on what those before it leave. What is idle then serves flows in the
-    order of tasks and ids. Rates are found anew when a flow is ready and when one has finished.
+    Tasks get MADD's rates in their order, each on what those before it leave; what is idle then is given out once more
+    in the same way. Rates are found anew when a flow is ready and when one has finished.
 
     Args:
         key: What makes a task short.
@@ -51,7 +51,7 @@ class ShortestTasks(BaseDiscipline):
 
     rules = Rules(
         record=KnownTasks,
-        kept=("task", "came", "total", "longest", "sent"),
+        kept=("task", "came", "total", "sent"),
         begin_flow=_begin,
         control=_serve,
         finished=_finish,
@@ -76,7 +76,6 @@ class ShortestTasks(BaseDiscipline):
             task=numbers(),
             came=np.full(num_flows, np.inf),
             total=np.zeros(num_flows),
-            longest=np.zeros(num_flows),
             sent=np.zeros(num_flows),
             rank=np.zeros(num_flows),
             listed=numbers(),
@@ -92,17 +91,16 @@ class ShortestTasks(BaseDiscipline):
         task = index_tasks(flows)
         own.task[rows] = task
         own.came[rows] = np.inf
-        for column in (own.total, own.longest, own.sent):
-            column[rows] = 0.0
-        np.add.at(own.total[rows], task, self.state.volume[rows])
-        np.maximum.at(own.longest[rows], task, self.state.volume[rows])
+        own.total[rows] = np.bincount(task, self.state.volume[rows], minlength=len(task))
+        own.sent[rows] = 0.0
 
 
 class Stf(ShortestTasks):
     """Shortest task first.
 
     Args:
-        key: ``remaining`` (bytes that all flows of the task have still to send) or ``longest`` (its longest flow).
+        key: ``remaining`` (bytes that all flows of the task have still to send) or ``longest`` (what is left of its
+            longest flow).
 
     Raises:
         ConfigError: The key is unknown.

@@ -82,7 +82,8 @@ def _imminence(now: float, row: int, share: float, state: FlowState) -> float:
     needed = state.remaining[row] / share if share > 0.0 else np.inf
     if needed >= MOST * left:
         return MOST
-    return max(needed / left, LEAST)
+    imminence: float = max(needed / left, LEAST)
+    return imminence
 
 
 @rule

@@ -16,6 +16,9 @@ __all__ = ["KnownTasks", "TaskKey", "add_sent", "serve_shortest"]
 
 ABOVE: Final = 1.0 + 2.0**-30
 """Weights are so much above largest rates, which decide therefore, rounding aside."""
+PASSES: Final = 2
+"""How often what is left of links is given to tasks in their order: by MADD's rule, and once more to keep links busy,
+as Varys does. Four passes lower the mean on its trace by 8 % more, ten by 14 %."""
 FULL: Final = 2.0**-40
 """Part of a link's capacity of which less is rounding."""
 
@@ -26,7 +29,7 @@ class TaskKey(IntEnum):
     REMAINING = 0
     """Bytes that all its flows have still to send."""
     LONGEST = 1
-    """Size of its longest flow."""
+    """What is left of the longest of its flows that are ready."""
     BOTTLENECK = 2
     """Time that the flows which are ready need on their most loaded resource alone."""
 
@@ -46,7 +49,6 @@ class KnownTasks(NamedTuple):
         task: Task of each flow, from 0 in each network, (num_flows,).
         came: When the first flow of each task was ready, in s, inf before, (num_flows,).
         total: Bytes of all flows of each task, (num_flows,).
-        longest: Bytes of its longest flow, (num_flows,).
         sent: Bytes sent by its flows that have finished, (num_flows,).
         rank: Key of each task, (num_flows,).
         listed: Scratch of tasks, in the first entries of each network, (num_flows,).
@@ -62,7 +64,6 @@ class KnownTasks(NamedTuple):
     task: IntArray
     came: FloatArray
     total: FloatArray
-    longest: FloatArray
     sent: FloatArray
     rank: FloatArray
     listed: IntArray
@@ -85,7 +86,8 @@ def serve_shortest(
 ) -> None:
     """Gives the flows of the shortest task MADD's rates, then those of the next on what is left, and so on.
 
-    Flows with a resource on their path that is full wait; the others of their task do not wait for them.
+    Flows with a resource on their path that is full wait; the others of their task do not wait for them. What the last
+    task leaves idle is given out once more in the same way.
 
     Args:
         n: Number of the network.
@@ -111,21 +113,30 @@ def serve_shortest(
             first = end
     _sort_tasks(base, num_tasks, own)
     _lay_out(base, active, count, num_tasks, own)
-    first = 0
-    while first < count:
-        end = _end_of_task(first, active, count, own)
-        for index in range(first, end):
-            row = active[index]
-            controls.admitted[row] = _is_open(controls.path[row], network, own)
-            controls.priority[row] = 0
-        duration = _bottleneck(first, end, active, state, controls, network, own)
-        for index in range(first, end):
-            row = active[index]
-            if controls.admitted[row]:
-                controls.rate_cap[row] = state.remaining[row] / duration
-                controls.weight[row] = controls.rate_cap[row] * ABOVE
-                _take(controls.path[row], controls.rate_cap[row], network, own)
-        first = end
+    for index in range(count):
+        controls.rate_cap[active[index]] = 0.0
+    for _ in range(PASSES):
+        first = number = 0
+        while first < count:
+            end = _end_of_task(first, active, count, own)
+            for index in range(first, end):
+                row = active[index]
+                controls.admitted[row] = _is_open(controls.path[row], network, own)
+                controls.priority[row] = number
+            duration = _bottleneck(first, end, active, state, controls, network, own)
+            for index in range(first, end):
+                row = active[index]
+                if controls.admitted[row]:
+                    rate = state.remaining[row] / duration
+                    controls.rate_cap[row] += rate
+                    _take(controls.path[row], rate, network, own)
+            first = end
+            number += 1
+    for index in range(count):
+        row = active[index]
+        controls.admitted[row] = controls.rate_cap[row] > 0.0
+        if controls.admitted[row]:
+            controls.weight[row] = controls.rate_cap[row] * ABOVE
     for index in range(base, base + num_tasks):
         own.place[own.listed[index]] = 0
 
@@ -140,9 +151,12 @@ def _list_tasks(base: int, active: IntArray, count: int, state: FlowState, contr
         if own.place[task] == 0:
             own.listed[base + num_tasks] = task
             num_tasks += 1
-            own.rank[task] = own.longest[task] if own.key == LONGEST else own.total[task] - own.sent[task]
+            own.rank[task] = 0.0 if own.key == LONGEST else own.total[task] - own.sent[task]
         own.place[task] += 1
-        if own.key == REMAINING and controls.path[row] < own.first_cpu_path:
+        on_network = controls.path[row] < own.first_cpu_path
+        if own.key == LONGEST:
+            own.rank[task] = max(own.rank[task], state.remaining[row] if on_network else state.size[row])
+        elif on_network:
             own.rank[task] -= state.attained[row]
     return num_tasks
 
