@@ -151,6 +151,14 @@ def test_an_imminent_deadline_weighs_more() -> None:
     assert completions(columns, "d2tcp", alpha=0.25) == pytest.approx([4.0, other_first], rel=TOLERANCE)
 
 
+def test_in_a_closed_loop_a_task_counts_from_its_first_ready_flow() -> None:
+    columns = flows([0, 1, 1], [4.0, 1.0, 3.0], after=["", "0", "1"])
+    records = replay(columns, discipline="ps", capacity=1.0)
+    assert records.ready_time.tolist() == [0.0, 4.0, 5.0]
+    assert task_completion_times(records).tct.tolist() == [4.0, 4.0]
+    assert records.fct.tolist() == [4.0, 5.0, 8.0]
+
+
 def test_a_heavy_task_shares_with_its_successor() -> None:
     two = flows([0, 1], [10.0, 4.0])
     assert completions(two, "fifo-lm").tolist() == [10.0, 14.0]
