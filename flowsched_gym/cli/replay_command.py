@@ -81,7 +81,8 @@ def measure(records: Records, *, topology: str, capacity: float) -> Metrics:
 def write_records(records: Records, path: str, *, progress: Progress | None = None) -> None:
     """Writes records: the flow file's columns, and the outcome of each flow.
 
-    A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline.
+    A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline. Where flows wait
+    for others, ``ready_s`` is when all of these had finished.
 
     Args:
         records: What became of each flow.
@@ -107,6 +108,8 @@ def record_columns(records: Records) -> dict[str, TableColumn]:
         arrival_time=records.arrival_time,
         deadline_span=records.deadline_span,
     )
+    if (records.ready_time != records.arrival_time).any():
+        columns["ready_s"] = (records.ready_time, np.isfinite(records.ready_time))
     columns |= {
         "completion_s": (records.completion_time, finished),
         "fct_s": (records.fct, finished),

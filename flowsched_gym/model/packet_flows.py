@@ -32,6 +32,8 @@ class _Flows(Protocol):
     def arrival_time(self) -> FloatArray: ...
     @property
     def deadline_span(self) -> FloatArray | None: ...
+    @property
+    def has_stages(self) -> bool: ...
 
 
 class PacketFlows(NamedTuple):
@@ -71,8 +73,10 @@ def cut_into_packets(flows: _Flows, senders: SenderParameters, *, needs_remainin
         needs_remaining: Whether packets are to know what their flow has left to send.
 
     Raises:
-        WorkloadError: There are too many packets.
+        WorkloadError: There are too many packets, or flows have something to wait for before they send.
     """
+    if flows.has_stages:
+        raise WorkloadError("flows have CPU work, or come after others: flows of packets are sent when they arrive")
     payload, header = float(senders.payload), float(senders.header)
     counts = np.ceil(flows.size / payload)
     if counts.sum() >= MOST_PACKETS:

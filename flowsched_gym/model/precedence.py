@@ -43,5 +43,6 @@ def ready_times(flows: _Flows, completion_time: FloatArray) -> FloatArray:
     ready = flows.arrival_time.copy()
     if flows.after is not None:
         earlier, later = flows.after.rows(flows.flow_id)
-        np.maximum.at(ready, later, completion_time[earlier])
+        with np.errstate(invalid="ignore"):
+            np.maximum.at(ready, later, completion_time[earlier])
     return ready

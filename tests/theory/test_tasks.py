@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym import replay
+from flowsched_gym import replay, replay_packets
 from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.disciplines import Ps
+from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.simulation import Simulation
+from flowsched_gym.topology import one_link
+from flowsched_gym.workload import workload_from_columns
 from tests.exact import TOLERANCE, cases_of
 
 ENGINES: Final = ("simpy", "compiled")
@@ -157,6 +162,30 @@ def test_in_a_closed_loop_a_task_counts_from_its_first_ready_flow() -> None:
     assert records.ready_time.tolist() == [0.0, 4.0, 5.0]
     assert task_completion_times(records).tct.tolist() == [4.0, 4.0]
     assert records.fct.tolist() == [4.0, 5.0, 8.0]
+
+
+def test_what_cannot_wait_refuses_flows_that_do() -> None:
+    columns = flows([0, 0], [1.0, 1.0], after=["", "0"])
+    with pytest.raises(
+        WorkloadError, match="flows have CPU work, or come after others: flows of packets are sent when"
+    ):
+        replay_packets(columns, scheduler="fifo")
+    for engine in ENGINES:
+        with pytest.raises(
+            ConfigError, match="flows with CPU work, or that come after others: here, flows send at once"
+        ):
+            gym.make("flowsched/MERPOrder-v0", workload="tafe-short", engine=engine)
+
+
+def test_a_flow_whose_predecessor_has_not_finished_is_not_ready() -> None:
+    simulation = Simulation(
+        workload_from_columns(flows([0, 0], [5.0, 1.0], after=["", "0"])), one_link(capacity=1.0), Ps()
+    )
+    simulation.run(until=3.0)
+    records = simulation.records()
+    assert records.ready_time[0] == 0.0
+    assert np.isnan(records.ready_time[1])
+    assert np.isnan(task_completion_times(records).tct).all()
 
 
 def test_a_heavy_task_shares_with_its_successor() -> None:
