@@ -34,14 +34,6 @@ def _shares_by_remaining(row: int, state: FlowState, controls: Controls, own: Ta
 
 
 @inlined_rule
-def _sent(left: float, smallest: float, least: float) -> float:
-    """Returns what a flow with ``left`` B sends while the smallest flow goes from ``smallest`` to ``least`` B."""
-    fall = (smallest - least) * (smallest + least)
-    sent: float = fall / (left + np.sqrt(max(left * left - fall, 0.0)))
-    return sent
-
-
-@inlined_rule
 def _sum_sent(
     n: int,
     active: IntArray,
@@ -53,16 +45,22 @@ def _sum_sent(
     controls: Controls,
     own: TaskQueues,
 ) -> tuple[float, float]:
-    """Adds up what the flows of a task, or all, send, and its derivative with respect to ``least``; see ``_sent``."""
+    """Adds up what the flows of a task, or all, send until the smallest has a part of its bytes left.
+
+    All in units of what is left of the smallest flow now, so that neither very small nor very large sizes are squared.
+
+    Returns:
+        What they send, and its derivative with respect to ``least``.
+    """
     total = slope = 0.0
-    fall = (smallest - least) * (smallest + least)
+    fall = (1.0 - least) * (1.0 + least)
     for index in range(count):
         row = active[index]
         if not _shares_by_remaining(row, state, controls, own):
             continue
         if task != ANY_TASK and n * own.num_rows + own.task[row] != task:
             continue
-        left = state.remaining[row]
+        left = state.remaining[row] / smallest
         root = np.sqrt(max(left * left - fall, 0.0))
         total += fall / (left + root)
         slope -= least / root if root > 0.0 else 1.0
@@ -82,12 +80,12 @@ def _least_when_sent(
     controls: Controls,
     own: TaskQueues,
 ) -> float:
-    """Returns what is left of the smallest flow when a task, or all, have sent so many bytes: from floor to smallest.
+    """Returns what is left of the smallest flow, as a part, when a task, or all, have sent so much: from floor to 1.
 
     Newton's method, which an interval that halves keeps from leaving.
     """
-    low, high = floor, smallest
-    least = smallest
+    low, high = floor, 1.0
+    least = 1.0
     for _ in range(MOST_STEPS):
         total, slope = _sum_sent(n, active, count, task, smallest, least, state, controls, own)
         if total < wanted:
@@ -141,15 +139,15 @@ def foresee_by_remaining(
     base = n * own.num_rows
     for index in range(base, base + own.num_listed[n]):
         task = own.listed[index]
-        left = bytes_to_demotion(n, task, own)
+        left = bytes_to_demotion(n, task, own) / smallest
         if left < np.inf:
             total, _ = _sum_sent(n, active, count, task, smallest, least, state, controls, own)
             if total > left:
                 least = _least_when_sent(n, active, count, task, left, smallest, least, state, controls, own)
     total, _ = _sum_sent(n, active, count, ANY_TASK, smallest, least, state, controls, own)
-    span = total / capacity
+    span = total * smallest / capacity
     own.foreseen[n] = now + span
-    own.least[n] = least
+    own.least[n] = least * smallest
     _set_mean_rates(active, count, smallest, least, span, state, controls, own)
     return now + span
 
@@ -188,9 +186,9 @@ def average_by_remaining(
             smallest = min(smallest, state.remaining[row])
     if capacity == 0.0:
         return
-    least = own.least[n]
+    least = own.least[n] / smallest
     if now < own.foreseen[n]:
-        wanted = capacity * elapsed
+        wanted = capacity * elapsed / smallest
         least = _least_when_sent(n, active, count, ANY_TASK, wanted, smallest, least, state, controls, own)
     _set_mean_rates(active, count, smallest, least, elapsed, state, controls, own)
 
@@ -206,8 +204,10 @@ def _set_mean_rates(
     controls: Controls,
     own: TaskQueues,
 ) -> None:
-    """Sets the rates at which flows send in ``span`` seconds what they send until the smallest has ``least`` left."""
+    """Sets the rates at which flows send in ``span`` seconds what they do until ``least`` of the smallest is left."""
+    fall = (1.0 - least) * (1.0 + least)
     for index in range(count):
         row = active[index]
         if _shares_by_remaining(row, state, controls, own):
-            state.rate[row] = _sent(state.remaining[row], smallest, least) / span
+            left = state.remaining[row] / smallest
+            state.rate[row] = smallest * (fall / (left + np.sqrt(max(left * left - fall, 0.0)))) / span

@@ -27,6 +27,8 @@ __all__ = [
     "order_tasks",
 ]
 
+LEAST_WEIGHT: Final = 1e-100
+"""Weight of a flow that is so much larger than the smallest that their ratio could not be told from 0."""
 LEVEL_TOLERANCE: Final = 1e-12
 """Part of a threshold that a task may lack when it counts as there: bytes summed over many flows and events round."""
 
@@ -147,10 +149,13 @@ def order_tasks(
         _sort_within(base, active, count, state.remaining, own)
     _set_priorities(base, active, count, controls, own)
     if own.within == REMAINING:
+        smallest = np.inf
+        for index in range(count):
+            smallest = min(smallest, state.remaining[active[index]])
         for index in range(count):
             row = active[index]
             on_cpu = controls.path[row] >= own.first_cpu_path
-            controls.weight[row] = 1.0 if on_cpu else 1.0 / state.remaining[row]
+            controls.weight[row] = 1.0 if on_cpu else max(smallest / state.remaining[row], LEAST_WEIGHT)
 
 
 @inlined_rule
