@@ -31,6 +31,9 @@ QUEUED: Final = dict.fromkeys(("mlfq", "qsjf", "wfq"), ("ps", "fifo")) | {"tafe"
 VARIANTS: Final = tuple(Variant(name, within) for name in DISCIPLINES for within in QUEUED.get(name, (None,)))
 """Every discipline of the registry; those with queues in both ways of serving one."""
 
+OF_TASKS: Final = frozenset({"tafe", "fifo-lm", "task-las", "d2tcp", "stf", "sebf"})
+"""Disciplines that look at tasks, or whose weights depend on time; ``tests/theory/test_tasks.py`` is about these."""
+
 RARE: Final = (Variant("qsjf", "fifo"), Variant("wfq", "ps"))
 EACH_COMPILED: Final = [
     pytest.param(variant, marks=pytest.mark.exhaustive if variant in RARE else (), id=str(variant))

@@ -9,7 +9,7 @@ from flowsched_gym.model.rules.tasks.queues import WithinTask
 
 __all__ = ["AALO_THRESHOLDS", "TaskLas"]
 
-AALO_THRESHOLDS: Final = tuple(10.0 * 2**20 * 10.0**queue for queue in range(9))
+AALO_THRESHOLDS: Final = tuple(2**20 * part for part in (1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9))
 """Aalo's thresholds in B: ten queues, the first of 10 MiB, each ten times as long (Chowdhury, Stoica, SIGCOMM 2015)."""
 
 

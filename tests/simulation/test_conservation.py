@@ -16,8 +16,8 @@ from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 ROUNDING = 1e-9
 """Relative; what float64 loses over a few dozen events is far below."""
 
-EVENT_LIMIT = 2_000
-"""A run of eight flows that needs more events than this does not come to an end."""
+EVENT_LIMIT = 10_000
+"""A run of eight flows that needs more events than this does not come to an end; some weights are set anew often."""
 
 SWITCH = big_switch(num_hosts=NUM_HOSTS, capacity=1.0)
 
