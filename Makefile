@@ -47,6 +47,7 @@ paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
 	$(BIN)/python -m benchmarks.paper.merp
 	$(BIN)/python -m benchmarks.paper.auto
 	$(BIN)/python -m benchmarks.paper.qcluster
+	$(BIN)/python -m benchmarks.paper.tafe
 	$(BIN)/python -m benchmarks.paper.run
 	$(BIN)/python -m benchmarks.paper.closeness
 

@@ -63,7 +63,7 @@ def draw_rates(studies: dict[str, Runs]) -> "Figure":
             _curves(axes, studies[name], list(STUDIES[name].schemes), metric, scale=scale)
             panel_title(axes, f"{title}, {size}")
             axes.set(xlabel="load", yscale="log")
-            _plain_numbers(axes.yaxis, (1, 2, 5))
+            plain_numbers(axes.yaxis, (1, 2, 5))
     rows[0][0].legend(fontsize=8)
     headline(figure, "Nine-host tree: MERP, pFabric and TCP in this model (MERP, Figures 5 to 7)")
     return figure
@@ -92,7 +92,7 @@ def draw_routes(studies: dict[str, Runs]) -> "Figure":
         _curves(axes, studies["routes"], schemes, metric, scale=scale)
         panel_title(axes, title)
         axes.set(xlabel="load", yscale="log")
-        _plain_numbers(axes.yaxis, (1, 2, 5))
+        plain_numbers(axes.yaxis, (1, 2, 5))
     times.legend(fontsize=8)
     for name, found in studies["distribution"][MIDDLE].items():
         percentiles = [MS * np.mean(found[str(percent)]) for percent in PERCENTS]
@@ -100,7 +100,7 @@ def draw_routes(studies: dict[str, Runs]) -> "Figure":
     panel_title(tail, f"share of flows that take longer, load {MIDDLE}")
     tail.set(xlabel="flow completion time (ms)", xscale="log", yscale="log")
     for axis in (tail.xaxis, tail.yaxis):
-        _plain_numbers(axis, (1,))
+        plain_numbers(axis, (1,))
     _curves(failures, studies["failures"], list(STUDIES["failures"].schemes), "mean_fct", scale=MS)
     panel_title(failures, f"mean FCT (ms), load {MIDDLE}")
     failures.set(xlabel="failed cables of 16", xticks=range(len(studies["failures"])))
@@ -147,7 +147,7 @@ def panel_title(axes: "Axes", text: str) -> None:
     axes.set_title(text, loc="left", fontsize=10)
 
 
-def _plain_numbers(axis: "Axis", steps: tuple[int, ...]) -> None:
+def plain_numbers(axis: "Axis", steps: tuple[int, ...]) -> None:
     """Writes the numbers of a logarithmic axis as such, not as powers, at these steps of each decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - as above
 

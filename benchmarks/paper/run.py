@@ -1,12 +1,13 @@
-"""Sets this model beside the Artemis thesis, a packet simulator, MERP, AuTO and QCluster: ``make paper``.
+"""Sets this model beside the Artemis thesis, a packet simulator, MERP, AuTO, QCluster and TAFE: ``make paper``.
 
-Writes ``benchmarks/paper/README.md`` and ``qcluster.md`` from the figures in ``data/``, the result files of the
+Writes ``README.md``, ``qcluster.md`` and ``tafe.md`` here from the figures in ``data/``, the result files of the
 leaderboard, and runs of the environment on the arrivals that the packet simulator had. Tests hold the files to what
 this script gives.
 """
 
 import csv
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +24,10 @@ from benchmarks.paper.qcluster_figures import draw as draw_qcluster
 from benchmarks.paper.qcluster_tables import DOCUMENT as QCLUSTER_DOCUMENT
 from benchmarks.paper.qcluster_tables import qcluster_markdown
 from benchmarks.paper.qcluster_tables import read_results as read_qcluster
+from benchmarks.paper.tafe_figures import draw as draw_tafe
+from benchmarks.paper.tafe_tables import DOCUMENT as TAFE_DOCUMENT
+from benchmarks.paper.tafe_tables import read_results as read_tafe
+from benchmarks.paper.tafe_tables import tafe_markdown
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EnvironmentFlows,
@@ -163,9 +168,11 @@ def main() -> None:
     """Writes the document and its figures, and says where they are."""
     write_text(paper_markdown(), DOCUMENT)
     write_text(qcluster_markdown(read_qcluster()), QCLUSTER_DOCUMENT)
+    write_text(tafe_markdown(read_tafe()), TAFE_DOCUMENT)
     draw_completion_times(FIGURE)
-    figures = [FIGURE, *draw_merp(read_merp()), *draw_auto(read_auto()), *draw_qcluster(read_qcluster())]
-    print(f"written to {DOCUMENT}, {QCLUSTER_DOCUMENT} and {', '.join(figure.name for figure in figures)}")
+    drawn = (draw_merp(read_merp()), draw_auto(read_auto()), draw_qcluster(read_qcluster()), draw_tafe(read_tafe()))
+    for path in (DOCUMENT, QCLUSTER_DOCUMENT, TAFE_DOCUMENT, FIGURE, *chain(*drawn)):
+        print(f"written to {path}")
 
 
 def paper_markdown() -> str:

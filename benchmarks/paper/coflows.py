@@ -1,0 +1,126 @@
+"""Replays the public trace of coflows: ``python -m benchmarks.paper.coflows FB2010-1Hr-150-0.txt``.
+
+The trace is not ours to ship. What the runs gave goes to ``data/coflows.json``, scheme by scheme: a run that was cut
+off goes on where it was. ``tafe_tables.py`` makes the tables from there.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import flowsched_gym
+from benchmarks.paper.coflow_rules import Coflows
+from flowsched_gym.arrays import FloatArray
+from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.model.records import Records
+from flowsched_gym.workload import Workload, read_coflows
+
+RESULTS: Final = Path(__file__).resolve().parent / "data" / "coflows.json"
+COMMAND: Final = "python -m benchmarks.paper.coflows"
+PORTS: Final = 150
+CAPACITY: Final = 128 * 2**20
+"""Capacity of a port in B/s."""
+DIGITS: Final = 6
+FIRST: Final = 60
+"""Coflows that both engines replay."""
+SCHEMES: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
+    "SEBF": ("sebf", {}),
+    "STF, longest flow": ("stf", {"key": "longest"}),
+    "Aalo-like": ("task-las", {}),
+    "fair": ("ps", {}),
+    "FIFO": ("fifo-lm", {}),
+    "FIFO, heavy 1 GiB": ("fifo-lm", {"heavy": 2**30}),
+    "FIFO, heavy 10 MiB": ("fifo-lm", {"heavy": 10 * 2**20}),
+    "FIFO of flows": ("fifo", {}),
+}
+"""Name of a scheme, its discipline and its parameters."""
+RULES: Final[Mapping[str, Callable[[Coflows], FloatArray]]] = {
+    "SEBF": Coflows.smallest_bottleneck_first,
+    "STF, longest flow": Coflows.longest_flow_first,
+    "Aalo-like": Coflows.least_attained_first,
+    "fair": Coflows.fair,
+    "FIFO": Coflows.first_come_first_served,
+    "FIFO without sharing": Coflows.first_come_first_served_without_sharing,
+}
+"""The same by the rules of the simulator that the table is held against."""
+PARTS: Final[Mapping[str, Mapping[str, object]]] = {"schemes": SCHEMES, "rules": RULES, "first": SCHEMES}
+
+
+def main() -> None:
+    """Runs the schemes that results which are not complete lack, otherwise all of them."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Replays the public trace of coflows.")
+    parser.add_argument("trace", type=Path, help="FB2010-1Hr-150-0.txt of coflow/coflow-benchmark")
+    trace = parser.parse_args().trace
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    if results.get("complete") or results.get("version") != flowsched_gym.__version__:
+        results = {}
+    head: dict[str, Any] = {
+        "command": f"{COMMAND} {trace.name}",
+        "version": flowsched_gym.__version__,
+        "complete": False,
+    }
+    results = head | {"flows": 0, "schemes": {}, "rules": {}, "first": {}} | results
+    coflows, first, one = (read_coflows(trace, coflows=number) for number in (None, FIRST, 1))
+    results["flows"] = len(coflows.size)
+    lacking = [
+        (part, name) for part in ("schemes", "rules", "first") for name in PARTS[part] if name not in results[part]
+    ]
+    with ProgressBar("coflows") as bar:
+        for done, (part, name) in enumerate(lacking):
+            if part == "rules":
+                again = Coflows(coflows, ports=PORTS, capacity=CAPACITY)
+                results[part][name] = rounded(RULES[name](again).mean())
+            else:
+                timed(one, name, engine="compiled")
+                results[part][name] = compare_engines(first, name) if part == "first" else summary(coflows, name)
+            write_json(results, RESULTS)
+            bar(done + 1, len(lacking))
+    write_json(results | {"complete": True}, RESULTS)
+    print(f"written to {RESULTS}")
+
+
+def timed(coflows: Workload, scheme: str, *, engine: str) -> tuple[Records, float]:
+    """Replays coflows; returns the records, and the CPU time that it took in s."""
+    discipline, parameters = SCHEMES[scheme]
+    start = time.process_time()
+    records = flowsched_gym.replay(
+        coflows,
+        discipline=discipline,
+        topology="big-switch",
+        num_hosts=2 * PORTS,
+        capacity=CAPACITY,
+        parameters=parameters,
+        engine=engine,
+    )
+    return records, time.process_time() - start
+
+
+def rounded(value: float) -> float:
+    """Rounds to the digits that are kept."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def summary(coflows: Workload, scheme: str) -> dict[str, float]:
+    """Sums up the completion times of coflows in s, and the CPU time in s."""
+    records, cpu_time = timed(coflows, scheme, engine="compiled")
+    tct = task_completion_times(records).tct
+    found = {"mean": tct.mean(), "median": np.median(tct), "p95": np.percentile(tct, 95), "cpu_s": cpu_time}
+    return {name: rounded(value) for name, value in found.items()}
+
+
+def compare_engines(coflows: Workload, scheme: str) -> dict[str, Any]:
+    """Replays coflows in both engines; returns the CPU time of each in s, and whether all times are equal."""
+    (one, simpy), (other, compiled) = (timed(coflows, scheme, engine=engine) for engine in ("simpy", "compiled"))
+    equal = bool(np.array_equal(one.completion_time, other.completion_time))
+    return {"flows": len(coflows.size), "equal": equal, "simpy": round(simpy, 2), "compiled": round(compiled, 2)}
+
+
+if __name__ == "__main__":
+    main()
