@@ -1,0 +1,111 @@
+"""Measures tasks: flows per CPU second under each discipline that looks at tasks, beside two that look at flows.
+
+``python -m benchmarks.speed.tasks`` prints a table; ``--write`` keeps the figures in ``tasks.json`` and fills the table
+of ``README.md`` here. All times are CPU seconds of one thread, and include everything from the workload given to the
+records returned; compiling comes before.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import flowsched_gym
+from benchmarks.speed.packets import REPETITIONS, best_time
+from benchmarks.speed.page import README, page_with
+from benchmarks.speed.run import describe_machine
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.workload import make_workload
+
+FIGURES: Final = Path(__file__).with_name("tasks.json")
+LOAD: Final = 0.9
+TASKS: Final = {"compiled": 20_000, "simpy": 400}
+"""Tasks of one repetition on each engine, of five flows in the mean."""
+QUICK_SHARE: Final = 10
+CLIENTS: Final = 3
+"""Hosts that receive: on the switch each has a third of the capacity, and so the same load."""
+TOPOLOGIES: Final[Mapping[str, tuple[str, float]]] = {
+    "one link": ("one-link", BYTES_PER_SECOND_PER_GBPS),
+    "switch": ("big-switch", BYTES_PER_SECOND_PER_GBPS / CLIENTS),
+}
+THRESHOLDS: Final = (2e6, 7.5e6)
+CASES: Final[dict[str, tuple[str, dict[str, object]]]] = {
+    "fair sharing (`ps`)": ("ps", {}),
+    "`srpt`": ("srpt", {}),
+    "`tafe`, serial": ("tafe", {"thresholds": THRESHOLDS}),
+    "`tafe`, shortest": ("tafe", {"thresholds": THRESHOLDS, "within": "shortest"}),
+    "`tafe`, remaining": ("tafe", {"within": "remaining"}),
+    "`fifo-lm`": ("fifo-lm", {}),
+    "`task-las`": ("task-las", {"thresholds": THRESHOLDS}),
+    "`d2tcp`": ("d2tcp", {}),
+    "`stf`": ("stf", {}),
+    "`sebf`": ("sebf", {}),
+}
+
+
+def main() -> None:
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description="Measures tasks.")
+    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the tasks: a look, not a result")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
+    options = parser.parse_args()
+    share = QUICK_SHARE if options.quick else 1
+    rates = {
+        name: {
+            f"{where} {engine}": rate(discipline, parameters, where, engine, count // share)
+            for where in TOPOLOGIES
+            for engine, count in TASKS.items()
+        }
+        for name, (discipline, parameters) in CASES.items()
+    }
+    figures = {
+        "command": "python -m benchmarks.speed.tasks" + (" --quick" if options.quick else "") + " --write",
+        "package_version": flowsched_gym.__version__,
+        "machine": describe_machine(),
+        "rates": rates,
+    }
+    print(table(figures))
+    if options.write:
+        write_json(figures, FIGURES)
+        write_text(page_with(FIGURES, table), README)
+        print(f"written to {FIGURES} and {README}")
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """Lays the figures out."""
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
+    columns = [f"{where} {engine}" for where in TOPOLOGIES for engine in ("simpy", "compiled")]
+    lines = [
+        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions. `tafe-log`,",
+        f"tasks of 2 to 8 flows, at load {LOAD} of one link, or of the links of three clients behind a switch.",
+        "",
+        "| discipline | one link, SimPy | one link, compiled | switch, SimPy | switch, compiled |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, rates in figures["rates"].items():
+        lines.append(f"| {name} | {' | '.join(f'{rates[column] / 1e3:,.1f}' for column in columns)} |")
+    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+
+
+def rate(discipline: str, parameters: Mapping[str, object], where: str, engine: str, num_tasks: int) -> float:
+    """Measures tasks under one discipline; returns flows per s."""
+    topology, capacity = TOPOLOGIES[where]
+    tasks = make_workload("tafe-log", num_tasks=num_tasks, load=LOAD).draw(0)
+
+    def run() -> None:
+        flowsched_gym.replay(
+            tasks,
+            discipline=discipline,
+            topology=topology,
+            capacity=capacity,
+            parameters=parameters,
+            engine=engine,
+        )
+
+    return len(tasks.size) / best_time(run)
+
+
+if __name__ == "__main__":
+    main()
