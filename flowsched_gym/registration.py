@@ -9,7 +9,7 @@ import gymnasium
 
 from flowsched_gym.errors import ConfigError, UnknownArgumentError
 from flowsched_gym.suggestions import listed, similar
-from flowsched_gym.systems import artemis, auto, merp, qcluster
+from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "system_of",
 ]
 
-SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM)
+SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
 """The systems, one line each."""
 
 

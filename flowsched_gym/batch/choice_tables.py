@@ -25,6 +25,7 @@ CHOICES: Final = np.dtype(
         ("periods", "i8"),  # periods that have begun
         ("counted", "i8"),  # flows that had been delivered when the last one began
         ("num_asked", "i8"),  # flows that are asked about: which goes first, or, one after the other, by which path
+        ("last_asked", "i8"),  # index behind the last flow that competes, on the network or on a CPU
     ],
     align=True,
 )

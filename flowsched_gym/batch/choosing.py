@@ -11,19 +11,20 @@ from flowsched_gym.batch.allocation import forget_network, mark_changed
 from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.control import moved
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.tables import Tables, View, view
+from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.model.routes import NetworkState
 from flowsched_gym.model.rules.compile import inlined_rule, rule
-from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
+from flowsched_gym.model.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.model.rules.routing.availability import count_paths_up, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, note_pauses, review_paths
-from flowsched_gym.model.rules.tasks.stages import is_sending
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path, is_sending
 from flowsched_gym.model.rules.transport.progress import insert_sorted
 from flowsched_gym.model.state import Network
 
 __all__ = [
+    "ask_next_contest",
     "asks_for_periods",
     "begin_period",
     "change_links",
@@ -239,15 +240,29 @@ def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
     if choosing.asks == ORDER:
         first = n * t.num_rows
         choices.first_asked = first
-        choices.num_asked = find_competing(
+        choices.num_asked = 0
+        choices.last_asked = first + find_competing(
             t.active[n * t.most_active : (n + 1) * t.most_active],
             net.num_active,
             t.state.arrival_time,
             t.controls.path,
             t.network.path_start,
             t.network.path_links,
+            first_cpu_path(t.network),
             choosing.touched,
             choosing.asked[first : first + t.num_rows],
         )
-    if choices.num_asked > 0:
+        ask_next_contest(t, n, choosing)
+    elif choices.num_asked > 0:
         net.asking = 0
+
+
+@inlined_rule
+def ask_next_contest(t: View, n: int, choosing: Choosing) -> None:
+    """Asks who goes first where flows still compete in this instant: on the network first, then on each CPU."""
+    choices = choosing.choices[n]
+    choices.first_asked += choices.num_asked
+    choices.num_asked = count_first_contest(
+        choosing.asked, choices.first_asked, choices.last_asked, t.controls.path, first_cpu_path(t.network)
+    )
+    t.networks[n].asking = 0 if choices.num_asked > 0 else NOBODY

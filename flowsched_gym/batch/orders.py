@@ -7,7 +7,7 @@ import numpy as np
 
 from flowsched_gym.batch.allocation import forget_network
 from flowsched_gym.batch.choice_tables import Choosing
-from flowsched_gym.batch.choosing import set_path
+from flowsched_gym.batch.choosing import ask_next_contest, set_path
 from flowsched_gym.batch.control import serve_first as serve_flow_first
 from flowsched_gym.batch.log import note
 from flowsched_gym.batch.senders import ask, begin, permit
@@ -67,9 +67,9 @@ def _wait(t: View, n: int) -> int:
 def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
     """Puts a flow, of those that compete, before all others."""
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
-    t.networks[n].asking = NOBODY
     note(t, n, DECISION, row)
     serve_flow_first(n, row, t.own)
+    ask_next_contest(t, n, choosing)
     return row
 
 

@@ -7,6 +7,7 @@ from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.tasks.imminence import Imminence, next_refresh, weigh_by_deadline
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["D2tcp"]
@@ -59,5 +60,4 @@ class D2tcp(BaseDiscipline):
 
     def new_record(self, num_flows: int, network: Network, num_networks: int) -> Imminence:
         """Makes room for what is counted."""
-        first_cpu_path = len(network.path_start) - 1 - network.num_cpus
-        return Imminence(self._alpha, first_cpu_path, np.zeros(len(network.capacity), dtype=np.int64))
+        return Imminence(self._alpha, first_cpu_path(network), np.zeros(len(network.capacity), dtype=np.int64))

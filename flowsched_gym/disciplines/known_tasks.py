@@ -10,6 +10,7 @@ from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.records import RecordedFlows
 from flowsched_gym.model.rules.tasks.madd import KnownTasks, TaskKey, add_sent, serve_shortest
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.stages import index_tasks
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.suggestions import listed
@@ -71,7 +72,7 @@ class ShortestTasks(BaseDiscipline):
 
         return KnownTasks(
             key=int(self._key),
-            first_cpu_path=len(network.path_start) - 1 - network.num_cpus,
+            first_cpu_path=first_cpu_path(network),
             num_rows=num_flows // num_networks,
             task=numbers(),
             came=np.full(num_flows, np.inf),

@@ -22,6 +22,7 @@ from flowsched_gym.model.rules.tasks.queues import (
     next_demotion,
     order_tasks,
 )
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.stages import index_tasks
 from flowsched_gym.model.state import FlowState, Network
 
@@ -130,7 +131,7 @@ class QueuedTasks(BaseDiscipline):
             within=int(self._within),
             by_arrival=self._demotion is Demotion.ARRIVED,
             heavy=self._heavy,
-            first_cpu_path=len(network.path_start) - 1 - network.num_cpus,
+            first_cpu_path=first_cpu_path(network),
             single_link=len(network.capacity) - network.num_cpus == 1,
             num_rows=num_flows // num_networks,
             thresholds=np.tile(self._thresholds, (num_networks, 1)),

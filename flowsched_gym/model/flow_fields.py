@@ -1,12 +1,14 @@
 """Columns that environments keep of flows beside those of the engine, by name."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.records import RecordedFlows
+from flowsched_gym.model.stages import index_tasks
 
 __all__ = ["Fields", "FlowColumns", "fill_flow_fields"]
 
@@ -14,7 +16,8 @@ Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
 """Names and types of the fields of a structured array, with the shapes of those that are arrays."""
 
 
-OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span")
+OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
+OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
 
 
 class FlowColumns(NamedTuple):
@@ -35,30 +38,15 @@ class FlowColumns(NamedTuple):
     queue: IntArray
 
 
-class _Flows(Protocol):
-    """Flows, as a workload has them."""
-
-    @property
-    def flow_id(self) -> IntArray: ...
-    @property
-    def source(self) -> IntArray: ...
-    @property
-    def destination(self) -> IntArray: ...
-    @property
-    def size(self) -> FloatArray: ...
-    @property
-    def deadline_span(self) -> FloatArray | None: ...
-    @property
-    def arrival_time(self) -> FloatArray: ...
-
-
 def fill_flow_fields(
-    columns: npt.NDArray[Any], names: Iterable[str], flows: _Flows, ideal_fct: Callable[[], FloatArray]
+    columns: npt.NDArray[Any], names: Iterable[str], flows: RecordedFlows, ideal_fct: Callable[[], FloatArray]
 ) -> None:
     """Sets the columns of an episode that begins.
 
-    ``flow_id``, ``source``, ``destination``, ``size`` and ``deadline_span`` are the workload's, ``by_arrival`` the rows
-    in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network; all others become 0.
+    ``flow_id``, ``source``, ``destination``, ``size``, ``deadline_span`` and ``cpu_time`` are the workload's,
+    ``by_arrival`` the rows in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network,
+    ``to_first_of_task`` and ``to_next_of_task`` what is to be added to a flow's row for that of the first flow of its
+    task, and of the next one (0 at the last); all others become 0.
 
     Args:
         columns: Structured array, (num_flows,).
@@ -71,7 +59,22 @@ def fill_flow_fields(
             columns[name] = ideal_fct()
         elif name == "by_arrival":
             columns[name] = np.argsort(flows.arrival_time, kind="stable")
+        elif name in OF_TASK:
+            columns[name] = _steps_in_tasks(flows)[OF_TASK.index(name)]
         elif name in OF_WORKLOAD:
             columns[name] = getattr(flows, name)
         else:
             columns[name] = 0
+
+
+def _steps_in_tasks(flows: RecordedFlows) -> tuple[IntArray, IntArray]:
+    """Returns the steps from each row to the first, and to the next, of its task, (num_flows,) int64 each."""
+    task = index_tasks(flows)
+    order = np.argsort(task, kind="stable")
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = task[order][1:] != task[order][:-1]
+    to_first, to_next = np.zeros(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
+    to_first[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1] - order
+    inside = np.flatnonzero(~begins)
+    to_next[order[inside - 1]] = order[inside] - order[inside - 1]
+    return to_first, to_next

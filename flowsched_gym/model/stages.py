@@ -1,7 +1,7 @@
 """What flows go through before they send: they wait for other flows, run on a CPU, and wait for those of their task."""
 
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,6 +12,14 @@ __all__ = ["NOBODY", "Barrier", "Stage", "Stages", "fill_stages", "index_tasks",
 
 NOBODY: Final = -1
 """Ends a list of flows."""
+
+
+class FlowsOfTasks(Protocol):
+    """Flows that may belong to tasks."""
+
+    @property
+    def task_id(self) -> IntArray | None:
+        """Tasks, (num_flows,); negative for none."""
 
 
 class Stage(IntEnum):
@@ -152,7 +160,7 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.next_in_group[first + order[inside - 1]] = order[inside]
 
 
-def index_tasks(flows: RecordedFlows) -> IntArray:
+def index_tasks(flows: FlowsOfTasks) -> IntArray:
     """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
     assert flows.task_id is not None
     alone = flows.task_id < 0

@@ -17,6 +17,7 @@ __all__ = [
     "LeastSlack",
     "RandomSlot",
     "SlotPolicy",
+    "SmallestColumn",
     "SmallestRatio",
     "SmallestRemaining",
     "SmallestSize",
@@ -95,7 +96,7 @@ class RandomSlot(_CountingSlotPolicy):
         return (self.rng.random(len(batch)) * self.count(batch)).astype(np.int64)
 
 
-class _SmallestColumn(SlotPolicy):
+class SmallestColumn(SlotPolicy):
     """The request with the smallest value of one column."""
 
     def choose(self, batch: ObservationArray) -> IntArray:
@@ -105,28 +106,28 @@ class _SmallestColumn(SlotPolicy):
         return action
 
 
-class EarliestDeadline(_SmallestColumn):
+class EarliestDeadline(SmallestColumn):
     """Earliest absolute deadline first (EDF)."""
 
     pure: ClassVar[bool] = True
     needs = ("time_left",)
 
 
-class SmallestSize(_SmallestColumn):
+class SmallestSize(SmallestColumn):
     """Smallest flow first (SJF)."""
 
     pure: ClassVar[bool] = True
     needs = ("size",)
 
 
-class SmallestRemaining(_SmallestColumn):
+class SmallestRemaining(SmallestColumn):
     """Shortest remaining processing time first (SRPT): the fewest bytes left."""
 
     pure: ClassVar[bool] = True
     needs = ("remaining",)
 
 
-class LeastSlack(_SmallestColumn):
+class LeastSlack(SmallestColumn):
     """Least slack first: the least time left after sending at line rate."""
 
     pure: ClassVar[bool] = True

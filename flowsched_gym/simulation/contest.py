@@ -7,7 +7,8 @@ import numpy as np
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.pending_decisions import OrderDecision
-from flowsched_gym.model.rules.ordering.competing import find_competing, touch_links
+from flowsched_gym.model.rules.ordering.competing import count_first_contest, find_competing, touch_links
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Contest"]
@@ -30,6 +31,8 @@ class Contest:
         self._network = network
         self._touched = np.zeros(len(network.capacity), dtype=np.int64)
         self._competing = np.zeros(len(state.size), dtype=np.int64)
+        self._first_cpu_path = first_cpu_path(network)
+        self._first = self._last = 0
 
     def touch(self, row: int) -> None:
         """Records a flow that has begun to send, or has sent its last byte."""
@@ -37,15 +40,23 @@ class Contest:
         self._on_touch()
 
     def pending(self, active: IntArray, count: int) -> OrderDecision | None:
-        """Returns who competes with those noted since the last decision, if any."""
-        num_competing = find_competing(
+        """Returns who competes with those noted since the last decision, if any; see also ``next``."""
+        self._first = 0
+        self._last = find_competing(
             active,
             count,
             self._state.arrival_time,
             self._controls.path,
             self._network.path_start,
             self._network.path_links,
+            self._first_cpu_path,
             self._touched,
             self._competing,
         )
-        return OrderDecision(self._competing[:num_competing].copy()) if num_competing else None
+        return self.next()
+
+    def next(self) -> OrderDecision | None:
+        """Returns who competes next in this instant: on the network first, then on each CPU."""
+        first, last = self._first, self._last
+        self._first += count_first_contest(self._competing, first, last, self._controls.path, self._first_cpu_path)
+        return OrderDecision(self._competing[first : self._first].copy()) if first < last else None

@@ -89,10 +89,11 @@ class Simulation(SimulatedNetwork):
         if not 0 <= index < len(pending.rows):
             raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
         row = int(pending.rows[index])
-        self.pending = None
-        self._note(EventKind.DECISION, row)
         assert isinstance(self.discipline, Ranked)
+        assert self._contest is not None
+        self._note(EventKind.DECISION, row)
         self.discipline.serve_first(row)
+        self.pending = self._contest.next()
         return row
 
     def take_path(self, choice: int) -> int:

@@ -1,9 +1,22 @@
-"""Finds the flows that compete with those that have begun or ended: who an agent puts first."""
+"""Finds the flows that compete with those that have begun or ended: who an agent puts first.
+
+Flows on the network compete with each other, and so do those on each CPU.
+"""
+
+from typing import Final
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import rule
+from flowsched_gym.model.rules.compile import inlined_rule, rule
 
-__all__ = ["find_competing", "touch_links"]
+__all__ = ["count_first_contest", "find_competing", "touch_links"]
+
+ON_NETWORK: Final = -1
+
+
+@inlined_rule
+def _contest_of(path: int, first_cpu_path: int) -> int:
+    """Returns the number of the CPU that a flow with this path runs on, or ``ON_NETWORK``."""
+    return max(path - first_cpu_path, ON_NETWORK)
 
 
 @rule
@@ -21,14 +34,16 @@ def find_competing(
     path: IntArray,
     path_start: IntArray,
     path_links: IntArray,
+    first_cpu_path: int,
     touched: IntArray,
     competing: IntArray,
 ) -> int:
     """Finds the active flows that share a marked link with another active flow, and takes the marks away.
 
     Args:
+        first_cpu_path: Row of the first path that stands for a CPU; behind the last path where there are none.
         touched: 1 for marked links and 0 for others, (num_links,); all 0 afterwards.
-        competing: Receives the rows, by (arrival, row).
+        competing: Receives the rows: those on the network, then those on each CPU, by (arrival, row) each.
 
     Returns:
         How many compete: none, or at least two.
@@ -47,14 +62,30 @@ def find_competing(
         if not shares:
             continue
         hole = found
-        while hole > 0 and (
-            arrival[competing[hole - 1]] > arrival[row]
-            or (arrival[competing[hole - 1]] == arrival[row] and competing[hole - 1] > row)
-        ):
-            competing[hole] = competing[hole - 1]
+        contest = _contest_of(path[row], first_cpu_path)
+        while hole > 0:
+            other = competing[hole - 1]
+            others = _contest_of(path[other], first_cpu_path)
+            if others < contest or (others == contest and arrival[other] < arrival[row]):
+                break
+            if others == contest and arrival[other] == arrival[row] and other < row:
+                break
+            competing[hole] = other
             hole -= 1
         competing[hole] = row
         found += 1
     for link in range(len(touched)):
         touched[link] = 0
     return found
+
+
+@rule
+def count_first_contest(competing: IntArray, first: int, last: int, path: IntArray, first_cpu_path: int) -> int:
+    """Counts the flows from ``first`` on, and before ``last``, that compete with each other."""
+    if first == last:
+        return 0
+    contest = _contest_of(path[competing[first]], first_cpu_path)
+    end = first + 1
+    while end < last and _contest_of(path[competing[end]], first_cpu_path) == contest:
+        end += 1
+    return end - first

@@ -5,13 +5,19 @@ from typing import Final
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.stages import Stage, Stages
-from flowsched_gym.model.state import FlowState
+from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["barrier_opens", "begin_sending", "begin_work", "is_sending", "stops_waiting"]
+__all__ = ["barrier_opens", "begin_sending", "begin_work", "first_cpu_path", "is_sending", "stops_waiting"]
 
 ON_CPU: Final = int(Stage.ON_CPU)
 AT_BARRIER: Final = int(Stage.AT_BARRIER)
 SENDING: Final = int(Stage.SENDING)
+
+
+@inlined_rule
+def first_cpu_path(network: Network) -> int:
+    """Returns the row of the first path that stands for a CPU; behind the last path where there are none."""
+    return len(network.path_start) - 1 - network.num_cpus
 
 
 @inlined_rule

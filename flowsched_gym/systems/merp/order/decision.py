@@ -5,9 +5,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.model.decision import Decision, Order
+from flowsched_gym.model.decision import Decision
 from flowsched_gym.model.rules.compile import allocating_part, inlined_part
 from flowsched_gym.model.rules.numerics.scaling import squash
+from flowsched_gym.model.rules.ordering.first import mask_slots, serve_slot
 from flowsched_gym.systems.merp.order.config import OrderReward
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 
@@ -40,7 +41,6 @@ EPISODE_FIELDS: Final = (("largest", "f8", (LARGEST_KEPT,)),)  # largest slowdow
 TERMS: Final = tuple(str(term) for term in OrderReward)
 LEXICOGRAPHIC, MAX_SLOWDOWN, SLOWDOWN, FCT = range(len(TERMS))
 
-SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 NUM_CONTEXT_COLUMNS: Final = 5
 NUM_SLOT_COLUMNS: Final = 7
 
@@ -58,14 +58,11 @@ class OrderRules(NamedTuple):
 
     def act(self, decision: Decision, action: int) -> tuple[int, int, bool]:
         """Serves a flow first; the choice of an empty slot stands for the one that has waited longest."""
-        if action < decision.num_candidates:
-            return SERVE_FIRST, action, False
-        return SERVE_FIRST, 0, action >= max(decision.num_candidates, 1)
+        return serve_slot(decision, action)
 
     def mask(self, decision: Decision, mask: BoolArray) -> None:
         """Writes which slots hold a flow; at the end, the first."""
-        for slot in range(self.num_slots):
-            mask[slot] = slot < max(decision.num_candidates, 1)
+        mask_slots(decision, self.num_slots, mask)
 
     def observe(self, decision: Decision, observation: ObservationArray) -> None:
         """Writes the columns of ``order_layout``."""

@@ -1,0 +1,34 @@
+"""Which of the flows that are ready goes next (TAFE, section IV)."""
+
+from typing import Final
+
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+
+__all__ = ["TASKS"]
+
+TASKS: Final = EnvironmentSpec(
+    id="flowsched/TAFETasks-v0",
+    description="which of the flows that are ready goes next, with its task's state beside it",
+    entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksEnv",
+    vector_entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksVectorEnv",
+    config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
+    workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    settings=({"workload": "tafe-log", "f": 64}, {"workload": "tafe-alibaba", "f": 64}),
+    heuristic_kwargs={"information": "full"},
+    policies=(
+        *policies_of(
+            "flowsched_gym.systems.tafe.tasks.policies",
+            {
+                "random": ("RandomFlow", "any visible flow"),
+                "fifo": ("FirstTask", "first in, first out over tasks"),
+                "tafe": ("Tafe", "TAFE's levels by the bytes that a task has sent, at its paper's thresholds"),
+                "las": ("LeastSent", "the task that has sent the least"),
+                "tafe-shortest": ("TafeShortest", "TAFE's levels, and of the first task its shortest stage"),
+                "stf": ("ShortestTask", "shortest task first: the fewest bytes left"),
+                "stf-longest": ("ShortestByLongest", "the task first whose longest flow has the least left"),
+                "srpt": ("ShortestStage", "the flow first whose stage has the least left"),
+            },
+        ),
+    ),
+)
+"""What the registry knows of the environment."""

@@ -1,0 +1,203 @@
+"""The TAFE environment of tasks: which of the flows that are ready goes next."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray
+from flowsched_gym.disciplines import Ranked
+from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
+from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.drawing import View
+from flowsched_gym.model.pending_decisions import DecisionKind
+from flowsched_gym.systems.tafe.paper import paper_thresholds
+from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
+from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules
+from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
+from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
+from flowsched_gym.topology import add_cpus, make_topology
+from flowsched_gym.workload import WorkloadLike, find_source, workload_label
+
+__all__ = ["TAFETasksEnv", "TAFETasksVectorEnv"]
+
+
+class TAFETasksEnv(DecisionEnv[TaskRules]):
+    """Which of the flows that are ready goes next, with the state of its task beside it.
+
+    ## Description
+    Tasks of several flows arrive, and a task ends with its last flow. A flow runs on the CPU of its source first, if
+    it has work there, and then sends; it may have to wait for other flows before. The aim is a short mean task
+    completion time. The agent is asked whenever a resource becomes free or a flow is ready for one, and two or more
+    flows then compete for it: for links (they share one with another, on which that happened) or for a CPU. Where
+    several resources are concerned in one instant, the links come first, then the CPUs by their hosts, one decision
+    each. The chosen flow goes before all others, on its CPU and on the network; the others keep their order, in which
+    an earlier choice stands before a later arrival. What the first flow leaves idle serves the next ones. On one link
+    the chosen flow alone sends, and on one CPU it alone runs, until the next decision.
+
+    ## Action Space
+    ``Discrete(f)``: the slot whose flow goes first; slot 0 is the flow that was ready first. An empty slot is legal,
+    stands for slot 0, and is counted in ``info["empty_slot_choices"]``; ``info["action_mask"]`` and
+    ``action_masks()`` tell beforehand. Where nothing is asked, after the end of an episode, the mask shows slot 0
+    alone. An action outside the space raises ``InvalidAction``.
+
+    ## Observation Space
+    ``Box`` of float32: 4 columns of the contest, then 7 for each slot, (4 + 7 f,); with ``information="full"`` 12,
+    (4 + 12 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
+    those of ``typical_kb=1000`` and ``link_gbps=1``.
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | on_cpu | 1 if the flows compete for a CPU, 0 if for links | 1 | fraction | 1 |
+    | competing | flows that compete, seen or not; f become one half | flows | squashed | f |
+    | active | flows that run or send, or wait to be served; f become one half | flows | squashed | f |
+    | tasks | tasks of these flows; f become one half | tasks | squashed | f |
+    | present | 1 if a flow competes in the slot | 1 | fraction | 1 |
+    | waiting | time since the flow was ready | s | squashed | 0.08 |
+    | attained | time that what it has had of this stage takes alone | s | squashed | 0.008 |
+    | task_time | time since the first flow of its task was ready | s | squashed | 0.08 |
+    | task_sent | bytes that its task has sent | B | squashed | 1000000 |
+    | task_active | flows of its task that are active | flows | squashed | 4 |
+    | task_finished | flows of its task that have finished | flows | squashed | 4 |
+
+    With ``information="full"`` these follow in each slot:
+
+    | column | meaning | unit | encoding | scale |
+    | --- | --- | --- | --- | --- |
+    | remaining | time that the rest of this stage takes alone | s | squashed | 0.008 |
+    | unsent | bytes that the flow has still to send | B | squashed | 1000000 |
+    | task_left | bytes that its task has still to send | B | squashed | 1000000 |
+    | task_longest | bytes that the longest flow of its task has still to send | B | squashed | 1000000 |
+    | task_cpu_left | seconds of a whole CPU that its task still needs | s | squashed | 0.008 |
+
+    ## Rewards
+    Two terms, both in ``info["reward_terms"]``. ``unfinished``: minus the integral of the number of unfinished tasks
+    since the last action, in units of ``reward_scale_ms``; over an episode it is minus the sum of the task completion
+    times. ``tail``: minus the rise of the largest task completion time so far, in the same unit. The reward is
+    ``unfinished + tail_weight * tail``. The first action is rewarded for the time before it too.
+
+    ## Starting State
+    The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
+    first contest. ``set_state(state)`` begins where ``get_state()`` was called, in this environment or in another one
+    with the same arguments, and goes on bit for bit.
+
+    ## Episode End
+    ``terminated`` when every flow has finished; the last action is rewarded for all of them. Where no two flows ever
+    compete, that is after the first action, whatever it is. ``truncated`` after ``max_decisions``, if given.
+    ``info["episode_metrics"]`` then holds the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside,
+    without metrics.)
+
+    ## Arguments
+    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``Workload`` or anything with ``draw(seed)``, such as ``read_coflows``; the others are those of
+    ``TAFETasksConfig``: ``topology``, ``cpus``, ``barrier``, ``f``, ``information``, ``typical_kb``,
+    ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+
+    ```python
+    gym.make("flowsched/TAFETasks-v0", workload="tafe-short", typical_kb=20, information="full")
+    ```
+
+    ## Vectorized environment
+    ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
+    rewards, flags and infos, bit for bit, as ``SyncVectorEnv`` gives. ``autoreset_mode`` is ``NEXT_STEP``,
+    ``SAME_STEP`` or ``DISABLED``; ``reset`` takes ``options={"reset_mask": ...}``; ``action_masks()`` is (n, f).
+    ``infos["finished"]`` and ``infos["episode_metrics"]`` are made when they are first read. ``get_state()`` keeps all
+    episodes, ``state.pick(numbers)`` some, and ``set_state(state, numbers)`` goes on from them.
+
+    ## Version History
+    * v0: Initial version.
+
+    ## Reference
+    TAFE, sections III and IV (tasks, CPU and network as stages, priorities over both). The paper has no learning: the
+    agent stands in the place of its queues. We deviate: the network is a fluid, not packets; a switch knows of a flow
+    at once when it is ready; a task is served anew at decisions alone, not in the instant in which it has sent enough
+    to be demoted, as the discipline ``tafe`` has it.
+    """
+
+    config: TAFETasksConfig
+
+    @refusing_unknown
+    def __init__(
+        self,
+        workload: WorkloadLike = "tafe-log",
+        *,
+        topology: str = "one-link",
+        cpus: Sequence[float] | None = None,
+        barrier: str = "flow",
+        f: int = 16,
+        information: str = "attained",
+        typical_kb: float = 1_000.0,
+        reward_scale_ms: float = 10.0,
+        tail_weight: float = 0.0,
+        link_gbps: float = 1.0,
+        link_delay_us: float = 0.0,
+        max_decisions: int | None = None,
+        render_mode: str | None = None,
+        engine: str = "simpy",
+    ) -> None:
+        """Checks the arguments and sets the spaces.
+
+        Raises:
+            ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
+                topology.
+            FlowFileError: The flow file has a fault.
+        """
+        config = TAFETasksConfig(
+            workload=workload_label(workload),
+            topology=topology,  # type: ignore[arg-type]
+            cpus=cpus,  # type: ignore[arg-type]
+            barrier=barrier,  # type: ignore[arg-type]
+            f=f,
+            information=information,  # type: ignore[arg-type]
+            typical_kb=typical_kb,
+            reward_scale_ms=reward_scale_ms,
+            tail_weight=tail_weight,
+            link_gbps=link_gbps,
+            link_delay_us=link_delay_us,
+            max_decisions=max_decisions,
+        )
+        source = find_source(workload)
+        links = make_topology(config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay)
+        super().__init__(
+            TaskRules(
+                num_slots=config.f,
+                knows_left=config.information is Information.FULL,
+                size_scale=config.size_scale,
+                time_scale=config.time_scale,
+                waiting_scale=config.waiting_scale,
+                reward_scale=config.reward_scale,
+                tail_weight=config.tail_weight,
+            ),
+            config.f,
+            source=source,
+            network=NetworkSetup(
+                topology=add_cpus(links, 1.0 if config.cpus is None else np.array(config.cpus)),
+                new_discipline=Ranked,
+                asks=DecisionKind.ORDER,
+                barrier=config.barrier,
+                flow_fields=FLOW_FIELDS,
+                episode_fields=EPISODE_FIELDS,
+            ),
+            layout=tasks_layout(config),
+            terms=TERMS,
+            render_mode=render_mode,
+            max_decisions=config.max_decisions,
+            engine=engine,
+        )
+        self.config = config
+
+    @cached_property
+    def paper_thresholds(self) -> FloatArray:
+        """Demotion thresholds in B that the paper names, for the tasks of this environment, (2,)."""
+        return paper_thresholds(self._source)
+
+    def panels(self) -> View:
+        """Lists what a picture of the current episode shows."""
+        return tasks_panels(self.config, self.scene(), self.simulation.pending)
+
+
+class TAFETasksVectorEnv(DecisionVectorEnv):
+    """Many ``TAFETasksEnv`` in one compiled call per step; see ``DecisionVectorEnv``."""
+
+    single = TAFETasksEnv
+    config: TAFETasksConfig

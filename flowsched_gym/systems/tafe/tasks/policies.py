@@ -1,0 +1,123 @@
+"""Heuristics that order the flows of tasks by what is seen of them; ties go to the flow that was ready first."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.encoders import Layout
+from flowsched_gym.model.rules.numerics.scaling import squash
+from flowsched_gym.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
+from flowsched_gym.policies.policy import attribute_of
+
+__all__ = [
+    "FirstTask",
+    "LeastSent",
+    "RandomFlow",
+    "ShortestByLongest",
+    "ShortestStage",
+    "ShortestTask",
+    "Tafe",
+    "TafeShortest",
+]
+
+
+class RandomFlow(RandomSlot):
+    """Any visible flow, each with the same probability."""
+
+    occupied: ClassVar[str] = "present"
+
+
+class ShortestStage(SmallestRemaining):
+    """The flow first whose stage has the least left (SRPT)."""
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+
+
+class LeastSent(SmallestColumn):
+    """The task that has sent the least (LAS over tasks)."""
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+    needs = ("task_sent",)
+
+
+class ShortestTask(SmallestColumn):
+    """Shortest task first: the one with the fewest bytes left."""
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+    needs = ("task_left",)
+
+
+class ShortestByLongest(SmallestColumn):
+    """The task first whose longest flow has the fewest bytes left."""
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+    needs = ("task_longest",)
+
+
+class Tafe(SlotPolicy):
+    """TAFE: the highest level first, in it the task that arrived first, and of that the flow that was ready first.
+
+    A task's level is the number of thresholds that it has sent. The agent is asked when a flow is ready or has
+    finished, so a task is demoted then, where the discipline ``tafe`` demotes it at once.
+
+    Args:
+        layout: Columns of the observations.
+        thresholds: Demotion thresholds in B, increasing.
+        seed: Not used: the policy draws nothing.
+    """
+
+    pure: ClassVar[bool] = True
+    occupied: ClassVar[str] = "present"
+    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time")
+
+    def __init__(self, layout: Layout, thresholds: FloatArray, *, seed: int = 0) -> None:
+        super().__init__(layout, seed=seed)
+        scale = layout.slot_scale("task_sent")
+        self.limits = np.array([squash(limit, scale) for limit in thresholds.tolist()], dtype=np.float32)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy with the paper's thresholds for the environment's tasks."""
+        return cls(attribute_of(env, "layout"), attribute_of(env, "paper_thresholds"), seed=seed)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares levels, then times."""
+        slots: IntArray = np.argmax(self.first_tasks(batch), axis=1)
+        return slots
+
+    def first_tasks(self, batch: ObservationArray) -> BoolArray:
+        """Finds the slots with flows of the task that goes first, (batch, f) bool."""
+        slots = batch[:, self.size_at :].reshape(len(batch), -1, self.stride)
+        sent, time = (slots[:, :, at - self.size_at] for at in self.needed_at[:2])
+        present = slots[:, :, 0] > 0.0
+        level = np.where(present, np.searchsorted(self.limits, sent, side="right"), len(self.limits) + 1)
+        time = np.where(level == level.min(axis=1, keepdims=True), time, -1.0)
+        first: BoolArray = time == time.max(axis=1, keepdims=True)
+        return first
+
+
+class FirstTask(Tafe):
+    """First in, first out over tasks: TAFE with one level."""
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy, which has no thresholds."""
+        return cls(attribute_of(env, "layout"), np.zeros(0), seed=seed)
+
+
+class TafeShortest(Tafe):
+    """TAFE, and of the first task the flow whose stage has the least left."""
+
+    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time", "remaining")
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares levels, then times, then what is left."""
+        slots = batch[:, self.size_at :].reshape(len(batch), -1, self.stride)
+        left = slots[:, :, self.needed_at[2] - self.size_at]
+        slots_with_least: IntArray = np.argmin(np.where(self.first_tasks(batch), left, np.inf), axis=1)
+        return slots_with_least
