@@ -18,7 +18,7 @@ from flowsched_gym.workload import plain_variant
 __all__ = ["own_folders", "refuse_hidden_files", "register_resolvers"]
 
 GROUP: Final = "workload"
-ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows"})
+ENVIRONMENT_ARGUMENTS: Final = frozenset({"burst_rate", "load", "destinations", "bursts", "seconds", "flows", "tasks"})
 """Keys of a workload file that environments may take as arguments of their own."""
 CONFIGS: Final = "flowsched_gym.configs"
 FILE_SCHEMA: Final = "file"

@@ -38,10 +38,18 @@ CHOICES: Final = ("choices", "asked", "changes")
 
 ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
 """What consists of rows."""
-SHIFTED: Final = {*ROWS, "networks", "destinations", "timers", "choosing.asked", "choosing.choices"}
+SHIFTED: Final = {
+    *ROWS,
+    "networks",
+    "destinations",
+    "timers",
+    "choosing.asked",
+    "choosing.choices",
+    "stages.first_follower",
+}
 """What counts rows and indices from those of a network."""
 STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
-"""What is kept of stages, all of it counted from a network's first flow but for one list of entries."""
+"""What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
@@ -168,4 +176,7 @@ def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: in
         destinations[name] += 2 * rows
     if "choosing.asked" in blocks:
         blocks["choosing.asked"] += rows.astype(ROW)
-        blocks["choosing.choices"]["first_asked"] += rows[:, 0]
+        for name in ("first_asked", "last_asked"):
+            blocks["choosing.choices"][name] += rows[:, 0]
+    if tables.stages is not None:
+        blocks["stages.first_follower"] += (sign * numbers * tables.stages.most_pairs)[:, np.newaxis]

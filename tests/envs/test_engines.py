@@ -21,6 +21,8 @@ from tests.flows import make_flows
 SEED = 5
 NUM_BEFORE = 2
 """Decisions before another future begins: flows are still to come."""
+LONGER: dict[str, dict[str, Any]] = {"flowsched/Artemis-v0": {"bursts": 12}, "flowsched/TAFETasks-v0": {"tasks": 12}}
+"""Arguments by id, where none of the shorter episodes are."""
 
 
 def both(spec: EnvironmentSpec, **arguments: Any) -> tuple[FlowSchedEnv[Any], FlowSchedEnv[Any]]:
@@ -32,7 +34,9 @@ def both(spec: EnvironmentSpec, **arguments: Any) -> tuple[FlowSchedEnv[Any], Fl
 def test_an_episode_is_the_same_on_both_engines(spec: EnvironmentSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_event_logs(monkeypatch)
     ties = TIES[spec.id][0]
-    workload = SimultaneousFlows(scale=ties["link_gbps"] / 8e-9, anywhere="topology" in ties)
+    workload = SimultaneousFlows(
+        scale=ties["link_gbps"] / 8e-9, anywhere="topology" in ties, with_stages="barrier" in ties
+    )
     tied = [
         core(gym.make(spec.id, workload=workload, engine=engine, render_mode="ansi", **ties))
         for engine in ("simpy", "compiled")
@@ -74,9 +78,8 @@ def test_a_state_belongs_to_its_engine(spec: EnvironmentSpec) -> None:
 
 @each_environment
 def test_another_future_keeps_the_past_and_is_the_same_on_both_engines(spec: EnvironmentSpec) -> None:
-    several = {"bursts": 12} if spec.id == "flowsched/Artemis-v0" else {}
     found = []
-    for env in both(spec, **several):
+    for env in both(spec, **LONGER.get(spec.id, {})):
         for place in range(NUM_BEFORE):
             act(env, place)
         state, past = env.get_state(), env.workload

@@ -17,7 +17,7 @@ from flowsched_gym.envs import DecisionVectorEnv, network_setup
 from flowsched_gym.registration import load_target
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems import EnvironmentSpec
-from flowsched_gym.workload import Workload
+from flowsched_gym.workload import Precedence, Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
 
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
@@ -51,6 +51,11 @@ TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "observation": "paper",
             "initial_thresholds": [1e6, 2e6, 3e6],
         },
+    ),
+    "flowsched/TAFETasks-v0": (
+        {"link_gbps": 8e-9, "f": 3, "barrier": "flow"},
+        {"link_gbps": 8e-9, "f": 4, "barrier": "task", "topology": "big-switch", "link_delay_us": 5e5}
+        | {"information": "full", "cpus": [0.5], "tail_weight": 2.0},
     ),
     "flowsched/QCluster-v0": (
         {"link_gbps": 8e-9, "delay_us": 0.0, "period_us": 4.3e7, "gap_us": 1e8},
@@ -114,11 +119,13 @@ class SimultaneousFlows:
     num_hosts: int = 7
     scale: float = 1.0
     anywhere: bool = False
+    with_stages: bool = False
 
     def draw(self, seed: int) -> Workload:
         """Draws 10 to 39 flows from four senders to three destinations, or between any hosts.
 
-        Their ids have gaps in every other episode. Sizes are 1 to 3 B times the scale, times whole seconds.
+        Their ids have gaps in every other episode. Sizes are 1 to 3 B times the scale, times whole seconds. With
+        stages, they belong to tasks, run up to two seconds on a CPU, and some come after others.
         """
         generator = np.random.default_rng(seed)
         count = int(generator.integers(10, 40))
@@ -127,7 +134,18 @@ class SimultaneousFlows:
         if self.anywhere:
             source, step = generator.integers(self.num_hosts, size=(2, count))
             destination = (source + 1 + step % (self.num_hosts - 1)) % self.num_hosts
+        stages: dict[str, Any] = {}
+        if self.with_stages:
+            first, step = generator.integers(count, size=(2, count // 3))
+            pairs = np.unique(np.column_stack([first, np.minimum(first + 1 + step, count - 1)]), axis=0)
+            pairs = ids[pairs[pairs[:, 0] < pairs[:, 1]]]
+            stages = {
+                "task_id": generator.integers(-1, 6, size=count),
+                "cpu_time": generator.integers(3, size=count),
+                "after": Precedence(earlier=pairs[:, 0], later=pairs[:, 1]),
+            }
         return Workload(
+            **stages,
             flow_id=ids,
             source=source,
             destination=destination,
@@ -281,7 +299,7 @@ def compare_on_ties(
     for arguments in ties.get(spec.id, ()):
         scale = 3e4 if arguments.get("transport") == "tcp" else arguments["link_gbps"] / 8e-9
         # Flows of a tree that all go to one rack would share one link, and no two would send.
-        flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments)
+        flows = SimultaneousFlows(scale=scale, anywhere="topology" in arguments, with_stages="barrier" in arguments)
         pair = Pair(spec, num_envs=4, mode=mode, workload=flows, **arguments)
         pair.reset(seed=44)
         assert pair.play(120, seed=45) >= 4

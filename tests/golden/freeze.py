@@ -55,6 +55,12 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         {"flows": 80, "goal": "srpt", "action": "rule", "reward": "fct", "disorder": "las", "buckets": 32}
         | {"gap_us": 500.0},
     ],
+    "flowsched/TAFETasks-v0": [
+        {"tasks": 25, "load": 0.9},
+        {"workload": "tafe-alibaba", "tasks": 8, "information": "full", "barrier": "task", "cpus": [1.5]},
+        {"workload": "tafe-short", "tasks": 25, "topology": "big-switch", "f": 6, "typical_kb": 20.0}
+        | {"tail_weight": 1.0, "link_delay_us": 10.0},
+    ],
     "flowsched/AuTOLongFlows-v0": [
         {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
         {"workload": "auto-clusters", "hosts": 8, "flows": 300, "thresholds": [1e4, 1e5, 5e5, 2e6], "paths": 2}

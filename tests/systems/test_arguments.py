@@ -104,6 +104,20 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"workload": "auto-clusters", "load": 0.5}, "load is 0.5: workload 'auto-clusters' has a load for each"),
         ({"workload": "auto-incast", "hosts": 8}, "senders is 16: it must be below the number of hosts, 8"),
     ],
+    "flowsched/TAFETasks-v0": [
+        *(({name: 0}, f"{name} is 0: {COUNT}") for name in ("f", "tasks")),
+        *(({name: NAN}, f"{name} is nan: it must be a finite number > 0") for name in ("load", "typical_kb")),
+        ({"topology": "tree9"}, f"topology is 'tree9': {ONE_OF} one-link, big-switch"),
+        ({"barrier": "job"}, f"barrier is 'job': {ONE_OF} flow, task"),
+        ({"information": "some"}, f"information is 'some': {ONE_OF} attained, full"),
+        ({"tail_weight": -1.0}, r"tail_weight is -1\.0: it must be a finite number >= 0"),
+        *(
+            ({"cpus": value}, r"cpus is .*: it must have a share of a CPU for each host, or one, each > 0")
+            for value in ([], [0.5, 0.0], "fast", [[1.0]], [NAN])
+        ),
+        ({"cpus": [0.5, 1.0]}, "topology one-link has 1 CPUs, each needs one share"),
+        ({"workload": "gather-a1", "tasks": 5}, "load and tasks change drawn tasks: workload 'gather-a1' draws none"),
+    ],
     "flowsched/QCluster-v0": [
         *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
         ({"queues": 2, "goal": "deadline"}, "queues is 2: goal 'deadline' needs 3"),
@@ -147,7 +161,7 @@ def test_flows_of_ones_own_are_played_alike_in_every_form_and_a_fault_in_a_file_
     for name in ("flows.csv", "FLOWS.CSV"):
         write_flows(flows, tmp_path / name)
     given = (flows, FixedWorkload(workload=flows), tmp_path / "flows.csv", str(tmp_path / "FLOWS.CSV"))
-    chosen = ("workload", "bursts", "flows", "load")
+    chosen = ("workload", "bursts", "flows", "load", "tasks")
     kept = {name: value for name, value in SHORT[spec.id].items() if name not in chosen}
 
     played = [play(gym.make(spec.id, workload=form, **kept), seed=1) for form in given]

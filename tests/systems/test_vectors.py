@@ -40,6 +40,11 @@ ARGUMENTS: Final[dict[str, list[dict[str, Any]]]] = {
         {"workload": "poisson-web-search"},
         {"workload": "gather-uniform", "flows": None, "load": None, "max_decisions": 60, "reward": "slowdown"},
     ],
+    "flowsched/TAFETasks-v0": [
+        {"workload": "tafe-short", "load": 0.9, "typical_kb": 20.0, "information": "attained"},
+        {"topology": "big-switch", "cpus": [0.25], "link_delay_us": 500.0, "barrier": "task"},
+        {"workload": {"name": "tafe-log", "pattern": "dag", "cpu_work": True}, "f": 1},
+    ],
     "flowsched/MERPRoute-v0": [
         {"load": 0.9},
         {"link_gbps": 10.0, "link_delay_us": 10.0},
@@ -99,7 +104,7 @@ def own(spec: EnvironmentSpec) -> dict[str, Any]:
     """Returns arguments beside which flows of one's own may be given."""
     own = {"topology": "tree9"} if "Order" in spec.id else {"hosts": 9} if "AuTO" in spec.id else {}
     period = {"period_ms": 20.0} if "LongFlows" in spec.id else {"period_us": 2e3} if "QCluster" in spec.id else {}
-    return {"workload": None, "bursts": None, "flows": None, "load": None} | own | period
+    return {"workload": None, "bursts": None, "flows": None, "tasks": None, "load": None} | own | period
 
 
 @each_native

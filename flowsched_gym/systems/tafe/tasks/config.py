@@ -47,8 +47,10 @@ class TAFETasksConfig:
 
     Attributes:
         workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0; ``None`` for the workload's own.
+        tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
         topology: Network on which tasks compete, ``one-link`` or ``big-switch``.
-        cpus: Share of a whole CPU of each host (on ``one-link``, of the only one), > 0; ``None`` for whole ones.
+        cpus: Share of a whole CPU that each host has, > 0, or one share for all; ``None`` for whole ones.
         barrier: When a flow whose CPU work is done may send: ``flow`` (at once) or ``task`` (when that of its whole
             task is done).
         f: Flows that the agent sees (slots), >= 1.
@@ -66,6 +68,8 @@ class TAFETasksConfig:
     """
 
     workload: str = "tafe-log"
+    load: float | None = None
+    tasks: int | None = None
     topology: TasksTopology = TasksTopology.ONE_LINK
     cpus: tuple[float, ...] | None = None
     barrier: Barrier = Barrier.FLOW
@@ -81,10 +85,10 @@ class TAFETasksConfig:
     def __post_init__(self) -> None:
         """Checks the arguments, and turns names into members and numbers into Python's own."""
         convert_members(self, {"topology": TasksTopology, "barrier": Barrier, "information": Information})
-        convert_integers(self, {"f": 1, "max_decisions": 1})
+        convert_integers(self, {"f": 1, "tasks": 1, "max_decisions": 1})
         convert_numbers(
             self,
-            positive=("typical_kb", "reward_scale_ms", "link_gbps"),
+            positive=("load", "typical_kb", "reward_scale_ms", "link_gbps"),
             at_least_0=("tail_weight", "link_delay_us"),
         )
         if self.cpus is not None:
@@ -96,11 +100,16 @@ class TAFETasksConfig:
             shares: FloatArray = np.atleast_1d(np.asarray(cpus, dtype=np.float64))
         except (TypeError, ValueError):
             shares = np.full(1, np.nan)
-        if shares.ndim != 1 or not (np.isfinite(shares) & (shares > 0)).all():
-            raise ConfigError(
-                f"cpus is {shown(cpus)}: it must have a share of a CPU for each host, each finite and > 0"
-            )
+        if shares.ndim != 1 or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
+            raise ConfigError(f"cpus is {shown(cpus)}: it must have a share of a CPU for each host, or one, each > 0")
         object.__setattr__(self, "cpus", tuple(shares.tolist()))
+
+    @property
+    def shares(self) -> float | tuple[float, ...]:
+        """Share of a whole CPU of each host, or of all."""
+        if self.cpus is None:
+            return 1.0
+        return self.cpus[0] if len(self.cpus) == 1 else self.cpus
 
     @property
     def capacity(self) -> float:

@@ -27,7 +27,7 @@ FLOW_FIELDS: Final = (
     # of the first flow of a task alone:
     ("num_left", "i8"),  # flows that are to be delivered, 0 before one has been seen
     ("ready_time", "f8"),  # of the first flow that is ready
-    ("is_counted", "i8"),  # scratch of an observation
+    ("seen_at", "i8"),  # scratch of an observation
 )
 EPISODE_FIELDS: Final = (
     ("unfinished", "i8"),  # tasks that have begun and have not ended
@@ -38,8 +38,8 @@ EPISODE_FIELDS: Final = (
 )
 
 NUM_CONTEXT_COLUMNS: Final = 4
-NUM_ATTAINED_COLUMNS: Final = 7
-NUM_FULL_COLUMNS: Final = 12
+NUM_ATTAINED_COLUMNS: Final = 8
+NUM_FULL_COLUMNS: Final = 13
 
 
 class TaskRules(NamedTuple):
@@ -78,18 +78,19 @@ class TaskRules(NamedTuple):
             is_active[decision.active[index]] = 1
         _show_contest(self, decision, observation)
         at = NUM_CONTEXT_COLUMNS
-        visible = min(self.num_slots, decision.num_candidates)
-        for index in range(decision.first_candidate, decision.first_candidate + visible):
-            at = _show_flow(self, decision, decision.candidates[index], at, observation)
+        for slot in range(min(self.num_slots, decision.num_candidates)):
+            at = _show_flow(self, decision, slot, at, observation)
         observation[at:] = 0.0
+        _forget_seen(decision)
         for index in range(decision.first_active, decision.first_active + decision.num_active):
             is_active[decision.active[index]] = 0
 
     def reward(self, decision: Decision, told: int, terms: FloatArray) -> float:
-        """Returns minus the integral of the number of unfinished tasks since the last action, and the weighted tail.
+        """Rewards for the time since the last action.
 
-        ``unfinished`` is that integral; in-flight tasks of which no flow has been seen to send yet are added later.
-        ``tail`` is minus the rise of the largest task completion time.
+        ``unfinished`` is minus the integral of the number of unfinished tasks, ``tail`` minus the rise of the largest
+        task completion time, by its weight. A task whose only bytes are on their way counts once they have arrived, for
+        all its time.
         """
         n = decision.number
         largest = decision.episodes["largest"][n]
@@ -100,9 +101,9 @@ class TaskRules(NamedTuple):
         episodes = decision.episodes
         total = episodes["finished"][n] + (episodes["unfinished"][n] * decision.now - episodes["sum_ready"][n])
         terms[UNFINISHED] = (episodes["rewarded"][n] - total) / self.reward_scale
-        terms[TAIL] = (largest - episodes["largest"][n]) / self.reward_scale
+        terms[TAIL] = self.tail_weight * (largest - episodes["largest"][n]) / self.reward_scale
         episodes["rewarded"][n] = total
-        return float(terms[UNFINISHED] + self.tail_weight * terms[TAIL])
+        return float(terms[UNFINISHED] + terms[TAIL])
 
     def final(self, decision: Decision, values: FloatArray) -> None:
         """Adds nothing."""
@@ -169,14 +170,12 @@ def _show_contest(rules: TaskRules, decision: Decision, observation: Observation
     if decision.num_candidates > 0:
         row = decision.candidates[decision.first_candidate]
         on_cpu = 1.0 if decision.controls.path[row] >= first_cpu_path(decision.network) else 0.0
-    to_first, is_counted = decision.flows["to_first_of_task"], decision.flows["is_counted"]
+    to_first, seen_at = decision.flows["to_first_of_task"], decision.flows["seen_at"]
     for index in range(decision.first_active, decision.first_active + decision.num_active):
         row = decision.active[index]
-        num_tasks += 1 - is_counted[row + to_first[row]]
-        is_counted[row + to_first[row]] = 1
-    for index in range(decision.first_active, decision.first_active + decision.num_active):
-        row = decision.active[index]
-        is_counted[row + to_first[row]] = 0
+        num_tasks += seen_at[row + to_first[row]] == 0
+        seen_at[row + to_first[row]] = 1
+    _forget_seen(decision)
     observation[0] = on_cpu
     observation[1] = squash(float(decision.num_candidates), float(rules.num_slots))
     observation[2] = squash(float(decision.num_active), float(rules.num_slots))
@@ -184,8 +183,22 @@ def _show_contest(rules: TaskRules, decision: Decision, observation: Observation
 
 
 @inlined_part
-def _show_flow(rules: TaskRules, decision: Decision, row: int, at: int, observation: ObservationArray) -> int:
-    """Writes the columns of a flow from an index on; returns the index behind them."""
+def _forget_seen(decision: Decision) -> None:
+    """Takes back what has been noted of the tasks of active flows."""
+    to_first, seen_at = decision.flows["to_first_of_task"], decision.flows["seen_at"]
+    for index in range(decision.first_active, decision.first_active + decision.num_active):
+        row = decision.active[index]
+        seen_at[row + to_first[row]] = 0
+
+
+@inlined_part
+def _show_flow(rules: TaskRules, decision: Decision, slot: int, at: int, observation: ObservationArray) -> int:
+    """Writes the columns of the flow in a slot from an index on; returns the index behind them."""
+    row = decision.candidates[decision.first_candidate + slot]
+    first = row + decision.flows["to_first_of_task"][row]
+    seen_at = decision.flows["seen_at"]
+    if seen_at[first] == 0:
+        seen_at[first] = slot + 1
     now, state, path = decision.now, decision.state, decision.controls.path[row]
     network = decision.network
     capacity = np.inf
@@ -199,15 +212,16 @@ def _show_flow(rules: TaskRules, decision: Decision, row: int, at: int, observat
     observation[at + 4] = squash(task.sent, rules.size_scale)
     observation[at + 5] = squash(float(task.num_active), TASK_SCALE)
     observation[at + 6] = squash(float(task.num_finished), TASK_SCALE)
+    observation[at + 7] = (seen_at[first] - 1) / rules.num_slots
     if not rules.knows_left:
         return at + NUM_ATTAINED_COLUMNS
     on_cpu = path >= first_cpu_path(network)
     unsent = state.size[row] if on_cpu else state.remaining[row]
-    observation[at + 7] = squash(state.remaining[row] / capacity, rules.time_scale)
-    observation[at + 8] = squash(unsent, rules.size_scale)
-    observation[at + 9] = squash(task.left, rules.size_scale)
-    observation[at + 10] = squash(task.longest, rules.size_scale)
-    observation[at + 11] = squash(task.cpu_left, rules.time_scale)
+    observation[at + 8] = squash(state.remaining[row] / capacity, rules.time_scale)
+    observation[at + 9] = squash(unsent, rules.size_scale)
+    observation[at + 10] = squash(task.left, rules.size_scale)
+    observation[at + 11] = squash(task.longest, rules.size_scale)
+    observation[at + 12] = squash(task.cpu_left, rules.time_scale)
     return at + NUM_FULL_COLUMNS
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-
 from flowsched_gym.arrays import FloatArray
 from flowsched_gym.disciplines import Ranked
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
@@ -12,12 +10,13 @@ from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.systems.tafe.paper import paper_thresholds
+from flowsched_gym.systems.tafe.source import task_source
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules
 from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
 from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
 from flowsched_gym.topology import add_cpus, make_topology
-from flowsched_gym.workload import WorkloadLike, find_source, workload_label
+from flowsched_gym.workload import WorkloadLike, workload_label
 
 __all__ = ["TAFETasksEnv", "TAFETasksVectorEnv"]
 
@@ -42,8 +41,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     alone. An action outside the space raises ``InvalidAction``.
 
     ## Observation Space
-    ``Box`` of float32: 4 columns of the contest, then 7 for each slot, (4 + 7 f,); with ``information="full"`` 12,
-    (4 + 12 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
+    ``Box`` of float32: 4 columns of the contest, then 8 for each slot, (4 + 8 f,); with ``information="full"`` 13,
+    (4 + 13 f,). Empty slots are 0. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Scales are
     those of ``typical_kb=1000`` and ``link_gbps=1``.
 
     | column | meaning | unit | encoding | scale |
@@ -59,6 +58,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     | task_sent | bytes that its task has sent | B | squashed | 1000000 |
     | task_active | flows of its task that are active | flows | squashed | 4 |
     | task_finished | flows of its task that have finished | flows | squashed | 4 |
+    | task_slot | first slot with a flow of the same task, over f | 1 | fraction | 1 |
 
     With ``information="full"`` these follow in each slot:
 
@@ -73,8 +73,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     ## Rewards
     Two terms, both in ``info["reward_terms"]``. ``unfinished``: minus the integral of the number of unfinished tasks
     since the last action, in units of ``reward_scale_ms``; over an episode it is minus the sum of the task completion
-    times. ``tail``: minus the rise of the largest task completion time so far, in the same unit. The reward is
-    ``unfinished + tail_weight * tail``. The first action is rewarded for the time before it too.
+    times. ``tail``: minus the rise of the largest task completion time so far, in the same unit, times ``tail_weight``
+    (0 by default). The reward is their sum. The first action is rewarded for the time before it too.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the
@@ -90,8 +90,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     ## Arguments
     ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
     ``Workload`` or anything with ``draw(seed)``, such as ``read_coflows``; the others are those of
-    ``TAFETasksConfig``: ``topology``, ``cpus``, ``barrier``, ``f``, ``information``, ``typical_kb``,
-    ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``TAFETasksConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``f``, ``information``,
+    ``typical_kb``, ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
 
     ```python
     gym.make("flowsched/TAFETasks-v0", workload="tafe-short", typical_kb=20, information="full")
@@ -121,6 +121,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
         self,
         workload: WorkloadLike = "tafe-log",
         *,
+        load: float | None = None,
+        tasks: int | None = None,
         topology: str = "one-link",
         cpus: Sequence[float] | None = None,
         barrier: str = "flow",
@@ -144,6 +146,8 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
         """
         config = TAFETasksConfig(
             workload=workload_label(workload),
+            load=load,
+            tasks=tasks,
             topology=topology,  # type: ignore[arg-type]
             cpus=cpus,  # type: ignore[arg-type]
             barrier=barrier,  # type: ignore[arg-type]
@@ -156,7 +160,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             link_delay_us=link_delay_us,
             max_decisions=max_decisions,
         )
-        source = find_source(workload)
+        source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         links = make_topology(config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay)
         super().__init__(
             TaskRules(
@@ -171,7 +175,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             config.f,
             source=source,
             network=NetworkSetup(
-                topology=add_cpus(links, 1.0 if config.cpus is None else np.array(config.cpus)),
+                topology=add_cpus(links, config.shares),
                 new_discipline=Ranked,
                 asks=DecisionKind.ORDER,
                 barrier=config.barrier,

@@ -37,6 +37,12 @@ def tasks_layout(config: TAFETasksConfig) -> Layout:
         _squashed("task_sent", "bytes that its task has sent", "B", size),
         _squashed("task_active", "flows of its task that are active", "flows", TASK_SCALE),
         _squashed("task_finished", "flows of its task that have finished", "flows", TASK_SCALE),
+        Column(
+            name="task_slot",
+            meaning="first slot with a flow of the same task, over f",
+            unit="1",
+            encoding=Encoding.FRACTION,
+        ),
     )
     full = (
         _squashed("remaining", "time that the rest of this stage takes alone", "s", time),

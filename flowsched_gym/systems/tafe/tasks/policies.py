@@ -73,7 +73,7 @@ class Tafe(SlotPolicy):
 
     pure: ClassVar[bool] = True
     occupied: ClassVar[str] = "present"
-    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time")
+    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time", "task_slot")
 
     def __init__(self, layout: Layout, thresholds: FloatArray, *, seed: int = 0) -> None:
         super().__init__(layout, seed=seed)
@@ -93,11 +93,12 @@ class Tafe(SlotPolicy):
     def first_tasks(self, batch: ObservationArray) -> BoolArray:
         """Finds the slots with flows of the task that goes first, (batch, f) bool."""
         slots = batch[:, self.size_at :].reshape(len(batch), -1, self.stride)
-        sent, time = (slots[:, :, at - self.size_at] for at in self.needed_at[:2])
+        sent, time, task = (slots[:, :, at - self.size_at] for at in self.needed_at[:3])
         present = slots[:, :, 0] > 0.0
         level = np.where(present, np.searchsorted(self.limits, sent, side="right"), len(self.limits) + 1)
         time = np.where(level == level.min(axis=1, keepdims=True), time, -1.0)
-        first: BoolArray = time == time.max(axis=1, keepdims=True)
+        first_slot = np.argmax(time, axis=1)[:, np.newaxis]
+        first: BoolArray = present & (task == np.take_along_axis(task, first_slot, axis=1))
         return first
 
 
@@ -113,11 +114,11 @@ class FirstTask(Tafe):
 class TafeShortest(Tafe):
     """TAFE, and of the first task the flow whose stage has the least left."""
 
-    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time", "remaining")
+    needs: ClassVar[tuple[str, ...]] = ("task_sent", "task_time", "task_slot", "remaining")
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Compares levels, then times, then what is left."""
         slots = batch[:, self.size_at :].reshape(len(batch), -1, self.stride)
-        left = slots[:, :, self.needed_at[2] - self.size_at]
+        left = slots[:, :, self.needed_at[3] - self.size_at]
         slots_with_least: IntArray = np.argmin(np.where(self.first_tasks(batch), left, np.inf), axis=1)
         return slots_with_least
