@@ -9,6 +9,7 @@ import numpy as np
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, paired_difference
 from flowsched_gym.leaderboard.table import Table, format_interval
+from flowsched_gym.registration import system_of
 
 __all__ = ["ComparisonRow", "compare", "comparison_table"]
 
@@ -31,6 +32,8 @@ class ComparisonRow:
         p99_fct: 99th percentile of it in s; ``None`` for the bound.
         mean_slowdown: Mean slowdown; ``None`` for the bound, and where it was not measured.
         max_slowdown: Largest slowdown; ``None`` likewise.
+        mean_tct: Mean task completion time in s; ``None`` where the environment is not about tasks.
+        p99_tct: 99th percentile of it in s; ``None`` likewise.
     """
 
     policy: str
@@ -41,10 +44,15 @@ class ComparisonRow:
     p99_fct: Interval | None
     mean_slowdown: Interval | None
     max_slowdown: Interval | None
+    mean_tct: Interval | None
+    p99_tct: Interval | None
 
 
 def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> list[ComparisonRow]:
-    """Compares policies on the same episodes, best first: by deadlines met, then by mean flow completion time.
+    """Compares policies on the same episodes, best first.
+
+    They are ordered by deadlines met, then by mean flow completion time; where the environment is about tasks, by mean
+    task completion time.
 
     Args:
         results: One result per policy; that of the bound (`evaluate_bound`) gives the regret.
@@ -81,7 +89,8 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
         ConfigError: As in `compare`.
     """
     rows = compare(results, baseline=baseline)
-    with_deadlines = any(not np.isnan(row.deadline_hit_ratio.mean) for row in rows)
+    of_tasks = any(row.mean_tct is not None for row in rows)
+    with_deadlines = not of_tasks and any(not np.isnan(row.deadline_hit_ratio.mean) for row in rows)
     with_regret = any(row.regret is not None for row in rows)
     with_difference = any(row.difference is not None for row in rows)
     columns: list[tuple[str, list[str]]] = [("policy", [row.policy for row in rows])]
@@ -93,13 +102,16 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
     if with_deadlines and with_difference:
         cells = [format_interval(row.difference, scale=PERCENT, signed=True) for row in rows]
         columns.append((f"over {baseline}, points", cells))
+    if of_tasks:
+        columns.append(("mean TCT, ms", [format_interval(row.mean_tct, scale=MILLISECONDS) for row in rows]))
+        columns.append(("p99 TCT, ms", [format_interval(row.p99_tct, scale=MILLISECONDS) for row in rows]))
     columns.append(("mean FCT, ms", [format_interval(row.mean_fct, scale=MILLISECONDS) for row in rows]))
     columns.append(("p99 FCT, ms", [format_interval(row.p99_fct, scale=MILLISECONDS) for row in rows]))
     for name, slowdowns in (
         ("mean slowdown", [row.mean_slowdown for row in rows]),
         ("largest slowdown", [row.max_slowdown for row in rows]),
     ):
-        if not with_deadlines and any(slowdown is not None for slowdown in slowdowns):
+        if not (of_tasks or with_deadlines) and any(slowdown is not None for slowdown in slowdowns):
             columns.append((name, [format_interval(slowdown, digits=2) for slowdown in slowdowns]))
     return Table(
         columns=tuple(name for name, _ in columns), rows=tuple(zip(*(cells for _, cells in columns), strict=True))
@@ -109,6 +121,7 @@ def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BAS
 def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: EvaluationResult | None) -> ComparisonRow:
     ratio = result.values("deadline_hit_ratio")
     is_bound = result is bound
+    of_tasks = system_of(result.environment)[1].of_tasks
     regret = None if bound is None or is_bound else paired_difference(bound.values("deadline_hit_ratio"), ratio)
     paired = base is not None and not is_bound and result is not base
     difference = paired_difference(ratio, base.values("deadline_hit_ratio")) if paired and base is not None else None
@@ -121,11 +134,15 @@ def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: Eval
         p99_fct=None if is_bound else result.interval("p99_fct"),
         mean_slowdown=result.interval("mean_slowdown") if "mean_slowdown" in result.metric_names else None,
         max_slowdown=result.interval("max_slowdown") if "max_slowdown" in result.metric_names else None,
+        mean_tct=result.interval("mean_tct") if of_tasks else None,
+        p99_tct=result.interval("p99_tct") if of_tasks else None,
     )
 
 
 def _place(row: ComparisonRow) -> tuple[bool, float, float]:
-    """Orders rows: the bound, then by deadlines met, then by mean flow completion time."""
+    """Orders rows: by mean task completion time; else the bound, by deadlines met, by mean flow completion time."""
+    if row.mean_tct is not None:
+        return (True, 0.0, row.mean_tct.mean)
     ratio = row.deadline_hit_ratio.mean
     fct = 0.0 if row.mean_fct is None else row.mean_fct.mean
     return (row.policy != BOUND_POLICY, 0.0 if np.isnan(ratio) else -ratio, fct)

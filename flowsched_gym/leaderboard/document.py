@@ -141,7 +141,8 @@ def speed_table(content: Mapping[str, Any]) -> Table:
 def _play(setting: Setting, policy: str, *, episodes: int, seed: int) -> EvaluationResult:
     if policy == BOUND_POLICY:
         return evaluate_bound(setting.environment, episodes=episodes, seed=seed, kwargs=setting.kwargs, command=COMMAND)
-    return evaluate(setting.environment, policy, episodes=episodes, seed=seed, kwargs=setting.kwargs, command=COMMAND)
+    kwargs = setting.heuristic_kwargs
+    return evaluate(setting.environment, policy, episodes=episodes, seed=seed, kwargs=kwargs, command=COMMAND)
 
 
 def _provenance(results: Sequence[EvaluationResult]) -> str:

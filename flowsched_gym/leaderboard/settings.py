@@ -12,12 +12,15 @@ from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
-from flowsched_gym.registration import SYSTEMS, check_arguments
+from flowsched_gym.registration import SYSTEMS, check_arguments, system_of
 from flowsched_gym.workload import workload_label
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
 
-VIEW_ARGUMENTS: Final = ("observation", "reward", "defer", "render_mode", "engine")
+VIEW_ARGUMENTS: Final = (
+    *("observation", "information", "typical_kb"),
+    *("reward", "reward_scale_ms", "tail_weight", "defer", "render_mode", "engine"),
+)
 """Arguments of environments that change neither the flows nor what the network does with them."""
 
 
@@ -43,6 +46,13 @@ class Setting:
         first = [workload_label(self.kwargs["workload"])] if self.kwargs.get("workload") is not None else []
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         return ", ".join(first + others) or "default arguments"
+
+    @property
+    def heuristic_kwargs(self) -> dict[str, object]:
+        """The arguments, and those besides that let heuristics see all that they need, where these are not defaults."""
+        defaults = check_arguments(self.environment, ())
+        needed = system_of(self.environment)[1].heuristic_kwargs
+        return {**self.kwargs, **{name: value for name, value in needed.items() if defaults[name].default != value}}
 
     def holds(self, result: EvaluationResult) -> bool:
         """Returns whether a result was played in this setting; arguments left out have their defaults."""

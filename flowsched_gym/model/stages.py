@@ -14,7 +14,7 @@ NOBODY: Final = -1
 """Ends a list of flows."""
 
 
-class FlowsOfTasks(Protocol):
+class _Flows(Protocol):
     """Flows that may belong to tasks."""
 
     @property
@@ -160,7 +160,7 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     stages.next_in_group[first + order[inside - 1]] = order[inside]
 
 
-def index_tasks(flows: FlowsOfTasks) -> IntArray:
+def index_tasks(flows: _Flows) -> IntArray:
     """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
     assert flows.task_id is not None
     alone = flows.task_id < 0

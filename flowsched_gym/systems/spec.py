@@ -43,6 +43,7 @@ class EnvironmentSpec:
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
         settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
+        of_tasks: Whether it is about the completion of tasks, so that tables are ordered by that.
         heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
             change what is told, never what happens.
     """
@@ -56,6 +57,7 @@ class EnvironmentSpec:
     vector_entry_point: str | None = None
     settings: tuple[Mapping[str, object], ...] = ()
     bounded: bool = False
+    of_tasks: bool = False
     heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 

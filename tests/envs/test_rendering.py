@@ -74,6 +74,12 @@ SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "crowd": {"workload": mixed(300, 9), "hosts": 9, "clusters": 3, "period_flows": 1},
         "slow crowd": {"workload": mixed(300, 9), "hosts": 9, "period_flows": 1, "link_gbps": 1e-5},
     },
+    "TAFETasks": {
+        "default": {"tasks": 40},
+        "jobs": {"workload": "tafe-alibaba", "tasks": 30, "topology": "big-switch", "f": 30, "information": "full"},
+        "crowd": {"workload": mixed(200, 9), "f": 64},
+        "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5},
+    },
     "QCluster": {
         "default": {"flows": 300, "period_us": 1_000.0},
         "losses": {"flows": 100, "load": 0.95, "buffer": 20, "mark_at": 5, "transport": "dctcp", "period_us": 500.0},

@@ -206,7 +206,7 @@ def test_the_committed_results_are_what_the_environments_give_today(setting):
     _, members = next(group for group in group_results(read_results(BENCHMARKS / "results")) if group[0] == setting)
     kwargs = dict(setting.kwargs)
     last = list(policy_specs(setting.environment))[-1]
-    compiled = kwargs | {"engine": "compiled"}
+    compiled = setting.heuristic_kwargs | {"engine": "compiled"}
     played = {last: evaluate(setting.environment, last, episodes=1, seed=FIRST_SEED, kwargs=compiled)}
     if system_of(setting.environment)[1].bounded:
         played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=FIRST_SEED, kwargs=kwargs)

@@ -26,6 +26,7 @@ from flowsched_gym.envs.drawing.panels import (
     Tone,
 )
 from flowsched_gym.model import Records
+from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.state import Network
 from flowsched_gym.simulation import Simulation
 
@@ -275,16 +276,18 @@ class Scene:
         return Mark(False, Tone.BAD), *flow, Text(f"{duration_text(-early)} late", Tone.BAD)
 
     def links(self, *, height: int = 0) -> Link | Links:
-        """Shows what is left to send on each link, and on a single one how busy it is."""
+        """Shows what is left to send on each link, and on a single one how busy it is; CPUs are left out."""
+        num_links = len(self.network.capacity) - self.network.num_cpus
         flows, backlog = self.loads
         busy = backlog / np.where(self.network.capacity > 0.0, self.network.capacity, np.nan)
         links = tuple(
             LoadedLink(*each)
             for each in zip(self.link_names, flows.tolist(), backlog.tolist(), busy.tolist(), strict=True)
-        )
+        )[:num_links]
         if len(links) > 1:
             return Links(title="Bytes left on the links", height=height, links=links)
-        shares = self.rate[self.active] / self.network.capacity[0]
+        sending = self.active[self.path[self.active] < first_cpu_path(self.network)]
+        shares = self.rate[sending] / self.network.capacity[0]
         return Link(
             title="The link",
             note=f"{100 * min(float(shares.sum()), 1.0):.0f} % busy",

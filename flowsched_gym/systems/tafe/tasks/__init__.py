@@ -14,6 +14,7 @@ TASKS: Final = EnvironmentSpec(
     config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     settings=({"workload": "tafe-log", "f": 64}, {"workload": "tafe-alibaba", "f": 64}),
+    of_tasks=True,
     heuristic_kwargs={"information": "full"},
     policies=(
         *policies_of(

@@ -122,7 +122,7 @@ def _tasks(scene: Scene) -> Table:
         number = task[row]
         return (
             Text(_task_name(scene, row), Tone.MUTED),
-            Bar(float(part[number]), length=size_share(float(total[number]), (float(total.min()), float(total.max())))),
+            Bar(float(part[number])),
             f"{100 * part[number]:.0f} %",
             size_text(float(total[number])),
             f"{int(done[number])} of {int(count[number])}",

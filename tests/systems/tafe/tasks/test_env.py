@@ -70,7 +70,7 @@ def test_links_are_asked_for_before_cpus_in_the_same_instant() -> None:
     asked = []
     for action in (3, 0, 0, 0):
         on_cpu = env.layout.context_column(env._observe(), "on_cpu")
-        asked.append((env.simulation.now, on_cpu, candidates(env)))
+        asked.append((env.simulation.now, float(on_cpu), candidates(env)))
         env.step(action)
     # Flow 3 runs first and sends from 1 s on, when 0 runs; at 2 s that needs the link, and the CPU is free.
     assert asked == [(0.0, 1.0, [0, 1, 2, 3]), (1.0, 1.0, [0, 1, 2]), (2.0, 0.0, [0, 3]), (2.0, 1.0, [1, 2])]
