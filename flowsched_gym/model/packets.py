@@ -34,10 +34,11 @@ HEADER: Final = 40.0
 
 
 class PacketTransport(StrEnum):
-    """Windows of senders: fixed ones, or DCTCP's and TAFE's, which react to marks."""
+    """Windows of senders: fixed ones, or DCTCP's, D2TCP's and TAFE's, which react to marks."""
 
     FIXED = "fixed"
     DCTCP = "dctcp"
+    D2TCP = "d2tcp"
     TAFE = "tafe"
 
 
@@ -88,12 +89,13 @@ class SenderParameters:
     Attributes:
         payload: Bytes of payload of a full packet, > 0; the last packet of a flow has the rest.
         header: Bytes around it on the wire, >= 0.
-        window: Packets on their way at most; the first window of ``dctcp`` and ``tafe``, in slow start. From 1 to
-            2**31 - 1.
-        transport: ``fixed``, ``dctcp``, or ``tafe``: as ``dctcp``, but marks cut a window by alpha S_c / S_max (TAFE,
-            Eq. 3 to 5), where S_c are the bytes that are not acknowledged.
-        largest: Upper bound of flow sizes in B (S_max), > 0; larger flows back off like one of it. ``None``: the
-            largest flow, at least a full packet.
+        window: Packets on their way at most; the first window of those that react to marks, in slow start. From 1
+            to 2**31 - 1.
+        transport: ``fixed``, ``dctcp``, or two that are as ``dctcp``, but marks cut a window by other parts: ``d2tcp``
+            by alpha ** d / 2, where d is the time that a flow needs over the time to its deadline, from 0.5 to 2, and 1
+            without one; ``tafe`` by alpha S_c / S_max (TAFE, Eq. 3 to 5), where S_c are the bytes not acknowledged.
+        largest: Upper bound of flow sizes in B (S_max of ``tafe``), > 0; larger flows back off like one of it.
+            ``None``: the largest flow, at least a full packet.
         min_rto: Time in s after a loss at which its packet may be sent again, > 0.
         delay: Propagation delay in s to the receiver, and again from there back to the sender, >= 0.
         messages: ``ideal``: each flow is a message; ``time``: each pair of hosts is a connection, whose messages are

@@ -60,13 +60,16 @@ class PacketSetup:
         senders, transport = self.senders, PacketTransport(self.senders.transport)
         last = flows.table.size[flows.first_packet[1:] - 1] - flows.table.header
         size = (flows.packets - 1) * float(senders.payload) + last
+        by_size, by_deadline = transport is PacketTransport.TAFE, transport is PacketTransport.D2TCP
+        bound = senders.largest if by_size else None
         return new_windows(
             size,
             senders.window,
             payload=float(senders.payload),
-            largest=float(size.max(initial=senders.payload) if senders.largest is None else senders.largest),
+            largest=float(size.max(initial=senders.payload) if bound is None else bound),
             reacts=transport is not PacketTransport.FIXED,
-            by_size=transport is PacketTransport.TAFE,
+            by_size=by_size,
+            due=flows.table.due if by_deadline else None,
         )
 
     def ideal_fct(self, size: FloatArray, packets: FloatArray | IntArray) -> FloatArray:

@@ -120,6 +120,39 @@ def test_a_short_flow_backs_off_less_with_the_windows_of_tafe_in_both_engines() 
     assert beyond.fct[1] > tafe.fct[1]
 
 
+def test_a_flow_with_an_imminent_deadline_backs_off_less_with_the_windows_of_d2tcp_in_both_engines() -> None:
+    columns: dict[str, object] = {
+        "flow_id": [0, 1],
+        "source": [0, 1],
+        "destination": [2, 2],
+        "size_bytes": [1e6, 1e6],
+        "arrival_s": [0, 0],
+    }
+
+    def send(transport: str, *deadlines: float | None, **parameters: object) -> PacketRecords:
+        simpy, compiled = (
+            flowsched_gym.replay_packets(
+                columns | ({"deadline_s": list(deadlines)} if deadlines else {}),
+                scheduler="fifo",
+                parameters={**DCTCP, "transport": transport, **parameters},
+                engine=engine,
+            )
+            for engine in ("simpy", "compiled")
+        )
+        assert_same(simpy, compiled)
+        assert simpy.marks.max() > 0
+        return simpy
+
+    dctcp, soon, late = send("dctcp"), send("d2tcp", 1e-4, None), send("d2tcp", 10.0, None)
+    assert soon.fct[0] < 0.95 * dctcp.fct[0]
+    assert late.fct[0] > soon.fct[0]
+    assert late.fct[1] < dctcp.fct[1]
+    # Without deadlines it is DCTCP, and S_max is for TAFE alone.
+    assert_same(send("d2tcp", largest=1e5), dctcp)
+    columns = flows(seed=2)
+    assert not np.array_equal(send("d2tcp").fct, send("dctcp").fct)
+
+
 def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:
     rng = np.random.default_rng(5)
     count = 500

@@ -129,11 +129,11 @@ def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -
             _pass_on(now, p, flows, t, f)
         else:
             if near <= now:
-                row = end_acknowledgement(ACKNOWLEDGED, flows, t)
+                row = end_acknowledgement(now, ACKNOWLEDGED, flows, t)
             elif far <= now:
-                row = end_acknowledgement(ACKNOWLEDGED_ACROSS, flows, t)
+                row = end_acknowledgement(now, ACKNOWLEDGED_ACROSS, flows, t)
             elif timeout <= now:
-                row = end_timeout(flows, t)
+                row = end_timeout(now, flows, t)
             else:
                 row = flows.arrivals[arrived]
                 arrived += 1

@@ -103,12 +103,12 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
         if end <= now:
             deliver(now + flows.delay, flows.delay, ACKNOWLEDGED, end_transmission(PORT, t), flows, t)
         elif acknowledgement <= now:
-            row = end_acknowledgement(ACKNOWLEDGED, flows, t)
+            row = end_acknowledgement(now, ACKNOWLEDGED, flows, t)
             send(now, PORT, row, flows, t)
         elif timeout <= now:
             if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
                 break
-            row = end_timeout(flows, t)
+            row = end_timeout(now, flows, t)
             send(now, PORT, row, flows, t)
         else:
             send(now, PORT, flows.arrivals[arrived], flows, t)
@@ -225,11 +225,11 @@ def deliver(delivery: float, back: float, which: int, p: int, flows: Flows, t: T
 
 
 @inlined_part
-def end_acknowledgement(which: int, flows: Flows, t: Tables) -> int:
-    """Lets the first acknowledgement of a list arrive, and returns its flow."""
+def end_acknowledgement(now: float, which: int, flows: Flows, t: Tables) -> int:
+    """Lets the first acknowledgement of a list arrive at a time in s, and returns its flow."""
     p = take_from_list(which, flows, t)
     row: int = t.table.flow[p]
-    acknowledge(row, t.packets.marked[p], flows.windows)
+    acknowledge(now, row, t.packets.marked[p], flows.windows)
     if flows.left[row] == 0 and flows.windows.outstanding[row] == 0:
         flows.order[t.counts[COMPLETED]] = row
         t.counts[COMPLETED] += 1
@@ -237,13 +237,13 @@ def end_acknowledgement(which: int, flows: Flows, t: Tables) -> int:
 
 
 @inlined_part
-def end_timeout(flows: Flows, t: Tables) -> int:
-    """Lets the sender of the first lost packet notice, and returns its flow."""
+def end_timeout(now: float, flows: Flows, t: Tables) -> int:
+    """Lets the sender of the first lost packet notice at a time in s, and returns its flow."""
     t.counts[RESENT] += 1
     p = take_from_list(LOST, flows, t)
     row: int = t.table.flow[p]
     _send_again_later(row, p, flows, t)
-    time_out(row, flows.windows)
+    time_out(now, row, flows.windows)
     return row
 
 

@@ -75,12 +75,12 @@ class Sender:
 
     def _acknowledge(self, marked: bool) -> None:
         self._num_left -= 1
-        acknowledge(self._row, marked, self._windows)
+        acknowledge(self._env.now, self._row, marked, self._windows)
         if not self._num_left:
             self._on_end(self._row)
         self._news.succeed()
 
     def _time_out(self, p: int) -> None:
         self._lost.append(p)
-        time_out(self._row, self._windows)
+        time_out(self._env.now, self._row, self._windows)
         self._news.succeed()

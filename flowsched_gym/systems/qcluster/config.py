@@ -62,7 +62,7 @@ class QClusterConfig:
         action: What the agent chooses, ``thresholds`` or ``rule``.
         reward: Term that is the reward, ``fct``, ``slowdown``, ``jain`` or ``deadlines``.
         period_us: Length of a period in us, > 0.
-        transport: Windows of senders, ``fixed``, ``dctcp`` or ``tafe``.
+        transport: Windows of senders, ``fixed``, ``dctcp``, ``d2tcp`` or ``tafe``.
         window: Packets on their way at most, >= 1; DCTCP's first window.
         buffer: Packets that may wait, >= 1; ``None``: unlimited.
         mark_at: A packet is marked if with it more wait than this, >= 0; ``None``: no marks.

@@ -1,17 +1,25 @@
-"""The windows of senders: fixed ones, DCTCP's (Alizadeh et al., SIGCOMM 2010; RFC 8257) and TAFE's (section IV-B)."""
+"""The windows of senders: fixed ones, DCTCP's, D2TCP's and TAFE's.
 
-from typing import Final, NamedTuple
+DCTCP: Alizadeh et al., SIGCOMM 2010, and RFC 8257; D2TCP: Vamanan, Hasan, Vijaykumar, SIGCOMM 2012; TAFE: section IV-B.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import inlined_part
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_part
+from flowsched_gym.model.rules.numerics.compiled import power
 
 __all__ = [
+    "MOST_IMMINENCE",
+    "Deadlines",
     "Windows",
     "acknowledge",
     "average_share",
     "cut_window",
+    "imminence",
     "may_send",
     "new_windows",
     "note_sent",
@@ -24,6 +32,25 @@ GAIN: Final = 0.0625
 LEAST_WINDOW: Final = 1.0
 FIRST_SHARE: Final = 1.0
 """First average share of marks (RFC 8257, section 3.3)."""
+LEAST_IMMINENCE: Final = 0.5
+MOST_IMMINENCE: Final = 2.0
+"""Bounds of the imminence d (D2TCP, section 3.1)."""
+MEAN_WINDOW: Final = 0.75
+"""Mean of a window that marks cut by half, over its largest value (D2TCP, section 3.1)."""
+
+
+class Deadlines(NamedTuple):
+    """What D2TCP's senders know besides.
+
+    Attributes:
+        due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
+        round_start: When the present window of data began, in s, (num_flows,) float64; NaN for not yet.
+        round_time: Time that the last one took, its round trip, in s, (num_flows,) float64; NaN before it ended.
+    """
+
+    due: FloatArray
+    round_start: FloatArray
+    round_time: FloatArray
 
 
 class Windows(NamedTuple):
@@ -42,6 +69,7 @@ class Windows(NamedTuple):
         cut_left: Packets whose fate ends the window of data in which the window was last cut, (num_flows,) int64.
         part_left: Bytes not acknowledged over the largest flow, (num_flows,) float64, from 0 to 1.
         packet_part: Bytes of a full packet over the largest flow, (num_flows,) float64.
+        deadlines: What D2TCP's senders know besides; None for others.
     """
 
     reacts: bool
@@ -56,10 +84,18 @@ class Windows(NamedTuple):
     cut_left: IntArray
     part_left: FloatArray
     packet_part: FloatArray
+    deadlines: Deadlines | None
 
 
 def new_windows(
-    size: FloatArray, window: int, *, payload: float, largest: float, reacts: bool, by_size: bool
+    size: FloatArray,
+    window: int,
+    *,
+    payload: float,
+    largest: float,
+    reacts: bool,
+    by_size: bool,
+    due: FloatArray | None = None,
 ) -> Windows:
     """Makes windows of so many packets.
 
@@ -70,6 +106,7 @@ def new_windows(
         largest: Bytes of the largest flow, > 0.
         reacts: Whether windows react to marks.
         by_size: Whether they do so by what is left to send.
+        due: Absolute deadline of each flow in s, (num_flows,), for D2TCP's senders.
     """
     num_flows = len(size)
 
@@ -89,6 +126,7 @@ def new_windows(
         zeros(),
         np.minimum(size / largest, 1.0),
         np.full(num_flows, payload / largest),
+        None if due is None else Deadlines(due, np.full(num_flows, np.nan), np.full(num_flows, np.nan)),
     )
 
 
@@ -111,6 +149,14 @@ def penalty(share: float, part_left: float, by_size: bool) -> float:
 
 
 @inlined_part
+def imminence(needed: float, left: float) -> float:
+    """Returns D2TCP's d: the time in s that a flow needs over the time left to its deadline, within bounds."""
+    if needed >= MOST_IMMINENCE * left:
+        return MOST_IMMINENCE
+    return max(needed / left, LEAST_IMMINENCE)
+
+
+@inlined_part
 def cut_window(window: float, part: float, least: float) -> float:
     """Returns a window that marks have cut by a part of it (TAFE, Eq. 5), at least so many packets."""
     return max(window * (1.0 - part), least)
@@ -130,10 +176,16 @@ def note_sent(row: int, windows: Windows) -> None:
 
 
 @inlined_part
-def acknowledge(row: int, marked: bool, windows: Windows) -> None:
-    """Counts an acknowledged packet, and lets a window that reacts grow, or cuts it by the penalty of marks.
+def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
+    """Counts a packet that is acknowledged, and lets a window that reacts grow, or cuts it by the penalty of marks.
 
     A window of data is cut at most once.
+
+    Args:
+        now: Time in s.
+        row: The flow.
+        marked: Whether the packet arrived marked.
+        windows: Windows of all senders.
     """
     if windows.reacts:
         windows.part_left[row] = max(windows.part_left[row] - windows.packet_part[row], 0.0)
@@ -141,7 +193,10 @@ def acknowledge(row: int, marked: bool, windows: Windows) -> None:
         if marked:
             windows.round_marked[row] += 1
             if windows.cut_left[row] == 0:
-                part = penalty(windows.share[row], windows.part_left[row], windows.by_size)
+                packets_left = windows.part_left[row] / windows.packet_part[row]
+                rounds = packets_left / (MEAN_WINDOW * windows.window[row])
+                share = estimate(windows.share[row], rounds, now, row, windows.deadlines)
+                part = penalty(share, windows.part_left[row], windows.by_size)
                 window = cut_window(windows.window[row], part, LEAST_WINDOW)
                 windows.window[row] = window
                 windows.slow_start_end[row] = window
@@ -150,21 +205,21 @@ def acknowledge(row: int, marked: bool, windows: Windows) -> None:
             windows.window[row] += 1.0
         else:
             windows.window[row] += 1.0 / windows.window[row]
-    _settle(row, windows)
+    _settle(now, row, windows)
 
 
 @inlined_part
-def time_out(row: int, windows: Windows) -> None:
+def time_out(now: float, row: int, windows: Windows) -> None:
     """Notes that a packet was lost: a window that reacts begins anew at one packet, once in a window of data."""
     if windows.reacts and windows.cut_left[row] == 0:
         windows.slow_start_end[row] = max(windows.window[row] / 2.0, LEAST_WINDOW)
         windows.window[row] = LEAST_WINDOW
         windows.cut_left[row] = windows.outstanding[row]
-    _settle(row, windows)
+    _settle(now, row, windows)
 
 
 @inlined_part
-def _settle(row: int, windows: Windows) -> None:
+def _settle(now: float, row: int, windows: Windows) -> None:
     """Counts a packet whose fate is known; at the end of a window of data, averages the share of marks."""
     windows.outstanding[row] -= 1
     if not windows.reacts:
@@ -178,3 +233,53 @@ def _settle(row: int, windows: Windows) -> None:
         windows.round_left[row] = max(windows.outstanding[row], 1)
         windows.round_acknowledged[row] = 0
         windows.round_marked[row] = 0
+        note_round(now, row, windows.deadlines)
+
+
+def _marks_alone(share: float, rounds: float, now: float, row: int, deadlines: None) -> float:
+    return share
+
+
+def _marks_and_deadline(share: float, rounds: float, now: float, row: int, deadlines: Deadlines) -> float:
+    if deadlines.due[row] == np.inf or np.isnan(deadlines.round_time[row]):
+        return share
+    near = imminence(rounds * deadlines.round_time[row], deadlines.due[row] - now)
+    return power(share, near)
+
+
+def _ignore_round(now: float, row: int, deadlines: None) -> None:
+    pass
+
+
+def _note_round(now: float, row: int, deadlines: Deadlines) -> None:
+    deadlines.round_time[row] = now - deadlines.round_start[row]
+    deadlines.round_start[row] = now
+
+
+WITHOUT: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_alone, "note_round": _ignore_round}
+WITH: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_and_deadline, "note_round": _note_round}
+
+
+def _by_deadlines(name: str, record: type) -> Callable[..., Any]:
+    """Finds the function of this name for senders that know deadlines, or do not."""
+    return (WITH if record is Deadlines else WITHOUT)[name]
+
+
+@chosen_by_type(_by_deadlines)
+def estimate(share: float, rounds: float, now: float, row: int, deadlines: Deadlines | None) -> float:
+    """Returns the share of marks by which a window is cut: of D2TCP, its power by how imminent the deadline is.
+
+    Args:
+        share: Average share of marks (alpha).
+        rounds: Windows of data that the flow has left, as large as windows are in the mean that marks cut by half. Each
+            takes the round trip of the last one. Without a deadline, and in the first of them, the power is 1.
+        now: Time in s.
+        row: The flow.
+        deadlines: What D2TCP's senders know besides; None for others.
+    """
+    raise NotImplementedError
+
+
+@chosen_by_type(_by_deadlines)
+def note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
+    """Notes that a window of data has ended."""

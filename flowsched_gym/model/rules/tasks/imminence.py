@@ -6,15 +6,13 @@ import numpy as np
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import rule
 from flowsched_gym.model.rules.numerics.compiled import power
+from flowsched_gym.model.rules.packets.windows import MOST_IMMINENCE, imminence
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["Imminence", "next_refresh", "weigh_by_deadline"]
 
-LEAST: Final = 0.5
-MOST: Final = 2.0
-"""Bounds of the imminence d (D2TCP, section 3.1)."""
 REFRESH: Final = 0.03125
 """Weights are set anew when so large a part of the time to a deadline has passed."""
 
@@ -72,18 +70,8 @@ def weigh_by_deadline(
         for step in range(network.path_start[path], network.path_start[path + 1]):
             link = network.path_links[step]
             share = min(share, network.capacity[link] / own.flows[link])
-        controls.weight[row] = power(own.alpha, 1.0 - _imminence(now, row, share, state))
-
-
-@inlined_rule
-def _imminence(now: float, row: int, share: float, state: FlowState) -> float:
-    """Returns d of a flow with a deadline: large where it needs more than the time left, at most ``MOST``."""
-    left = state.deadline[row] - now
-    needed = state.remaining[row] / share if share > 0.0 else np.inf
-    if needed >= MOST * left:
-        return MOST
-    imminence: float = max(needed / left, LEAST)
-    return imminence
+        needed = state.remaining[row] / share if share > 0.0 else np.inf
+        controls.weight[row] = power(own.alpha, 1.0 - imminence(needed, state.deadline[row] - now))
 
 
 @rule
@@ -92,7 +80,7 @@ def next_refresh(
 ) -> float:
     """Returns the absolute time in s at which weights are set anew; inf where none of them changes."""
     soonest = np.inf
-    most = power(own.alpha, 1.0 - MOST)
+    most = power(own.alpha, 1.0 - MOST_IMMINENCE)
     for index in range(count):
         row = active[index]
         on_network = controls.path[row] < own.first_cpu_path
