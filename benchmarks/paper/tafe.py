@@ -16,7 +16,9 @@ from flowsched_gym.arrays import FloatArray
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.model.packets import PacketRecords
 from flowsched_gym.model.records import Records
+from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload import Uniform, Workload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "tafe.json"
@@ -42,19 +44,21 @@ EXAMPLE: Final = (("ps", "flow"), ("fifo-lm", "flow"), ("tafe", "flow"), ("tafe"
 
 
 class Scheme(NamedTuple):
-    """A discipline with its parameters.
+    """A discipline with its parameters, or senders of packets.
 
     Attributes:
-        discipline: Its name.
+        discipline: Its name; that of the port's scheduler with packets.
         within: How ``tafe`` serves the flows of a task; None for other disciplines.
         thresholds: Kind of the thresholds, see ``thresholds_of``; None for one queue.
         queues: Number of queues.
+        transport: Windows of the senders of packets; None for flows.
     """
 
     discipline: str
     within: str | None = None
     thresholds: str | None = None
     queues: int = 3
+    transport: str | None = None
 
 
 class Point(NamedTuple):
@@ -81,6 +85,18 @@ COMPARED: Final = {
     "TAFE, 3 queues": Scheme("tafe", "serial", "paper"),
     "STF": Scheme("stf"),
 }
+SENDERS: Final = {
+    name: Scheme("fifo", transport=transport)
+    for name, transport in (("DCTCP", "dctcp"), ("D2TCP", "d2tcp"), ("TAFE", "tafe"))
+}
+PACKETS: Final[Mapping[str, object]] = {
+    "delay": 2e-5,
+    "window": 10,
+    "mark_at": 20,
+    "buffer": 100,
+    "min_rto": 1e-2,
+}
+"""Senders, and the port between them: the paper has no settings."""
 THRESHOLDS: Final = {kind: Scheme("tafe", "shortest", kind) for kind in ("paper", "thirds")} | {
     f"{kind}, {queues}": Scheme("tafe", "shortest", kind, queues)
     for kind in ("spread", "quantiles")
@@ -98,6 +114,9 @@ def studies() -> dict[str, dict[str, Point]]:
     open_loop = {name: given for name, given in ARRIVALS.items() if name != CLOSED}
     found["log"] = {name: Point("tafe-log", 100, given, COMPARED) for name, given in open_loop.items()}
     for name in (AT_ONCE, "load 0.9"):
+        found[f"packets, {name}"] = {
+            workload: Point(workload, 100, ARRIVALS[name], SENDERS) for workload in (*SIZES.values(), "tafe-log")
+        }
         given = {**ARRIVALS[name], "cpu_work": True}
         found[f"thresholds, {name}"] = {str(count): Point("tafe-log", count, given, THRESHOLDS) for count in TASKS}
     return found
@@ -142,6 +161,8 @@ def measure(
                 "p95": np.percentile(tct, 95),
                 "largest": tct.max(),
             }
+            if isinstance(records, PacketRecords):
+                metrics["drops"] = records.drops.sum() / records.packets.sum()
             for metric, value in metrics.items():
                 found.setdefault(name, {}).setdefault(metric, []).append(rounded(value))
     percentiles = {
@@ -158,8 +179,17 @@ def rounded(value: float) -> float:
 
 def replay(tasks: Workload, scheme: Scheme) -> Records:
     """Sends tasks over one link of 1 Gbps in the compiled engine."""
+    if scheme.transport is not None:
+        parameters = {**PACKETS, "transport": scheme.transport}
+        return flowsched_gym.replay_packets(
+            tasks,
+            scheduler=scheme.discipline,
+            capacity=BYTES_PER_SECOND_PER_GBPS,
+            parameters=parameters,
+            engine="compiled",
+        )
     assert tasks.task_id is not None
-    parameters: dict[str, object] = {} if scheme.within is None else {"within": scheme.within}
+    parameters = {} if scheme.within is None else {"within": scheme.within}
     if scheme.thresholds is not None and scheme.queues > 1:
         total = np.bincount(tasks.task_id, tasks.size).astype(np.float64)
         parameters["thresholds"] = thresholds_of(scheme.thresholds, total, scheme.queues)
