@@ -76,8 +76,8 @@ next task after the last), {AT_ONCE}, and a Poisson process. What the paper call
   same with one queue.
 
 FIFO-LM is `fifo-lm` with no task heavy. D2TCP knows deadlines, 2 to 10 times what a task needs alone; in a {CLOSED}
-there are none, so that it shares fairly.
-STF, the shortest task first, knows sizes and shows what could be had. TAFE does not learn: agents are not on this page.
+there are none, so that it shares fairly. STF, the shortest task first, knows sizes and shows what could be had. TAFE
+does not learn: agents are not on this page.
 
 ## Figure 2: two tasks of two flows
 
@@ -98,7 +98,8 @@ NUMBERS: Final = f"""
 ## Figure 5: number of queues
 
 Mean TCT against one queue, change in %, over {min(TASKS)} to {max(TASKS)} tasks. `spread`: from the mean to 3/4 of the
-largest task on a logarithmic scale, so that three queues are the paper's. `quantiles`: as many tasks end in each queue.
+largest task on a logarithmic scale, so that three queues are the paper's. `quantiles`: equally many tasks end in each
+queue. The paper's curves flatten as queues are added.
 
 """
 
@@ -106,8 +107,8 @@ TIMES: Final = f"""
 ## Figures 6 to 12: against FIFO-LM and D2TCP
 
 Changes in %. Short tasks have 1 to 100 KB, long ones 10 MB or more (Pareto); 100 of each in Figures 6 to 9, 500 in
-Figures 10 to 12, where the paper has curves without numbers. In a {CLOSED} the link never idles, so that a task's time
-is about that of its client's turn.
+Figures 10 to 12, where the paper has curves without numbers. In a {CLOSED} there are never more than three tasks, and
+the link never idles.
 
 """
 

@@ -6,12 +6,14 @@ records returned; compiling comes before.
 """
 
 import argparse
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 import flowsched_gym
-from benchmarks.speed.packets import REPETITIONS, best_time
 from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import describe_machine
 from flowsched_gym.evaluation import write_json
@@ -21,6 +23,7 @@ from flowsched_gym.workload import make_workload
 
 FIGURES: Final = Path(__file__).with_name("tasks.json")
 LOAD: Final = 0.9
+REPETITIONS: Final = 5
 TASKS: Final = {"compiled": 20_000, "simpy": 400}
 """Tasks of one repetition on each engine, of five flows in the mean."""
 QUICK_SHARE: Final = 10
@@ -52,14 +55,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
     options = parser.parse_args()
     share = QUICK_SHARE if options.quick else 1
-    rates = {
-        name: {
-            f"{where} {engine}": rate(discipline, parameters, where, engine, count // share)
-            for where in TOPOLOGIES
-            for engine, count in TASKS.items()
-        }
-        for name, (discipline, parameters) in CASES.items()
-    }
+    rates: dict[str, dict[str, float]] = {name: {} for name in CASES}
+    for where in TOPOLOGIES:
+        for engine, count in TASKS.items():
+            for name, rate in measure(where, engine, count // share).items():
+                rates[name][f"{where} {engine}"] = rate
     figures = {
         "command": "python -m benchmarks.speed.tasks" + (" --quick" if options.quick else "") + " --write",
         "package_version": flowsched_gym.__version__,
@@ -78,8 +78,8 @@ def table(figures: Mapping[str, Any]) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
     columns = [f"{where} {engine}" for where in TOPOLOGIES for engine in ("simpy", "compiled")]
     lines = [
-        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions. `tafe-log`,",
-        f"tasks of 2 to 8 flows, at load {LOAD} of one link, or of the links of three clients behind a switch.",
+        f"Thousands of flows per CPU second on one core, {machine}; the best of {REPETITIONS} repetitions in turns.",
+        f"`tafe-log`, tasks of 2 to 8 flows, at load {LOAD} of one link, or of three clients' links behind a switch.",
         "",
         "| discipline | one link, SimPy | one link, compiled | switch, SimPy | switch, compiled |",
         "| --- | ---: | ---: | ---: | ---: |",
@@ -89,22 +89,25 @@ def table(figures: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
 
 
-def rate(discipline: str, parameters: Mapping[str, object], where: str, engine: str, num_tasks: int) -> float:
-    """Measures tasks under one discipline; returns flows per s."""
+def measure(where: str, engine: str, num_tasks: int) -> dict[str, float]:
+    """Measures the disciplines in turns; returns flows per CPU second of each."""
     topology, capacity = TOPOLOGIES[where]
     tasks = make_workload("tafe-log", num_tasks=num_tasks, load=LOAD).draw(0)
-
-    def run() -> None:
-        flowsched_gym.replay(
-            tasks,
-            discipline=discipline,
-            topology=topology,
-            capacity=capacity,
-            parameters=parameters,
-            engine=engine,
-        )
-
-    return len(tasks.size) / best_time(run)
+    least = dict.fromkeys(CASES, np.inf)
+    for repetition in range(REPETITIONS + 1):
+        for name, (discipline, parameters) in CASES.items():
+            begin = time.process_time()
+            flowsched_gym.replay(
+                tasks,
+                discipline=discipline,
+                topology=topology,
+                capacity=capacity,
+                parameters=parameters,
+                engine=engine,
+            )
+            if repetition > 0:  # the first one compiles
+                least[name] = min(least[name], time.process_time() - begin)
+    return {name: len(tasks.size) / seconds for name, seconds in least.items()}
 
 
 if __name__ == "__main__":
