@@ -36,15 +36,20 @@ CASES = [
     ("qcluster", {"goal": "fq", "disorder": "fq", **SMALL_SKETCH}),
     ("qcluster", {"goal": "srpt", "rule": "harmonic", "dequeue": "wrr"}),
     ("qcluster", {"goal": "deadline", "conservative": True, **SMALL_SKETCH}),
-    ("tagged", {"tags": [row % 8 for row in range(NUM_FLOWS)], "dequeue": "wrr", "weights": range(8, 0, -1)}),
-    # Flows without a deadline are served as by pfabric.
-    pytest.param("pfabric", {}, marks=pytest.mark.exhaustive),
     ("pfabric-edf", {}),
-    ("fq", {}),
-    ("afq", {}),
-    ("pifo-las", {}),
-    ("pifo-las", {"thresholds": [20_000], "count": "after"}),
+    *(
+        pytest.param(*case, marks=pytest.mark.exhaustive)
+        for case in (
+            ("tagged", {"tags": [row % 8 for row in range(NUM_FLOWS)], "dequeue": "wrr", "weights": range(8, 0, -1)}),
+            ("pfabric", {}),
+            ("fq", {}),
+            ("afq", {}),
+            ("pifo-las", {}),
+            ("pifo-las", {"thresholds": [20_000], "count": "after"}),
+        )
+    ),
 ]
+"""Schedulers and parameters; each scheduler compiles for itself."""
 
 
 def flows(seed: int) -> dict[str, object]:
