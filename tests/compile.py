@@ -17,7 +17,7 @@ import flowsched_gym
 from flowsched_gym.model.compiling import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.envs.episodes import SHORT
-from tests.flows import EACH_COMPILED, Variant, parameters_for
+from tests.flows import COMPILED, Variant, parameters_for
 
 
 def compile_environment(env_id: str) -> None:
@@ -40,7 +40,7 @@ def compile_replay(variant: Variant, **parameters: object) -> None:
 WORK: Final[tuple[Callable[[], None], ...]] = (
     *(partial(compile_environment, env_id) for env_id in reversed(SHORT)),
     *(partial(compile_replay, Variant("merp"), routing=routing) for routing in ("ecmp", "memr")),
-    *(partial(compile_replay, *each.values) for each in EACH_COMPILED if not each.marks),
+    *(partial(compile_replay, variant) for variant in COMPILED),
 )
 
 

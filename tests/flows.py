@@ -34,12 +34,29 @@ VARIANTS: Final = tuple(Variant(name, within) for name in DISCIPLINES for within
 OF_TASKS: Final = frozenset({"tafe", "fifo-lm", "task-las", "d2tcp", "stf", "sebf"})
 """Disciplines that look at tasks, or whose weights depend on time; ``tests/theory/test_tasks.py`` is about these."""
 
-RARE: Final = (Variant("qsjf", "fifo"), Variant("wfq", "ps"))
+COMPILED: Final = tuple(
+    variant
+    for variant in VARIANTS
+    if str(variant) in {"ps", "fifo", "srpt", "mlfq-ps", "mlfq-fifo", "merp", "tafe-serial"}
+)
+"""Disciplines for tests on the compiled engine, where each costs ten seconds of compiling, or more."""
+
 EACH_COMPILED: Final = [
-    pytest.param(variant, marks=pytest.mark.exhaustive if variant in RARE else (), id=str(variant))
+    pytest.param(variant, marks=() if variant in COMPILED else pytest.mark.exhaustive, id=str(variant))
     for variant in VARIANTS
 ]
-"""The same for tests that compile each of them, one way of serving a queue being enough."""
+"""All disciplines, those besides ``COMPILED`` exhaustive."""
+
+
+def on_each_engine(*disciplines: str) -> pytest.MarkDecorator:
+    """Parametrises a test with disciplines and engines; ``COMPILED`` says which are not exhaustive there."""
+    cases = [
+        pytest.param(name, engine, marks=pytest.mark.exhaustive if rare else ())
+        for name in disciplines
+        for engine in ("simpy", "compiled")
+        for rare in [engine == "compiled" and Variant(name) not in COMPILED]
+    ]
+    return pytest.mark.parametrize(("discipline", "engine"), cases)
 
 
 def make_flows(

@@ -6,6 +6,8 @@ import pytest
 
 from tests.processes import run_python
 
+pytestmark = pytest.mark.exhaustive
+
 REPLAY = """
 import flowsched_gym
 from numba.core import event
@@ -47,7 +49,6 @@ def test_an_ordered_discipline_compiles_itself_and_the_sharing_in_an_order(tmp_p
     assert compiled("fifo", tmp_path) == {"order_by", "share_links"}
 
 
-@pytest.mark.exhaustive
 def test_feedback_queues_compile_themselves_and_incremental_sharing(tmp_path: Path) -> None:
     found = compiled("mlfq", tmp_path, "{'thresholds': [1e5]}")
     assert found == {"level_by_attained", "share_incrementally"}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import flowsched_gym
+from tests.flows import COMPILED, Variant
 from tests.theory.estimates import Estimate, Known, Queue, estimate
 
 FloatArray = npt.NDArray[np.float64]
@@ -23,6 +24,10 @@ MEAN_FCT: Final = {"ps": 5.000, "fifo": 5.000, "srpt": 2.353, "psjf": 2.659, "sj
 """Mean FCT in units of the mean service time."""
 
 each_discipline = pytest.mark.parametrize("discipline", MEAN_FCT)
+each_compiled = pytest.mark.parametrize(
+    "discipline",
+    [pytest.param(name, marks=() if Variant(name) in COMPILED else pytest.mark.exhaustive) for name in MEAN_FCT],
+)
 
 
 def draw_queue(num_flows: int, seed: int) -> Queue:
@@ -58,7 +63,7 @@ def short_run() -> Queue:
     return draw_queue(20_000, seed=2)
 
 
-@each_discipline
+@each_compiled
 def test_mean_fct_is_within_one_percent_of_theory(discipline, long_run, long_fct) -> None:
     found = estimate_fct(long_run, long_fct(discipline), num_pieces=200)
     # The bound of 1 % is at least four standard errors wide.

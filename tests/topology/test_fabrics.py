@@ -10,9 +10,7 @@ import flowsched_gym
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.topology import Topology, big_switch, fat_tree, leaf_spine, make_topology, multi_plane, tree9
 from tests.exact import cases_of
-
-RATES = {"maxmin": "ps", "srpt": "srpt", "psjf": "psjf", "fifo": "fifo", "edf": "edf"}
-"""Disciplines by their names in the files."""
+from tests.flows import on_each_engine
 
 
 def links_of(topology: Topology, path: int) -> list[int]:
@@ -60,11 +58,11 @@ CASES = [(tree9(), case) for case in cases_of("net_tree9")] + [
 ]
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@on_each_engine("ps", "srpt", "psjf", "fifo", "edf")
 @pytest.mark.parametrize(
     ("topology", "case"), CASES, ids=lambda value: value["id"] if isinstance(value, dict) else value.name
 )
-def test_every_flow_finishes_when_the_exact_solution_does(topology, case, engine) -> None:
+def test_every_flow_finishes_when_the_exact_solution_does(topology, case, discipline, engine) -> None:
     columns = {
         "flow_id": list(range(len(case["size"]))),
         "source": case["src"],
@@ -74,10 +72,10 @@ def test_every_flow_finishes_when_the_exact_solution_does(topology, case, engine
         "deadline_s": [due - arrival for due, arrival in zip(case["deadline"], case["arrival"], strict=True)],
     }
     network = with_paths_of(topology, case)
-    for name, discipline in RATES.items():
-        records = flowsched_gym.replay(columns, discipline=discipline, topology=network, engine=engine)
+    records = flowsched_gym.replay(columns, discipline=discipline, topology=network, engine=engine)
 
-        assert records.completion_time.tolist() == pytest.approx(case["finish"][name], rel=1e-9, abs=0.0)
+    finish = case["finish"]["maxmin" if discipline == "ps" else discipline]
+    assert records.completion_time.tolist() == pytest.approx(finish, rel=1e-9, abs=0.0)
 
 
 @pytest.mark.parametrize(("arity", "hosts", "links", "paths"), [(2, 2, 12, 1), (4, 16, 96, 4), (6, 54, 324, 9)])

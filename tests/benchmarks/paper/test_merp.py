@@ -44,7 +44,8 @@ def test_each_study_runs(name):
 @pytest.mark.parametrize(
     ("name", "point", "schemes"),
     [
-        ("one link", "0.8", tuple(STUDIES["one link"].schemes)),
+        ("one link", "0.8", ("MERP", "pFabric", "TCP")),
+        pytest.param("one link", "0.8", ("pFabric by size",), marks=pytest.mark.exhaustive),
         ("routes", "0.2", ROUTES),
         pytest.param("routes", "0.2", tuple(STUDIES["routes"].schemes), marks=pytest.mark.exhaustive),
     ],
