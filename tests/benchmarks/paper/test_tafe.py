@@ -38,14 +38,23 @@ def test_the_results_have_every_study_point_scheme_and_seed(results: dict[str, A
     assert list(trace["rules"]) == list(RULES)
 
 
-def test_the_model_still_gives_the_results(results: dict[str, Any]) -> None:
+def test_the_example_is_still_the_models(results: dict[str, Any]) -> None:
     assert results["tafe"]["example"] == example()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("TAFE", "TAFE, serial", "FIFO-LM"),
+        pytest.param(("D2TCP", "STF", "TAFE, 3 queues"), marks=pytest.mark.exhaustive),
+    ],
+    ids=", ".join,
+)
+def test_the_model_still_gives_the_results(results: dict[str, Any], names: tuple[str, ...]) -> None:
     point = studies()["log"]["load 0.8"]
-    again, _ = measure(point, SEEDS[:1])
+    again, _ = measure(point._replace(schemes={name: point.schemes[name] for name in names}), SEEDS[:1])
     committed = results["tafe"]["studies"]["log"]["load 0.8"]
-    assert again == {
-        name: {metric: values[:1] for metric, values in metrics.items()} for name, metrics in committed.items()
-    }
+    assert again == {name: {metric: values[:1] for metric, values in committed[name].items()} for name in names}
 
 
 def test_coflows_come_out_in_the_order_of_the_reference(results: dict[str, Any]) -> None:
