@@ -32,21 +32,33 @@ def flows_of(seed: int, *, simultaneous: bool) -> Workload:
     return replace(drawn, size=np.ceil(drawn.size / 5e5) * 5e5, arrival_time=arrival_time)
 
 
-def decide(discipline: Mlfq, rate_cap: Any, number: int, first_row: int, generator: np.random.Generator) -> None:
-    """Sets thresholds at random, and queues and rate caps of some flows."""
+def decide(discipline: Mlfq, number: int, first_row: int, generator: np.random.Generator) -> None:
+    """Sets thresholds at random, and queues of some flows."""
     discipline.set_thresholds(np.sort(generator.uniform(1e4, 5e6, (2, 3)), axis=1), number)
     for row in generator.integers(150, size=6).tolist():
         discipline.pin(first_row + row, [None, 0, 2][generator.integers(3)])
+
+
+def cap(rate_cap: Any, first_row: int, generator: np.random.Generator) -> None:
+    """Sets rate caps of some flows at random."""
+    for row in generator.integers(150, size=6).tolist():
         rate_cap[first_row + row] = [np.inf, 2e7][generator.integers(2)]
 
 
-@pytest.mark.parametrize("within", ["ps", pytest.param("fifo", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("within", "rate_caps"),
+    [
+        ("ps", False),
+        # Those of tests/systems/auto/long_flows have rate caps.
+        *(pytest.param(within, True, marks=pytest.mark.exhaustive) for within in ("ps", "fifo")),
+    ],
+)
 @pytest.mark.parametrize("period", [Period(seconds=0.02), Period(flows=11)], ids=["time", "flows"])
-def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, period: Period) -> None:
+def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, rate_caps: bool, period: Period) -> None:
     limits = [[1e5, 1e6, 3e6]] * 2
     compiled = Mlfq(limits, within, GROUPS)
     batch = BatchSimulation(
-        3, 150, SWITCH, compiled, asks=DecisionKind.PERIOD, period=period, log_length=5_000, rate_caps=True
+        3, 150, SWITCH, compiled, asks=DecisionKind.PERIOD, period=period, log_length=5_000, rate_caps=rate_caps
     )
     workloads = [flows_of(seed, simultaneous=seed > 0) for seed in range(3)]
     for number, workload in enumerate(workloads):
@@ -62,8 +74,13 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, per
             first_row = number * batch.num_rows
             rows = np.s_[first_row : first_row + workload.num_flows]
             assert batch.tables.flows["attained"][rows].tobytes() == simulation.state.attained.tobytes()
-            decide(reference, simulation.controls.rate_cap, 0, 0, one)
-            decide(compiled, batch.tables.flows["rate_cap"], number, first_row, other)
+            for discipline, caps, place, row, generator in (
+                (reference, simulation.controls.rate_cap, 0, 0, one),
+                (compiled, batch.tables.flows["rate_cap"], number, first_row, other),
+            ):
+                decide(discipline, place, row, generator)
+                if rate_caps:
+                    cap(caps, row, generator)
             simulation.go_on()
             batch.go_on(number)
             simulation.run()
@@ -139,7 +156,7 @@ def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() ->
 def test_moves_that_cannot_be_made_are_refused() -> None:
     how: dict[str, Any] = {"asks": DecisionKind.PERIOD, "period": Period(seconds=0.02)}
     workload = flows_of(3, simultaneous=False)
-    batch = BatchSimulation(1, 150, SWITCH, Mlfq([1e5]), rate_caps=True, **how)
+    batch = BatchSimulation(1, 150, SWITCH, Mlfq([1e5]), **how)
     batch.load(0, workload)
     simulation, routed = (
         Simulation(workload, topology, Mlfq([1e5]), routing=routing, **how)
