@@ -57,14 +57,14 @@ def assert_solved(workload: Workload, variant: Variant, topology: Topology) -> N
 
 
 @pytest.mark.parametrize("variant", ON_ONE_LINK, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(workload=simultaneous_flows())
 def test_simultaneous_events_on_one_link_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
     assert_solved(workload, variant, one_link(capacity=1.0))
 
 
 @pytest.mark.parametrize("variant", ON_A_SWITCH, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(workload=simultaneous_flows())
 def test_simultaneous_events_on_the_switch_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
     assert_solved(workload, variant, big_switch(num_hosts=NUM_HOSTS, capacity=1.0))

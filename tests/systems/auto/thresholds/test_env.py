@@ -196,6 +196,7 @@ def test_an_action_outside_the_space_is_refused() -> None:
     assert env.view().now == 0.0
 
 
+@pytest.mark.exhaustive  # FIFO inside queues compiles for itself; tests/theory/test_multilevel.py says it of replays.
 @pytest.mark.parametrize("thresholds", [[2e5, 2e6, 1e7], [3e3, 3e4, 3e5], [1e7, 2e7, 5e8]], ids=["best", "low", "high"])
 def test_mean_completion_times_are_those_of_queueing_theory(thresholds: list[float]) -> None:
     num_envs, load = 4, 0.6
