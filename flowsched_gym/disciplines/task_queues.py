@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.disciplines.parameters import check_numbers
 from flowsched_gym.errors import ConfigError
@@ -158,7 +159,7 @@ class QueuedTasks(BaseDiscipline):
         own.thresholds[n] = self._thresholds
         own.task[rows] = index_tasks(flows)
         own.came[rows] = np.inf
-        for column in (own.flow_level, own.arrived, own.sent, own.arrived_level):
+        for column in (own.flow_level, own.arrived, own.sent, own.level, own.arrived_level):
             column[rows] = 0
         own.num_listed[n] = 0
         own.foreseen[n] = np.inf
@@ -178,6 +179,16 @@ class QueuedTasks(BaseDiscipline):
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (1, num_queues - 1)."""
         return self.own.thresholds[n : n + 1].copy()
+
+    def tasks(self, first_row: int, count: int) -> tuple[IntArray, FloatArray]:
+        """Returns the number of each flow's task, and when each task began in s, inf before, (count,) each."""
+        rows = np.s_[first_row : first_row + count]
+        return self.own.task[rows], self.own.came[rows]
+
+    def send(self, path: npt.NDArray[np.integer[Any]]) -> BoolArray:
+        """Returns which flows with these paths are on the network, not on a CPU, (count,)."""
+        sending: BoolArray = path < self.own.first_cpu_path
+        return sending
 
     def queues_of(self, rows: IntArray) -> IntArray:
         """Returns the queues of the tasks of active flows, (count,), as of the last sharing of the links."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
 from flowsched_gym.envs.episode import EpisodeSetup
@@ -110,7 +110,7 @@ class FluidControl(PeriodControl[Action, NetworkView]):
     """Whether ``act`` may write ``view.rate_cap``."""
 
     @abstractmethod
-    def new_discipline(self) -> Mlfq:
+    def new_discipline(self) -> Mlfq | QueuedTasks:
         """Makes feedback queues with the thresholds that every episode begins with."""
 
     def network(self, topology: Topology, period: Period, routing: Routing | None = None) -> NetworkSetup:

@@ -33,6 +33,7 @@ SHORT: Final[dict[str, dict[str, Any]]] = {
     },
     "flowsched/AuTOThresholds-v0": {"hosts": 20, "flows": 120, "period_flows": 2},
     "flowsched/TAFETasks-v0": {"workload": "tafe-alibaba", "tasks": 5, "f": 4, "information": "full"},
+    "flowsched/TAFEThresholds-v0": {"workload": "tafe-alibaba", "tasks": 10, "period_flows": 1},
     "flowsched/QCluster-v0": {"workload": "qcluster-w2", "flows": 150, "period_us": 2.0, "min_rto_us": 20.0},
 }
 """Arguments by id that make an episode short, and its decisions matter."""
@@ -44,6 +45,7 @@ EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "flowsched/AuTOThresholds-v0": {"clusters": (1, 2)},
     "flowsched/AuTOLongFlows-v0": {"paths": (2,)},
     "flowsched/TAFETasks-v0": {"link_delay_us": (0.0, 250.0)},
+    "flowsched/TAFEThresholds-v0": {"within": ("serial", "remaining")},
     "flowsched/QCluster-v0": {"buffer": (4,), "mark_at": (2,)},
 }
 """Values by id and argument that belong to all combinations besides the members of enums."""

@@ -76,6 +76,12 @@ def test_the_observation_table_says_what_the_layout_says(spec: EnvironmentSpec) 
     assert rows == [row_of(column, arguments, row[-1]) for column, row in zip(columns, rows, strict=True)]
 
 
+def config_docstrings(spec: EnvironmentSpec) -> list[str]:
+    """Returns what the classes of its arguments say, those that it inherits first."""
+    classes = reversed(load_target(spec.config).__mro__)
+    return [inspect.cleandoc(each.__doc__) for each in classes if dataclasses.is_dataclass(each)]
+
+
 @each_environment
 def test_every_layout_is_made_of_columns_of_the_table(spec: EnvironmentSpec) -> None:
     described = [row[:4] for rows in tables(spec) for row in rows]
@@ -87,17 +93,16 @@ def test_every_layout_is_made_of_columns_of_the_table(spec: EnvironmentSpec) -> 
 
 @each_environment
 def test_every_argument_is_named_in_the_docstring_and_described_in_the_config(spec: EnvironmentSpec) -> None:
-    config = load_target(spec.config)
-    attributes = inspect.cleandoc(config.__doc__).partition("Attributes:")[2].partition("Raises:")[0]
-    described = re.findall(r"^    (\w+): \S", attributes, flags=re.MULTILINE)
-    names = [field.name for field in dataclasses.fields(config)]
+    attributes = [text.partition("Attributes:")[2].partition("Raises:")[0] for text in config_docstrings(spec)]
+    described = re.findall(r"^    (\w+): \S", "\n".join(attributes), flags=re.MULTILINE)
+    names = [field.name for field in dataclasses.fields(load_target(spec.config))]
     assert described == names
     assert [name for name in names if f"``{name}``" not in section(spec, "Arguments")] == []
 
 
 @each_environment
 def test_every_member_of_a_choice_is_explained(spec: EnvironmentSpec) -> None:
-    text = docstring(spec) + inspect.cleandoc(load_target(spec.config).__doc__)
+    text = "".join((docstring(spec), *config_docstrings(spec)))
     members = {str(value) for arguments in combinations(spec) for value in arguments.values() if isinstance(value, str)}
     assert [member for member in sorted(members) if f"``{member}``" not in text and f'"{member}"' not in text] == []
 

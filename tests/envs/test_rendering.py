@@ -80,6 +80,12 @@ SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "crowd": {"workload": mixed(200, 9), "f": 64},
         "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5},
     },
+    "TAFEThresholds": {
+        "default": {"tasks": 60},
+        "jobs": {"workload": "tafe-alibaba", "tasks": 30, "topology": "big-switch", "queues": 8, "period_flows": 3},
+        "crowd": {"workload": mixed(200, 9), "period_flows": 1},
+        "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5, "period_flows": 3, "queues": 2},
+    },
     "QCluster": {
         "default": {"flows": 300, "period_us": 1_000.0},
         "losses": {"flows": 100, "load": 0.95, "buffer": 20, "mark_at": 5, "transport": "dctcp", "period_us": 500.0},

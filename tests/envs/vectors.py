@@ -57,6 +57,11 @@ TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
         {"link_gbps": 8e-9, "f": 4, "barrier": "task", "topology": "big-switch", "link_delay_us": 5e5}
         | {"information": "full", "cpus": [0.5], "tail_weight": 2.0},
     ),
+    "flowsched/TAFEThresholds-v0": (
+        {"link_gbps": 8e-3, "period_flows": 2, "barrier": "flow", "within": "shortest"},
+        {"link_gbps": 8e-3, "period_flows": None, "period_ms": 1e3, "barrier": "task", "topology": "big-switch"}
+        | {"within": "fair", "initial_thresholds": [1e6, 2e6], "link_delay_us": 5e5},
+    ),
     "flowsched/QCluster-v0": (
         {"link_gbps": 8e-9, "delay_us": 0.0, "period_us": 4.3e7, "gap_us": 1e8},
         {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1e6, "window": 2, "goal": "fq", "messages": "time"},

@@ -61,6 +61,13 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         {"workload": "tafe-short", "tasks": 25, "topology": "big-switch", "f": 6, "typical_kb": 20.0}
         | {"tail_weight": 1.0, "link_delay_us": 10.0},
     ],
+    "flowsched/TAFEThresholds-v0": [
+        {"tasks": 60, "load": 0.9, "period_flows": 5},
+        {"workload": "tafe-alibaba", "tasks": 20, "within": "shortest", "barrier": "task", "cpus": [1.5], "queues": 4}
+        | {"period_flows": None, "period_ms": 20.0, "reward": "tct"},
+        {"workload": "tafe-web-search", "tasks": 20, "within": "remaining", "demotion": "arrived", "period_flows": 2}
+        | {"topology": "big-switch", "initial_thresholds": [1e5, 1e6], "link_delay_us": 10.0},
+    ],
     "flowsched/AuTOLongFlows-v0": [
         {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
         {"workload": "auto-clusters", "hosts": 8, "flows": 300, "thresholds": [1e4, 1e5, 5e5, 2e6], "paths": 2}

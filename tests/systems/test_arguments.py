@@ -118,6 +118,17 @@ WRONG: Final[dict[str, list[tuple[dict[str, Any], str]]]] = {
         ({"cpus": [0.5, 1.0]}, "topology one-link has 1 CPUs, each needs one share"),
         ({"workload": "gather-a1", "tasks": 5}, "load and tasks change drawn tasks: workload 'gather-a1' draws none"),
     ],
+    "flowsched/TAFEThresholds-v0": [
+        *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
+        ({"within": "lifo"}, f"within is 'lifo': {ONE_OF} serial, shortest, fair, remaining"),
+        ({"demotion": "never"}, f"demotion is 'never': {ONE_OF} sent, arrived"),
+        ({"reward": "fct"}, f"reward is 'fct': {ONE_OF} unfinished, tct"),
+        ({"period_ms": 5.0}, r"exactly one of period_flows and period_ms must be given: both are \(20 and 5\.0\)"),
+        ({"initial_thresholds": [1e3]}, r"initial_thresholds is \[1000\.0\]: 3 queues need 2 numbers"),
+        ({"initial_thresholds": [1e6, 1e3]}, r"initial_thresholds is .*: they must be finite, > 0 B and increasing"),
+        ({"reward_scale_ms": 0}, "reward_scale_ms is 0: it must be a finite number > 0"),
+        ({"workload": "gather-a1", "tasks": 5}, "load and tasks change drawn tasks: workload 'gather-a1' draws none"),
+    ],
     "flowsched/QCluster-v0": [
         *(({"queues": value}, rf"queues is {value!r}: it must be") for value in (1, 9, 2.5)),
         ({"queues": 2, "goal": "deadline"}, "queues is 2: goal 'deadline' needs 3"),
@@ -181,6 +192,6 @@ def test_any_number_will_do_becomes_pythons_own_and_a_load_without_bound_is_warn
     given = {"load": np.float32(0.5), "link_gbps": np.float64(1.0), "max_decisions": np.uint8(3)}
     config = gym.make(spec.id, **given).get_wrapper_attr("config")
     assert [type(getattr(config, name)) for name in given] == [float, float, int]
-    extra = {"initial_thresholds": [1e4, 1e5, 1e6]} if "Thresholds" in spec.id else {}
+    extra = {"initial_thresholds": [1e4, 1e5, 1e6]} if spec.id == "flowsched/AuTOThresholds-v0" else {}
     with pytest.warns(UnstableLoadWarning, match=r"load is 1\.2"):
         gym.make(spec.id, load=1.2, **extra)

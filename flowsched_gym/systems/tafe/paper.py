@@ -9,7 +9,7 @@ from flowsched_gym.arrays import FloatArray
 from flowsched_gym.model.stages import index_tasks
 from flowsched_gym.workload import WorkloadSource
 
-__all__ = ["paper_thresholds"]
+__all__ = ["PART_OF_LARGEST", "paper_thresholds"]
 
 NUM_EPISODES: Final = 10
 PART_OF_LARGEST: Final = 0.75

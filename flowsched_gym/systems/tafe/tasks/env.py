@@ -15,7 +15,6 @@ from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules
 from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
 from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
-from flowsched_gym.topology import add_cpus, make_topology
 from flowsched_gym.workload import WorkloadLike, workload_label
 
 __all__ = ["TAFETasksEnv", "TAFETasksVectorEnv"]
@@ -161,7 +160,6 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             max_decisions=max_decisions,
         )
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
-        links = make_topology(config.topology, num_hosts=source.num_hosts, capacity=config.capacity, delay=config.delay)
         super().__init__(
             TaskRules(
                 num_slots=config.f,
@@ -175,7 +173,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             config.f,
             source=source,
             network=NetworkSetup(
-                topology=add_cpus(links, config.shares),
+                topology=config.make_network(source.num_hosts),
                 new_discipline=Ranked,
                 asks=DecisionKind.ORDER,
                 barrier=config.barrier,

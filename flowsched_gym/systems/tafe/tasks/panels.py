@@ -10,7 +10,8 @@ from flowsched_gym.metrics import task_completion_times
 from flowsched_gym.model.pending_decisions import OrderDecision
 from flowsched_gym.model.rules.tasks.stages import first_cpu_path
 from flowsched_gym.model.stages import index_tasks
-from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig, TasksTopology
+from flowsched_gym.systems.tafe.config import TAFETopology
+from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
 
 __all__ = ["tasks_panels"]
 
@@ -38,7 +39,7 @@ def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View
                 396,
                 (
                     _tasks(scene),
-                    scene.links(height=164 if config.topology is TasksTopology.BIG_SWITCH else 0),
+                    scene.links(height=164 if config.topology is TAFETopology.BIG_SWITCH else 0),
                     scene.finished(),
                 ),
             ),

@@ -1,0 +1,32 @@
+"""The thresholds at which TAFE's feedback queues demote tasks (TAFE, sections IV-A and V-B)."""
+
+from typing import Final
+
+from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+
+__all__ = ["THRESHOLDS"]
+
+THRESHOLDS: Final = EnvironmentSpec(
+    id="flowsched/TAFEThresholds-v0",
+    description="thresholds at which feedback queues demote tasks",
+    entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsEnv",
+    vector_entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsVectorEnv",
+    config="flowsched_gym.systems.tafe.thresholds.config:TAFEThresholdsConfig",
+    workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    settings=(
+        {"workload": "tafe-log", "within": "remaining"},
+        {"workload": "tafe-alibaba", "within": "shortest"},
+    ),
+    of_tasks=True,
+    policies=policies_of(
+        "flowsched_gym.systems.tafe.thresholds.policies",
+        {
+            "random": ("RandomThresholds", "any thresholds, drawn anew in each period"),
+            "constant": ("EqualSteps", "equal steps on a logarithmic scale"),
+            "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing"),
+            "thirds": ("Thirds", "the largest task over the number of queues"),
+            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)"),
+        },
+    ),
+)
+"""What the registry knows of the environment."""

@@ -1,0 +1,92 @@
+"""How tasks have fared in the period that has ended, and how the queues stand."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.disciplines import QueuedTasks
+from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs import NetworkView
+from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
+from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
+from flowsched_gym.systems.tafe.thresholds.rules import finish_times, task_sizes
+from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+
+__all__ = ["CLASSES", "CLASS_ENDS", "class_of_size", "observe", "tasks_of", "thresholds_layout"]
+
+CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
+"""Largest sizes in B of small and of medium tasks."""
+CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
+"""Classes of tasks, and how large these are."""
+
+
+def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
+    """Describes a number without a bound."""
+    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
+
+
+def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
+    """Lists the columns that the agent sees: of the period, and of each queue."""
+    context = (
+        *(
+            _squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", 10.0)
+            for name, sizes in CLASSES.items()
+        ),
+        *(
+            _squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", 0.1)
+            for name, sizes in CLASSES.items()
+        ),
+        _squashed("time", "time since the episode began", "s", 1.0),
+        *(
+            Column(name=f"threshold_{k}", meaning=f"threshold {k} (log)", unit="1", encoding=Encoding.FRACTION)
+            for k in range(1, config.queues)
+        ),
+    )
+    slot = (
+        _squashed("tasks", "tasks with active flows", "tasks", 10.0),
+        _squashed("flows", "active flows", "flows", 10.0),
+        _squashed("sent", "bytes that they have sent", "B", 10 * BYTES_PER_MEGABYTE),
+        _squashed("left", "bytes that they have left", "B", 10 * BYTES_PER_MEGABYTE),
+    )
+    return Layout(context=context, slot=slot, num_slots=config.queues)
+
+
+def class_of_size(size: FloatArray) -> IntArray:
+    """Returns the classes of sizes in B, indices into ``CLASSES``."""
+    classes: IntArray = np.searchsorted(CLASS_ENDS, size)
+    return classes
+
+
+def tasks_of(view: NetworkView) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Returns the task of each flow, and when each task began and ended in s, (num_flows,); see ``finish_times``."""
+    assert isinstance(view.discipline, QueuedTasks)
+    task, came = view.discipline.tasks(view.first_row, view.num_flows)
+    return task, came, finish_times(task, np.ascontiguousarray(view.completion_time))
+
+
+def observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray:
+    """Returns what the agent sees, (size,) float32."""
+    assert isinstance(view.discipline, QueuedTasks)
+    task, came, ends = tasks_of(view)
+    sizes = task_sizes(task, np.ascontiguousarray(view.size))
+    finished = np.flatnonzero((ends > view.begun_at) & (ends <= view.now))
+    kind = class_of_size(sizes[finished])
+    count = np.bincount(kind, minlength=len(CLASSES)).astype(np.float64)
+    total = np.bincount(kind, ends[finished] - came[finished], len(CLASSES))
+    rows = view.active
+    sends = view.discipline.send(view.path[rows])
+    queue = view.queues_of(rows)
+    active_tasks = np.unique(np.stack((queue, task[rows])), axis=1)[0]
+    columns = (
+        np.bincount(active_tasks, minlength=config.queues),
+        np.bincount(queue, minlength=config.queues),
+        np.bincount(queue, np.where(sends, view.attained[rows], 0.0), config.queues),
+        np.bincount(queue, np.where(sends, view.remaining[rows], view.size[rows]), config.queues),
+    )
+    values = np.concatenate((count, total / np.maximum(count, 1.0), [view.now]))
+    context = values / (values + np.array([10.0] * 3 + [0.1] * 3 + [1.0]))
+    slots = np.stack(columns, axis=1).astype(np.float64)
+    slots /= slots + np.array([10.0, 10.0, 10 * BYTES_PER_MEGABYTE, 10 * BYTES_PER_MEGABYTE])
+    shown = np.concatenate((context, SCALE.position_of(view.thresholds())[0], slots.ravel()))
+    return shown.astype(np.float32)

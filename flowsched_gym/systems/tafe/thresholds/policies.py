@@ -1,0 +1,130 @@
+"""Policies that set thresholds of tasks; but for ``random``, thresholds that never move."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.systems.tafe.paper import PART_OF_LARGEST
+from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
+from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
+from flowsched_gym.units import BYTES_PER_KILOBYTE
+
+__all__ = ["EqualSteps", "FixedThresholds", "PaperThresholds", "RandomThresholds", "TenfoldThresholds", "Thirds"]
+
+FIRST_OF_TENFOLD: Final = 100 * BYTES_PER_KILOBYTE
+
+
+class RandomThresholds:
+    """Any thresholds, drawn anew in each period.
+
+    Args:
+        length: Numbers of an action.
+        seed: Seed of the draws.
+    """
+
+    def __init__(self, length: int, *, seed: int = 0) -> None:
+        self._length = length
+        self._rng = np.random.default_rng(seed)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment."""
+        return cls(attribute_of(env, "config").num_thresholds, seed=seed)
+
+    def predict(
+        self,
+        observation: ObservationArray,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[ObservationArray, Any]:
+        """Draws an action for each observation; see ``Policy``."""
+        shape = (*np.shape(observation)[:-1], self._length)
+        return (2.0 * self._rng.random(shape) - 1.0).astype(np.float32), state
+
+
+class FixedThresholds:
+    """Thresholds that a rule sets once.
+
+    Args:
+        thresholds: Thresholds in B, increasing, (num_thresholds,).
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, thresholds: FloatArray) -> None:
+        self._action = SCALE.action_of(thresholds[np.newaxis])[0].astype(np.float32)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment.
+
+        Raises:
+            ConfigError: The rule does not go with so many queues.
+        """
+        config: TAFEThresholdsConfig = attribute_of(env, "config")
+        return cls(cls.thresholds_for(config, attribute_of(env, "paper_thresholds")))
+
+    @staticmethod
+    @abstractmethod
+    def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
+        """Finds the thresholds in B, (num_thresholds,).
+
+        Args:
+            config: The arguments of an environment.
+            paper: The mean task, and 3/4 of the largest one, in B, (2,).
+        """
+
+    def predict(
+        self,
+        observation: ObservationArray,
+        state: Any = None,
+        episode_start: BoolArray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[ObservationArray, Any]:
+        """Returns the action, once for each observation; see ``Policy``."""
+        return np.tile(self._action, (*np.shape(observation)[:-1], 1)), state
+
+
+class EqualSteps(FixedThresholds):
+    """Equal steps on the logarithmic scale from 1 KB to 1 GB."""
+
+    @staticmethod
+    def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
+        """Divides the scale by the number of queues."""
+        return equal_steps(config.num_thresholds)
+
+
+class TenfoldThresholds(FixedThresholds):
+    """100 KB, and each threshold ten times the one before: Aalo's spacing."""
+
+    @staticmethod
+    def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
+        """Multiplies by ten."""
+        tenfold: FloatArray = np.cumprod([FIRST_OF_TENFOLD, *[10.0] * (config.num_thresholds - 1)], dtype=np.float64)
+        return tenfold
+
+
+class PaperThresholds(FixedThresholds):
+    """The mean task and 3/4 of the largest one (TAFE, section V-B); for three queues."""
+
+    @staticmethod
+    def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
+        """Takes what the paper names."""
+        if config.queues != len(paper) + 1:
+            raise ConfigError(f"queues is {config.queues}: the paper names thresholds for {len(paper) + 1}")
+        return paper
+
+
+class Thirds(FixedThresholds):
+    """The largest task divided by the number of queues: a third and two thirds of it, for three."""
+
+    @staticmethod
+    def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
+        """Divides the largest task."""
+        thirds: FloatArray = paper[-1] / PART_OF_LARGEST * np.arange(1, config.queues) / config.queues
+        return thirds
