@@ -287,7 +287,9 @@ def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
     observation, _ = env.reset(seed=2)
     for _ in range(40):
         found.append(observation)
-        observation = env.step(env.action_space.sample())[0]
+        observation, _, ended, *_ = env.step(env.action_space.sample())
+        if ended:
+            observation, _ = env.reset()
     batch, rng = np.stack(found), np.random.default_rng(0)
     policies = [make_policy(name, env, seed=1) for name in policy_specs(spec.id)]
     pure = [policy for policy in policies if is_pure(policy)]
