@@ -19,6 +19,6 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
         times = task_completion_times(env.records()).tct
 
         assert len(queues) == env.config.queues
-        assert sum(int(row[1]) for row in queues) == env.simulation.links.num_active
+        assert sum(int(row[1]) for row in queues) == len(env.scene().active)
         finished = [row for row in table(view, "Finished tasks") if len(row) == 3][-3:]
         assert sum(int(row[1]) for row in finished) == np.count_nonzero(np.isfinite(times))
