@@ -54,8 +54,6 @@ class FixedThresholds:
         thresholds: Thresholds in B, increasing, (num_thresholds,).
     """
 
-    pure: ClassVar[bool] = True
-
     def __init__(self, thresholds: FloatArray) -> None:
         self._action = SCALE.action_of(thresholds[np.newaxis])[0].astype(np.float32)
 
@@ -93,6 +91,8 @@ class FixedThresholds:
 class EqualSteps(FixedThresholds):
     """Equal steps on the logarithmic scale from 1 KB to 1 GB."""
 
+    pure: ClassVar[bool] = True
+
     @staticmethod
     def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
         """Divides the scale by the number of queues."""
@@ -101,6 +101,8 @@ class EqualSteps(FixedThresholds):
 
 class TenfoldThresholds(FixedThresholds):
     """100 KB, and each threshold ten times the one before: Aalo's spacing."""
+
+    pure: ClassVar[bool] = True
 
     @staticmethod
     def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
@@ -112,6 +114,8 @@ class TenfoldThresholds(FixedThresholds):
 class PaperThresholds(FixedThresholds):
     """The mean task and 3/4 of the largest one (TAFE, section V-B); for three queues."""
 
+    pure: ClassVar[bool] = True
+
     @staticmethod
     def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
         """Takes what the paper names."""
@@ -122,6 +126,8 @@ class PaperThresholds(FixedThresholds):
 
 class Thirds(FixedThresholds):
     """The largest task divided by the number of queues: a third and two thirds of it, for three."""
+
+    pure: ClassVar[bool] = True
 
     @staticmethod
     def thresholds_for(config: TAFEThresholdsConfig, paper: FloatArray) -> FloatArray:
