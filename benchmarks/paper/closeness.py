@@ -1,7 +1,7 @@
 """Measures how close the model is to exact solutions, queueing theory, the packet simulator and the thesis.
 
 ``make paper`` writes the figures to ``data/closeness.json`` and lays them out in the README of the project, between two
-marks; a test holds the README to the figures.
+marks, as it does the environments and what a learned agent wins on the leaderboard; a test holds the README to them.
 """
 
 import json
@@ -14,7 +14,7 @@ import flowsched_gym
 from benchmarks.paper.run import DATA, compare_isolated, compare_policies
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.files import write_text
-from flowsched_gym.leaderboard import Table
+from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, read_results
 from flowsched_gym.registration import SYSTEMS
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -23,6 +23,16 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = ROOT / "README.md"
 EXACT: Final = ROOT / "tests" / "data" / "exact"
 FIGURES: Final = DATA / "closeness.json"
+RESULTS: Final = ROOT / "benchmarks" / "results"
+LEARNED_ON: Final = "gather-heavy, k = 3, f = 10"
+"""The setting of the leaderboard whose learned agent the README shows."""
+SHOWN: Final = {
+    "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
+    "ppo": "**learned**: PPO, one network scores all requests",
+    "feasible-first": "earliest deadline among those that can still be met",
+    "sjf": "smallest flow first",
+    "edf": "earliest deadline first",
+}
 START: Final = "<!-- generated: {} -->"
 END: Final = "<!-- end of generated: {} -->"
 THEORY: Final = {"ps": 5.000, "fifo": 5.000, "las": 5.000, "srpt": 2.353, "psjf": 2.659, "sjf": 2.882}
@@ -116,7 +126,11 @@ def readme() -> str:
     """Returns the README with its generated parts made anew."""
     text = README.read_text(encoding="utf-8")
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-    for name, content in (("environments", environments_table()), ("closeness", closeness_table(figures))):
+    for name, content in (
+        ("environments", environments_table()),
+        ("learned", learned_table()),
+        ("closeness", closeness_table(figures)),
+    ):
         start, end = START.format(name), END.format(name)
         before, _, rest = text.partition(start)
         after = rest.partition(end)[2]
@@ -132,6 +146,25 @@ def environments_table() -> str:
         for environment in system.environments
     )
     return Table(columns=("id", "system", "the decision"), rows=rows).markdown(numbers=False)
+
+
+def learned_table() -> str:
+    """Sets a learned agent of the leaderboard beside heuristics and the bound."""
+    groups = group_results(read_results(RESULTS))
+    results = next(results for setting, results in groups if setting.title == LEARNED_ON)
+    rows = tuple(
+        (
+            f"`{row.policy}`",
+            SHOWN[row.policy],
+            format_interval(row.deadline_hit_ratio, scale=100.0),
+            format_interval(row.difference, scale=100.0, signed=True),
+        )
+        for row in compare(results)
+        if row.policy in SHOWN
+    )
+    return Table(columns=("policy", "what it is", "deadlines met, %", "over `edf`, points"), rows=rows).markdown(
+        numbers=False
+    )
 
 
 def closeness_table(figures: dict[str, Any]) -> str:
