@@ -1,6 +1,8 @@
-"""Makes the pictures of the README in ``docs/images``: a frame of Artemis, and an animation of one episode.
+"""Makes the pictures of the README in ``docs/images``.
 
-Run it from the root of the repository: ``python docs/make_images.py``. The same versions give the same files.
+They are a frame of Artemis, an animation of one episode, and what a learned agent wins, from the result files of the
+leaderboard. Run it from the root of the repository: ``python -m docs.make_images``. The same versions give the same
+files.
 """
 
 import os
@@ -10,11 +12,15 @@ from typing import Final
 
 import gymnasium as gym
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
+from benchmarks.paper.closeness import learned_rows, learned_table
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
+from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
+from flowsched_gym.files import replace_when_written
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 
@@ -30,6 +36,9 @@ FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""
+LEARNED: Final = "ppo"
+BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
+"""Colours of the bars by what they stand for."""
 SHADES: Final = 5
 """Shades of each colour in the animation, for the edges of letters."""
 
@@ -100,7 +109,34 @@ def write_animation(path: Path) -> None:
     os.replace(temporary, path)
 
 
+def write_learned(path: Path) -> None:
+    """Draws the deadlines met by a learned agent, heuristics and the bound, with 95 % intervals.
+
+    The file carries the table that it was drawn from, so that a test can tell whether it is stale.
+    """
+    rows = learned_rows()[::-1]
+    means, low, high = (
+        100 * np.array([getattr(row.deadline_hit_ratio, end) for row in rows]) for end in ("mean", "low", "high")
+    )
+    kinds = ["bound" if row.difference is None and row.regret is None else "heuristic" for row in rows]
+    kinds = ["learned" if row.policy == LEARNED else kind for row, kind in zip(rows, kinds, strict=True)]
+    figure = Figure(figsize=(7.5, 2.6), layout="constrained")
+    axes = figure.add_subplot()
+    dress(axes)
+    names = [f"{row.policy} (learned)" if row.policy == LEARNED else row.policy for row in rows]
+    axes.barh(names, means, color=[BARS[kind] for kind in kinds], height=0.62)
+    axes.errorbar(means, range(len(rows)), xerr=(means - low, high - means), fmt="none", ecolor=INK, capsize=3)
+    for index, mean in enumerate(means):
+        axes.text(1.0, index, f"{mean:.1f} %", va="center", color=INK)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("deadlines met (%), with 95 % intervals")
+    with replace_when_written(path) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH, metadata={"Software": None, "Description": learned_table()})
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(parents=True, exist_ok=True)
     write_picture(IMAGES / "artemis.png")
     write_animation(IMAGES / "artemis.gif")
+    write_learned(IMAGES / "learned.png")

@@ -8,8 +8,9 @@ from types import ModuleType
 from typing import Final
 
 import pytest
+from PIL import Image
 
-from benchmarks.paper.closeness import FIGURES, README, THEORY, readme
+from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, vector
 from flowsched_gym.disciplines import DISCIPLINES
@@ -97,6 +98,11 @@ def test_the_toy_system_is_as_long_as_the_walk_says() -> None:
 
 def test_the_generated_parts_of_the_readme_are_those_of_the_figures() -> None:
     assert README.read_text(encoding="utf-8") == readme(), "the README is stale: run `make paper`"
+
+
+def test_the_picture_of_the_learned_agent_is_drawn_from_the_results() -> None:
+    with Image.open(ROOT / "docs" / "images" / "learned.png") as picture:
+        assert picture.info["Description"] == learned_table(), "it is stale: python -m docs.make_images"
 
 
 def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:

@@ -14,7 +14,7 @@ import flowsched_gym
 from benchmarks.paper.run import DATA, compare_isolated, compare_policies
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.files import write_text
-from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, read_results
+from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, group_results, read_results
 from flowsched_gym.registration import SYSTEMS
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -148,10 +148,15 @@ def environments_table() -> str:
     return Table(columns=("id", "system", "the decision"), rows=rows).markdown(numbers=False)
 
 
-def learned_table() -> str:
-    """Sets a learned agent of the leaderboard beside heuristics and the bound."""
+def learned_rows() -> list[ComparisonRow]:
+    """Reads the rows of the leaderboard that the README shows, best first."""
     groups = group_results(read_results(RESULTS))
     results = next(results for setting, results in groups if setting.title == LEARNED_ON)
+    return [row for row in compare(results) if row.policy in SHOWN]
+
+
+def learned_table() -> str:
+    """Sets a learned agent of the leaderboard beside heuristics and the bound."""
     rows = tuple(
         (
             f"`{row.policy}`",
@@ -159,8 +164,7 @@ def learned_table() -> str:
             format_interval(row.deadline_hit_ratio, scale=100.0),
             format_interval(row.difference, scale=100.0, signed=True),
         )
-        for row in compare(results)
-        if row.policy in SHOWN
+        for row in learned_rows()
     )
     return Table(columns=("policy", "what it is", "deadlines met, %", "over `edf`, points"), rows=rows).markdown(
         numbers=False
