@@ -2,8 +2,9 @@
 
 A checkpoint is a file named by the number of decisions, with nothing pickled (`flowsched_gym.integrations.archive`):
 weights, optimisers and counters of the model, the states of the random generators and of the environments, what the
-callbacks remember, and the replay buffer of off-policy algorithms. The model itself is made anew from the configuration of the run. A file is written under another name and renamed when it is whole, so that a
-kill at any moment leaves the one before.
+callbacks remember, and the replay buffer of off-policy algorithms. The model itself is made anew from the
+configuration of the run. A file is written under another name and renamed when it is whole, so that a kill at any
+moment leaves the one before.
 A run taken up from it ends with the same weights, bit by bit, as one that was never interrupted.
 """
 
