@@ -14,7 +14,13 @@ from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.tasks.stages import barrier_opens, begin_sending, begin_work, stops_waiting
+from flowsched_gym.model.rules.tasks.stages import (
+    barrier_opens,
+    begin_sending,
+    begin_work,
+    stops_waiting,
+    waits_at_barrier,
+)
 from flowsched_gym.model.stages import Stage, Stages
 
 __all__ = ["arrives_to_wait", "finish", "goes_on", "is_on_cpu", "work_done"]
@@ -83,7 +89,8 @@ def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
     if barrier_opens(row, first_row, stages):
         member = stages.group[row]
         while member != NOBODY:
-            _start(t, n, first_row + member)
+            if waits_at_barrier(row, first_row + member, stages):
+                _start(t, n, first_row + member)
             member = stages.next_in_group[first_row + member]
 
 

@@ -137,7 +137,8 @@ def fill_stages(
     stages.path[rows] = path
     stages.volume[rows] = volume
     member = np.arange(num_flows)
-    stages.group[rows], stages.next_in_group[rows], stages.working[rows] = member, NOBODY, 1
+    stages.group[rows], stages.next_in_group[rows] = member, NOBODY
+    stages.working[rows] = stages.cpu_time[rows] > 0.0
     if barrier is Barrier.TASK:
         _join_groups(stages, first, index_tasks(flows), depth)
     order = np.argsort(earlier, kind="stable")
@@ -154,8 +155,9 @@ def _join_groups(stages: Stages, first: int, task: IntArray, depth: IntArray) ->
     begins[1:] = (task[order][1:] != task[order][:-1]) | (depth[order][1:] != depth[order][:-1])
     starts = np.flatnonzero(begins)
     sizes = np.diff(starts, append=num_flows)
+    working = np.add.reduceat(stages.working[first + order], starts) if num_flows else starts
     stages.group[first + order] = np.repeat(order[starts], sizes)
-    stages.working[first + order] = np.repeat(sizes, sizes)
+    stages.working[first + order] = np.repeat(working, sizes)
     inside = np.flatnonzero(~begins)
     stages.next_in_group[first + order[inside - 1]] = order[inside]
 

@@ -3,7 +3,7 @@
 from simpy import Event
 
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.tasks.stages import barrier_opens, stops_waiting
+from flowsched_gym.model.rules.tasks.stages import barrier_opens, stops_waiting, waits_at_barrier
 from flowsched_gym.model.stages import NOBODY, Stages
 from flowsched_gym.simulation.environment import NetworkEnvironment
 
@@ -41,7 +41,8 @@ class Turns:
         if barrier_opens(row, 0, self._stages):
             member = int(self._stages.group[row])
             while member != NOBODY:
-                self._start(member)
+                if waits_at_barrier(row, member, self._stages):
+                    self._start(member)
                 member = int(self._stages.next_in_group[member])
         return event
 

@@ -270,3 +270,27 @@ def test_on_several_links_sharing_by_what_is_left_is_refreshed_often_enough() ->
 def test_what_is_no_parameter_of_tasks_is_refused(discipline: str, parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         completions(flows([0], [1.0]), discipline, **parameters)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_shares_by_what_is_left_lose_nothing_at_the_end_of_a_flow(engine: str) -> None:
+    """A flow that ends just as another arrives, or goes to the CPU, and equal flows that end together."""
+    for gap in (0.0, 1e-6):
+        columns = flows([0, 1], [2.404, 1.0], arrival_s=[0.0, 2.404 - gap], cpu_s=[0.0, 5.0])
+        found = completions(columns, "tafe", engine, within="remaining")
+        assert found == pytest.approx([2.404, 2.404 - gap + 6.0], rel=TOLERANCE)
+    equal = flows([0, 1, 2], [4.0, 4.0, 4.0], arrival_s=[4.0, 2.0, 4.0], cpu_s=[1.0, 2.0, 0.0])
+    found = completions(equal, "tafe", engine, within="remaining", thresholds=[0.9, 2.3])
+    assert found == pytest.approx([16.0, 16.0, 16.0], rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_barrier_waits_for_cpu_work_alone_whoever_else_has_some(engine: str) -> None:
+    for others in (0.0, 1.0):
+        columns = flows([0, 0, 1], [1.0, 2.0, 1.0], arrival_s=[0.0, 1.0, 100.0], cpu_s=[0.0, 0.0, others])
+        found = completions(columns, "tafe", engine, barrier="task")
+        assert found == pytest.approx([1.0, 3.0, 101.0 + others], rel=TOLERANCE)
+    # Flow 1 works until 4 s; flow 0 waits for it, flow 2, which comes later, for nobody.
+    columns = flows([0, 0, 0], [1.0, 1.0, 1.0], arrival_s=[0.0, 1.0, 9.0], cpu_s=[0.0, 3.0, 0.0])
+    found = completions(columns, "tafe", engine, barrier="task")
+    assert found == pytest.approx([5.0, 6.0, 10.0], rel=TOLERANCE)

@@ -26,11 +26,28 @@ REFRESHED: Final = 0.0078125
 """unless less than this part of the flow is left. Against the exact rates, completion times differ by 1 % or less."""
 
 
+SAME: Final = 1.0 + 2.0**-46
+"""Flows that differ by less have equal sizes, and rounding: what differs by 1e-16 now differs by 1e-8 at the end."""
+
+
 @inlined_rule
 def _shares_by_remaining(row: int, state: FlowState, controls: Controls, own: TaskQueues) -> bool:
     """Returns whether a flow is one of those that have the link."""
     shares: bool = state.rate[row] > 0.0 and controls.path[row] < own.first_cpu_path
     return shares
+
+
+@inlined_rule
+def _left_when(left: float, least: float) -> float:
+    """Returns what is left of a flow when so little is left of the smallest; nothing cancels when that is near 0.
+
+    Args:
+        left: What is left of it now, >= 1, in units of what is left of the smallest.
+        least: What is left of the smallest then, from 0 to 1.
+    """
+    beyond = (left - 1.0) * (left + 1.0) if left > SAME else 0.0
+    root: float = np.sqrt(beyond + least * least)
+    return root
 
 
 @inlined_rule
@@ -61,7 +78,7 @@ def _sum_sent(
         if task != ANY_TASK and n * own.num_rows + own.task[row] != task:
             continue
         left = state.remaining[row] / smallest
-        root = np.sqrt(max(left * left - fall, 0.0))
+        root = _left_when(left, least)
         total += fall / (left + root)
         slope -= least / root if root > 0.0 else 1.0
     return total, slope
@@ -210,4 +227,4 @@ def _set_mean_rates(
         row = active[index]
         if _shares_by_remaining(row, state, controls, own):
             left = state.remaining[row] / smallest
-            state.rate[row] = smallest * (fall / (left + np.sqrt(max(left * left - fall, 0.0)))) / span
+            state.rate[row] = smallest * (fall / (left + _left_when(left, least))) / span

@@ -7,7 +7,15 @@ from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.stages import Stage, Stages
 from flowsched_gym.model.state import FlowState, Network
 
-__all__ = ["barrier_opens", "begin_sending", "begin_work", "first_cpu_path", "is_sending", "stops_waiting"]
+__all__ = [
+    "barrier_opens",
+    "begin_sending",
+    "begin_work",
+    "first_cpu_path",
+    "is_sending",
+    "stops_waiting",
+    "waits_at_barrier",
+]
 
 ON_CPU: Final = int(Stage.ON_CPU)
 AT_BARRIER: Final = int(Stage.AT_BARRIER)
@@ -42,16 +50,24 @@ def begin_work(now: float, row: int, state: FlowState, controls: Controls, stage
 
 @inlined_rule
 def barrier_opens(row: int, first_row: int, stages: Stages) -> bool:
-    """Lets a flow wait at its barrier; returns whether it is the last for which others wait.
+    """Lets a flow wait at its barrier; returns whether no CPU work is left for which it would wait.
 
     Args:
         first_row: Row of the first flow of its network.
     """
     stages.stage[row] = AT_BARRIER
     group = first_row + stages.group[row]
-    stages.working[group] -= 1
+    if stages.cpu_time[row] > 0.0:
+        stages.working[group] -= 1
     opens: bool = stages.working[group] == 0
     return opens
+
+
+@inlined_rule
+def waits_at_barrier(row: int, member: int, stages: Stages) -> bool:
+    """Returns whether a flow waits for one whose barrier has opened: all do when the last CPU work of them is done."""
+    waits: bool = member == row or (stages.cpu_time[row] > 0.0 and stages.stage[member] == AT_BARRIER)
+    return waits
 
 
 @inlined_rule

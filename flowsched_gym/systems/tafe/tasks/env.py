@@ -88,7 +88,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     ## Arguments
     ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
-    ``Workload`` or anything with ``draw(seed)``, such as ``read_coflows``; the others are those of
+    ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
     ``TAFETasksConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``f``, ``information``,
     ``typical_kb``, ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
 

@@ -10,7 +10,7 @@ from flowsched_gym.errors import InvalidAction, shown
 from flowsched_gym.model.rules.ordering.limits import are_within
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
-from flowsched_gym.systems.tafe.thresholds.observation import observe, tasks_of, thresholds_layout
+from flowsched_gym.systems.tafe.thresholds.observation import finished_tasks, observe, tasks_of, thresholds_layout
 from flowsched_gym.systems.tafe.thresholds.rules import sum_task_times
 
 __all__ = ["TAFEThresholdsControl"]
@@ -60,8 +60,9 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
 
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Rewards for the time that tasks took."""
-        _, came, ends = tasks_of(view)
-        sums = (-sum_task_times(came, ends, view.begun_at, view.now) / self._config.reward_scale).tolist()
+        task, came, ends = tasks_of(view)
+        sums = -sum_task_times(came, ends, finished_tasks(view, task, ends), view.begun_at, view.now)
+        sums = (sums / self._config.reward_scale).tolist()
         terms = dict(zip(self.terms, sums, strict=True))
         return terms[self._rewarded], terms
 

@@ -27,7 +27,8 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     next one when its flows have sent as many bytes as a threshold says, so that small tasks pass large ones. In a queue
     the task that arrived first goes first, and its flows as ``within`` says. The aim is a short mean task completion
     time. The agent sets the thresholds anew at the beginning and after each period. New thresholds hold for tasks that
-    are under way too: these may rise again.
+    are under way too: these may rise again. With ``demotion="arrived"`` a flow keeps the level with which it came, so
+    that new thresholds are for the flows that come after them: those that come at time 0 obey the initial ones.
 
     ## Action Space
     ``Box(-1, 1, (queues - 1,))`` of float32. With u = (action + 1) / 2, the first number chooses a threshold on the
@@ -37,8 +38,10 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     ## Observation Space
     ``Box`` of float32: columns of the step, which is the period that has ended, then four for each queue, (21,) with
-    three queues. What ends in (log) is the position, from 0 to 1, on the logarithmic scale from 1 KB to 1 GB. Squashed
-    means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Means are 0 where no task finished.
+    three queues. A flow is in the queue of the last time that links were shared. What active flows have left in sum,
+    which TAFE's switches do not know, is shown too. What ends in (log) is the position, from 0 to 1, on the
+    logarithmic scale from 1 KB to 1 GB. Squashed means ``x / (x + scale)``; ``layout`` decodes it, to six digits. Means
+    are 0 where no task finished.
 
     | column | meaning | unit | encoding | scale |
     | --- | --- | --- | --- | --- |

@@ -13,7 +13,7 @@ from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
 from flowsched_gym.systems.tafe.thresholds.rules import finish_times, task_sizes
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
-__all__ = ["CLASSES", "CLASS_ENDS", "class_of_size", "observe", "tasks_of", "thresholds_layout"]
+__all__ = ["CLASSES", "CLASS_ENDS", "class_of_size", "finished_tasks", "observe", "tasks_of", "thresholds_layout"]
 
 CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
 """Largest sizes in B of small and of medium tasks."""
@@ -65,12 +65,19 @@ def tasks_of(view: NetworkView) -> tuple[IntArray, FloatArray, FloatArray]:
     return task, came, finish_times(task, np.ascontiguousarray(view.completion_time))
 
 
+def finished_tasks(view: NetworkView, task: IntArray, ends: FloatArray) -> IntArray:
+    """Returns the tasks that finished since the last action, increasing: those of delivered flows that have ended."""
+    concerned = np.unique(task[view.finished])
+    finished: IntArray = concerned[ends[concerned] < np.inf]
+    return finished
+
+
 def observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray:
     """Returns what the agent sees, (size,) float32."""
     assert isinstance(view.discipline, QueuedTasks)
     task, came, ends = tasks_of(view)
     sizes = task_sizes(task, np.ascontiguousarray(view.size))
-    finished = np.flatnonzero((ends > view.begun_at) & (ends <= view.now))
+    finished = finished_tasks(view, task, ends)
     kind = class_of_size(sizes[finished])
     count = np.bincount(kind, minlength=len(CLASSES)).astype(np.float64)
     total = np.bincount(kind, ends[finished] - came[finished], len(CLASSES))

@@ -13,7 +13,7 @@ from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, R
 from flowsched_gym.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
-from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, tasks_of
+from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of
 from flowsched_gym.systems.tafe.thresholds.rules import task_sizes
 from flowsched_gym.units import BYTES_PER_KILOBYTE
 
@@ -123,13 +123,13 @@ def _finished(view: NetworkView) -> Table:
     task, came, ends = tasks_of(view)
     sizes = task_sizes(task, np.ascontiguousarray(view.size))
     kind = class_of_size(sizes)
-    ended = (came < np.inf) & (ends <= view.now)
+    ended = np.flatnonzero((came < np.inf) & (ends < np.inf))
     rows: list[Row] = []
-    for name, first in (("since the last action", view.begun_at), ("in all", -1.0)):
+    for name, chosen in (("since the last action", finished_tasks(view, task, ends)), ("in all", ended)):
         rows += [("", "", "")] if rows else []
         rows.append((Text(name, bold=True), "", ""))
         for at, which in enumerate(CLASSES.values()):
-            of_class = np.flatnonzero(ended & (ends > first) & (kind == at))
+            of_class = chosen[kind[chosen] == at]
             times = ends[of_class] - came[of_class]
             mean = duration_text(float(times.sum()) / len(times)) if len(times) else "-"
             rows.append((Text(f"   {which}", Tone.MUTED), str(len(times)), mean))

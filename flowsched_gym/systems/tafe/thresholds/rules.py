@@ -28,12 +28,13 @@ def task_sizes(task: IntArray, size: FloatArray) -> FloatArray:
 
 
 @allocating_rule
-def sum_task_times(came: FloatArray, ends: FloatArray, begun_at: float, now: float) -> FloatArray:
+def sum_task_times(came: FloatArray, ends: FloatArray, finished: IntArray, begun_at: float, now: float) -> FloatArray:
     """Sums times of tasks in s.
 
     Args:
         came: When the first flow of each task was ready, (count,), inf before.
         ends: When each task finished, (count,), inf before.
+        finished: Tasks that finished in the period.
         begun_at: When the period began.
         now: When it ended.
 
@@ -45,6 +46,6 @@ def sum_task_times(came: FloatArray, ends: FloatArray, begun_at: float, now: flo
     for task in range(len(came)):
         if came[task] < now:
             sums[0] += max(min(ends[task], now) - max(came[task], begun_at), 0.0)
-        if begun_at < ends[task] <= now:
-            sums[1] += ends[task] - came[task]
+    for task in finished:
+        sums[1] += ends[task] - came[task]
     return sums

@@ -32,6 +32,18 @@ def test_both_reward_terms_sum_to_the_task_completion_times(workload: Any) -> No
         assert sum(step.info["reward_terms"].get(term, 0.0) for step in steps) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_task_that_ends_with_a_period_is_rewarded_once(engine: str) -> None:
+    workload = workload_from_columns(flows([0, 1], [1e6, 2e6], arrival_s=[0.0, 0.0]))
+    env = TAFEThresholdsEnv(
+        workload, link_gbps=MEGABYTE_PER_SECOND, period_flows=None, period_ms=250.0, reward="tct", engine=engine
+    )
+    steps = play(env, lambda *_: action_for(1e8, 5e8), seed=0)
+    # They end at 1 s and at 3 s, on the boundaries of periods.
+    assert [step.reward for step in steps if step.reward] == pytest.approx([-100.0, -300.0])
+    assert sum(env.layout.context_column(step.observation, "medium_finished") > 0 for step in steps) == 2
+
+
 @pytest.mark.parametrize("within", ["serial", "shortest", "remaining"])
 def test_thresholds_that_never_move_are_those_of_the_discipline(within: str) -> None:
     env = TAFEThresholdsEnv("tafe-alibaba", tasks=30, within=within, barrier="task")
