@@ -20,7 +20,7 @@ def _rule(name: str, record: type) -> Any:
 
 @chosen_by_type(_rule)
 def arrive(now: float, port: int, p: int, table: PacketTable, own: Any) -> Arrival:
-    """Says what becomes of a packet that arrives at a port."""
+    """Decides what becomes of a packet that arrives at a port."""
     raise NotImplementedError
 
 

@@ -13,12 +13,29 @@ from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
 from flowsched_gym.systems.tafe.thresholds.rules import finish_times, task_sizes
 from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 
-__all__ = ["CLASSES", "CLASS_ENDS", "class_of_size", "finished_tasks", "observe", "tasks_of", "thresholds_layout"]
+__all__ = [
+    "CLASSES",
+    "CLASS_ENDS",
+    "class_of_size",
+    "finished_tasks",
+    "observe",
+    "tasks_of",
+    "thresholds_layout",
+    "unsent",
+]
 
 CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
 """Largest sizes in B of small and of medium tasks."""
 CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
 """Classes of tasks, and how large these are."""
+COUNT_SCALE: Final = 10.0
+"""Tasks, and flows, that become one half."""
+TCT_SCALE: Final = 0.1
+"""Mean completion time in s that becomes one half."""
+TIME_SCALE: Final = 1.0
+"""Time of the episode in s that becomes one half."""
+SIZE_SCALE: Final = 10 * BYTES_PER_MEGABYTE
+"""Bytes of a queue that become one half."""
 
 
 def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
@@ -30,24 +47,24 @@ def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
     """Lists the columns that the agent sees: of the period, and of each queue."""
     context = (
         *(
-            _squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", 10.0)
+            _squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", COUNT_SCALE)
             for name, sizes in CLASSES.items()
         ),
         *(
-            _squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", 0.1)
+            _squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", TCT_SCALE)
             for name, sizes in CLASSES.items()
         ),
-        _squashed("time", "time since the episode began", "s", 1.0),
+        _squashed("time", "time since the episode began", "s", TIME_SCALE),
         *(
             Column(name=f"threshold_{k}", meaning=f"threshold {k} (log)", unit="1", encoding=Encoding.FRACTION)
             for k in range(1, config.queues)
         ),
     )
     slot = (
-        _squashed("tasks", "tasks with active flows", "tasks", 10.0),
-        _squashed("flows", "active flows", "flows", 10.0),
-        _squashed("sent", "bytes that they have sent", "B", 10 * BYTES_PER_MEGABYTE),
-        _squashed("left", "bytes that they have left", "B", 10 * BYTES_PER_MEGABYTE),
+        _squashed("tasks", "tasks with active flows", "tasks", COUNT_SCALE),
+        _squashed("flows", "active flows", "flows", COUNT_SCALE),
+        _squashed("sent", "bytes that they have sent", "B", SIZE_SCALE),
+        _squashed("left", "bytes that they have left", "B", SIZE_SCALE),
     )
     return Layout(context=context, slot=slot, num_slots=config.queues)
 
@@ -63,6 +80,12 @@ def tasks_of(view: NetworkView) -> tuple[IntArray, FloatArray, FloatArray]:
     assert isinstance(view.discipline, QueuedTasks)
     task, came = view.discipline.tasks(view.first_row, view.num_flows)
     return task, came, finish_times(task, np.ascontiguousarray(view.completion_time))
+
+
+def unsent(view: NetworkView, rows: IntArray) -> FloatArray:
+    """Returns the bytes that active flows have still to send, (count,): all of them for one that is on its CPU."""
+    assert isinstance(view.discipline, QueuedTasks)
+    return np.where(view.discipline.send(view.path[rows]), view.remaining[rows], view.size[rows])
 
 
 def finished_tasks(view: NetworkView, task: IntArray, ends: FloatArray) -> IntArray:
@@ -89,11 +112,11 @@ def observe(config: TAFEThresholdsConfig, view: NetworkView) -> ObservationArray
         np.bincount(active_tasks, minlength=config.queues),
         np.bincount(queue, minlength=config.queues),
         np.bincount(queue, np.where(sends, view.attained[rows], 0.0), config.queues),
-        np.bincount(queue, np.where(sends, view.remaining[rows], view.size[rows]), config.queues),
+        np.bincount(queue, unsent(view, rows), config.queues),
     )
     values = np.concatenate((count, total / np.maximum(count, 1.0), [view.now]))
-    context = values / (values + np.array([10.0] * 3 + [0.1] * 3 + [1.0]))
+    context = values / (values + np.array([COUNT_SCALE] * len(CLASSES) + [TCT_SCALE] * len(CLASSES) + [TIME_SCALE]))
     slots = np.stack(columns, axis=1).astype(np.float64)
-    slots /= slots + np.array([10.0, 10.0, 10 * BYTES_PER_MEGABYTE, 10 * BYTES_PER_MEGABYTE])
+    slots /= slots + np.array([COUNT_SCALE, COUNT_SCALE, SIZE_SCALE, SIZE_SCALE])
     shown = np.concatenate((context, SCALE.position_of(view.thresholds())[0], slots.ravel()))
     return shown.astype(np.float32)

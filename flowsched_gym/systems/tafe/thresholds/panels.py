@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.disciplines import QueuedTasks
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
@@ -13,7 +12,7 @@ from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, R
 from flowsched_gym.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
-from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of
+from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of, unsent
 from flowsched_gym.systems.tafe.thresholds.rules import task_sizes
 from flowsched_gym.units import BYTES_PER_KILOBYTE
 
@@ -87,13 +86,11 @@ def _ticks() -> tuple[tuple[float, str], ...]:
 
 def _queues(config: TAFEThresholdsConfig, view: NetworkView) -> Table:
     """Lists how many tasks and flows each queue holds, and what these have left to send."""
-    assert isinstance(view.discipline, QueuedTasks)
     rows, task = view.active, tasks_of(view)[0]
     queues = view.queues_of(rows)
     tasks = np.bincount(np.unique(np.stack((queues, task[rows])), axis=1)[0], minlength=config.queues).tolist()
     flows = np.bincount(queues, minlength=config.queues).tolist()
-    unsent = np.where(view.discipline.send(view.path[rows]), view.remaining[rows], view.size[rows])
-    left = np.bincount(queues, unsent, config.queues).tolist()
+    left = np.bincount(queues, unsent(view, rows), config.queues).tolist()
     most = max(*flows, 1)
     return Table(
         title="Queues, the highest first",
