@@ -121,7 +121,7 @@ def test_what_the_package_imports_at_import_is_a_dependency_of_the_core() -> Non
 
 
 def test_whatever_is_imported_anywhere_is_declared_in_some_extra() -> None:
-    everything = distributions(["train", "cluster", "parquet", "notebook"])
+    everything = distributions(list(EXTRAS))
     undeclared = {
         source.relative_path: sorted(missing)
         for source in SOURCES
@@ -146,15 +146,11 @@ def test_every_extra_that_an_error_message_names_exists() -> None:
     assert named <= set(EXTRAS)
 
 
-@pytest.mark.parametrize(
-    ("constraints", "extras"),
-    [("constraints.txt", ["dev", "docs", "train"]), ("constraints-cluster.txt", ["train", "cluster"])],
-)
-def test_the_pinned_versions_satisfy_what_the_package_asks_for(constraints: str, extras: list[str]) -> None:
-    lines = (ROOT / constraints).read_text(encoding="utf-8").splitlines()
+def test_the_pinned_versions_satisfy_what_the_package_asks_for() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     pinned = {canonicalize_name(name): version for name, version in pins.items()}
-    asked = PYPROJECT["project"]["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
+    asked = PYPROJECT["project"]["dependencies"] + [item for extra in EXTRAS.values() for item in extra]
     problems = [
         f"{requirement} is pinned to {pinned.get(canonicalize_name(requirement.name))}"
         for requirement in requirements(asked)
