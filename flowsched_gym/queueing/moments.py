@@ -10,7 +10,7 @@ from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.rules import numerics
 from flowsched_gym.workload import Constant, Discrete, Distribution, Empirical, Exponential, LogNormal, Pareto, Uniform
-from flowsched_gym.workload.specs import parse_distribution
+from flowsched_gym.workload.distribution_specs import parse_distribution
 
 __all__ = ["SizeDistribution", "SizeMoments", "as_size_distribution", "size_grid", "size_moments"]
 

@@ -1,10 +1,8 @@
 """Reads fields of workloads from plain values, as they stand in YAML and in ``gym.make`` calls, and writes them back.
 
-A distribution is a number (constant), the name of a packaged size distribution (``"web_search"``), the path of a CDF
-file (``"mine.csv"``), or a mapping with a ``kind`` and its fields: ``{"kind": "exponential", "mean": 1e5}``. A mix is a
-sequence of triples (size in B, allowed time in s, count in each burst) or of mappings with ``size``, ``deadline`` and
-``count`` or ``weight``; traffic of clusters, a sequence of pairs (distribution of sizes, load) or of such mappings;
-incast and failures of links, mappings of their fields.
+Distributions are read by ``distribution_specs``. A mix is a sequence of triples (size in B, allowed time in s, count in
+each burst) or of mappings with ``size``, ``deadline`` and ``count`` or ``weight``; traffic of clusters, a sequence of
+pairs (distribution of sizes, load) or of such mappings; incast and failures of links, mappings of their fields.
 
 Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size_mb``, ``deadline_ms``, ``duration_ms``,
 ``request_jitter_us``, ``capacity_gbps``. What environments call by shorter names may have these: ``bursts``, ``flows``,
@@ -14,15 +12,14 @@ Values are in B, s and B/s. A key may end in a unit instead: ``size_kb``, ``size
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import listed, similar
+from flowsched_gym.suggestions import similar
 from flowsched_gym.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,
@@ -31,58 +28,19 @@ from flowsched_gym.units import (
     SECONDS_PER_MILLISECOND,
 )
 from flowsched_gym.workload.clusters import Incast, Traffic
-from flowsched_gym.workload.distributions import (
-    Constant,
-    Discrete,
-    Distribution,
-    Exponential,
-    LogNormal,
-    LogUniform,
-    Pareto,
-    Uniform,
-)
-from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
+from flowsched_gym.workload.distribution_specs import DISTRIBUTION_KINDS, Entry, read_distribution, read_number
+from flowsched_gym.workload.distributions import Constant, Distribution
+from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.mix import Mix
 
-__all__ = [
-    "DISTRIBUTION_KINDS",
-    "FAT_TREE_CORE_CABLES",
-    "Entry",
-    "as_plain",
-    "parse_distribution",
-    "read_entries",
-    "read_value",
-]
-
-CDF_SUFFIX: Final = ".csv"
+__all__ = ["FAT_TREE_CORE_CABLES", "as_plain", "read_entries", "read_value"]
 
 PAIR: Final = 2
 TRIPLE: Final = 3
 
 FAT_TREE_CORE_CABLES: Final = tuple((64 + cable, 80 + cable) for cable in range(16))
 """Links (up, down) between aggregation and core switches of the fat-tree with k = 4, as its topology numbers them."""
-
-DISTRIBUTION_KINDS: Final[Mapping[str, Callable[..., Distribution]]] = MappingProxyType(
-    {
-        "constant": Constant,
-        "discrete": Discrete,
-        "uniform": Uniform,
-        "exponential": Exponential,
-        "lognormal": LogNormal,
-        "loguniform": LogUniform,
-        "pareto": Pareto,
-        "empirical": Empirical,
-        "cdf": load_cdf,
-        "cdf-file": read_cdf,
-    }
-)
-"""Constructor of each kind of distribution; the other entries of the mapping are its arguments."""
-
-WITHOUT_UNIT: Final = frozenset({"probabilities", "sigma", "shape"})
-"""Arguments of distributions that have no unit."""
-WITH_UNIT_OF_THEIR_OWN: Final = ("empirical", "cdf", "cdf-file")
-"""Kinds of distributions whose values are in B, whatever the key that they stand under."""
 
 SIZES: Final = frozenset({"size", "total", "mean_size", "deadline_below"})
 TIMES: Final = frozenset(
@@ -121,20 +79,6 @@ SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 """Names that environments have for fields of workloads."""
 
 
-class Entry(NamedTuple):
-    """A key of a mapping and its value.
-
-    Attributes:
-        key: The key, with its unit.
-        value: The plain value.
-        factor: What numbers are multiplied by to be in B, s or B/s.
-    """
-
-    key: str
-    value: object
-    factor: float
-
-
 def read_entries(where: str, mapping: Mapping[Any, object], known: Iterable[str]) -> dict[str, Entry]:
     """Finds the field that each key of a mapping means.
 
@@ -170,9 +114,9 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
         ConfigError: The value describes no distribution, mix, traffic, incast or failures.
     """
     if entry.value is not None and field in DISTRIBUTIONS:
-        return _read_distribution(entry, folder)
+        return read_distribution(entry, folder)
     if entry.value is None or field not in READERS:
-        return _number(entry)
+        return read_number(entry)
     kind, form, reader = READERS[field]
     if isinstance(entry.value, kind):
         return entry.value
@@ -183,19 +127,6 @@ def read_value(field: str, entry: Entry, folder: Path | None) -> object:
     if made is None:
         raise ConfigError(f"{entry.key} is {shown(entry.value)}: it must be {form}")
     return made
-
-
-def parse_distribution(name: str, value: object) -> Distribution:
-    """Makes a distribution of a plain value; a distribution passes unchanged.
-
-    Args:
-        name: Name of the value, for messages.
-        value: A distribution, a number, a name, a path or a mapping, as the module describes.
-
-    Raises:
-        ConfigError: The value is none of these, or describes no distribution.
-    """
-    return _read_distribution(Entry(name, value, 1.0), None)
 
 
 def as_plain(value: object) -> object:
@@ -248,79 +179,6 @@ def _field_of(key: object, names: Sequence[str]) -> tuple[str | None, float]:
     return None, 1.0
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _number(entry: Entry) -> object:
-    """Converts a number to B, s or B/s; leaves everything else to be refused by the class of the field."""
-    return _times(entry.value, entry.factor) if _is_number(entry.value) and entry.factor != 1 else entry.value
-
-
-def _times(value: object, factor: float) -> float:
-    """Multiplies a number."""
-    try:
-        return float(value) * factor  # type: ignore[arg-type]
-    except OverflowError:
-        raise ConfigError(f"{shown(value)} is too large: numbers must be below 1.8e308") from None
-
-
-def _read_distribution(entry: Entry, folder: Path | None) -> Distribution:
-    """Reads a distribution from a plain value; a distribution passes unchanged."""
-    key, value, factor = entry
-    if isinstance(value, Distribution) and factor == 1:
-        return value
-    try:
-        if _is_number(value):
-            return Constant(value=_times(value, factor))
-        if isinstance(value, str) and factor == 1:
-            return read_cdf(_path(value, folder)) if value.endswith(CDF_SUFFIX) else load_cdf(value)
-        if isinstance(value, Mapping):
-            return _distribution_of(value, factor, folder)
-    except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
-    if factor != 1:
-        raise ConfigError(
-            f"{key} is {shown(value)}: with a unit it must be a number, or a mapping with a kind of numbers"
-        )
-    raise ConfigError(
-        f"{key} is {shown(value)}: it must be a distribution, a number, the name of a packaged size distribution "
-        f"({', '.join(CDF_NAMES)}), a CDF file *{CDF_SUFFIX}, or a mapping with a kind and its fields"
-    )
-
-
-def _distribution_of(value: Mapping[Any, object], factor: float, folder: Path | None) -> Distribution:
-    """Reads a distribution from a mapping with a kind."""
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in DISTRIBUTION_KINDS:
-        raise ConfigError(f"kind is {shown(kind)}: it must be one of {listed(kind, DISTRIBUTION_KINDS)}")
-    if factor != 1 and kind in WITH_UNIT_OF_THEIR_OWN:
-        raise ConfigError(f"kind {kind!r} has sizes in B: name it under a key without a unit")
-    arguments = {
-        str(key): entry if factor == 1 or key in WITHOUT_UNIT else _scaled(entry, factor)
-        for key, entry in value.items()
-        if key != "kind"
-    }
-    if kind == "cdf-file" and isinstance(arguments.get("path"), str):
-        arguments["path"] = _path(str(arguments["path"]), folder)
-    try:
-        return DISTRIBUTION_KINDS[kind](**arguments)
-    except TypeError as error:
-        raise ConfigError(f"kind {kind!r} does not take {shown(dict(value))}: {error}") from None
-
-
-def _scaled(value: object, factor: float, depth: int = 2) -> object:
-    """Multiplies a number, or each of a sequence, or of one of pairs; what is deeper is left to be refused."""
-    if isinstance(value, (list, tuple)) and depth:
-        return [_scaled(each, factor, depth - 1) for each in value]
-    return _times(value, factor) if _is_number(value) else value
-
-
-def _path(path: str, folder: Path | None) -> str:
-    """Finds a file from the folder that its path starts from."""
-    return path if folder is None else str(folder / path)
-
-
 def _read_mix(value: object, folder: Path | None) -> Mix | None:
     """Reads a mix of triples or mappings; None for anything else."""
     rows = _rows(value, TRIPLE)
@@ -349,8 +207,8 @@ def _mix_row(row: object) -> tuple[Any, str, object]:
     shares = [name for name in ("count", "weight") if name in entries]
     if "size" not in entries or len(shares) != 1:
         raise ConfigError(f"an entry is {shown(dict(row))}: it must have a size, and either a count or a weight")
-    span = _number(entries["deadline"]) if "deadline" in entries else math.inf
-    return (_number(entries["size"]), span), shares[0], entries[shares[0]].value
+    span = read_number(entries["deadline"]) if "deadline" in entries else math.inf
+    return (read_number(entries["size"]), span), shares[0], entries[shares[0]].value
 
 
 def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | None:
@@ -362,7 +220,7 @@ def _read_traffic(value: object, folder: Path | None) -> tuple[Traffic, ...] | N
         tuple(
             Traffic(**_fields("an entry", row, ("size", "load"), folder))
             if isinstance(row, Mapping)
-            else Traffic(size=_read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
+            else Traffic(size=read_distribution(Entry("size", row[0], 1.0), folder), load=row[1])
             for row in rows
         )
         or None
