@@ -17,11 +17,11 @@ from flowsched_gym.metrics import Metrics, summary
 from flowsched_gym.model import Records
 from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.units import gbps_to_capacity
-from flowsched_gym.workload import read_flows
+from flowsched_gym.workload import Workload, read_flows
 from flowsched_gym.workload.flow_file import flow_columns
-from flowsched_gym.workload.table_file import Progress, TableColumn, write_table
+from flowsched_gym.workload.table_file import TableColumn, write_table
 
-__all__ = ["capacity_of", "measure", "print_metrics", "record_columns", "run", "write_records"]
+__all__ = ["capacity_of", "measure", "print_metrics", "record_columns", "run"]
 
 
 def run(options: argparse.Namespace) -> None:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
             )
         if options.out is not None:
             with ProgressBar("writing records") as progress:
-                write_records(records, options.out, progress=progress)
+                write_table(options.out, record_columns(workload, records), progress=progress)
         if options.plot is not None:
             plot_records(records, options.plot)
     metrics = asdict(measure(records, topology=options.topology, capacity=capacity))
@@ -78,36 +78,14 @@ def measure(records: Records, *, topology: str, capacity: float) -> Metrics:
     return replace(metrics, utilisation=metrics.goodput / capacity) if topology == DEFAULT_TOPOLOGY else metrics
 
 
-def write_records(records: Records, path: str, *, progress: Progress | None = None) -> None:
-    """Writes records: the flow file's columns, and the outcome of each flow.
+def record_columns(workload: Workload, records: Records) -> dict[str, TableColumn]:
+    """Lays out the columns of the flow file, and the outcome of each flow.
 
     A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline. Where flows wait
     for others, ``ready_s`` is when all of these had finished.
-
-    Args:
-        records: What became of each flow.
-        path: The file; an existing one is replaced, at once and only when all is written.
-        progress: Called with (rows done, all rows) from time to time.
-
-    Raises:
-        MissingDependencyError: Parquet is wanted and pyarrow is not installed.
-        OSError: The file cannot be written.
     """
-    write_table(path, record_columns(records), progress=progress)
-
-
-def record_columns(records: Records) -> dict[str, TableColumn]:
-    """Lays records out as columns: see ``write_records``."""
     finished = np.isfinite(records.completion_time)
-    columns = flow_columns(
-        flow_id=records.flow_id,
-        task_id=records.task_id,
-        source=records.source,
-        destination=records.destination,
-        size=records.size,
-        arrival_time=records.arrival_time,
-        deadline_span=records.deadline_span,
-    )
+    columns = flow_columns(workload)
     if (records.ready_time != records.arrival_time).any():
         columns["ready_s"] = (records.ready_time, np.isfinite(records.ready_time))
     columns |= {

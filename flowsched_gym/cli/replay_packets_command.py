@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
                 keep_trace=options.trace is not None,
             )
         if options.out is not None:
-            columns = record_columns(records) | {name: (getattr(records, name), None) for name in COUNTS}
+            columns = record_columns(workload, records) | {name: (getattr(records, name), None) for name in COUNTS}
             with ProgressBar("writing records") as progress:
                 write_table(options.out, columns, progress=progress)
         if records.trace is not None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.files import open_to_read
 from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
@@ -58,46 +57,29 @@ def write_flows(workload: Workload, path: str | PathLike[str], *, progress: Prog
     """
     if not workload.num_flows:
         raise WorkloadError(f"{path} is not written: the workload has no flows")
+    write_table(path, flow_columns(workload), progress=progress)
+
+
+def flow_columns(workload: Workload) -> dict[str, TableColumn]:
+    """Lays out a workload as the columns of a flow file, (num_flows,) each."""
     assert workload.task_id is not None
     assert workload.deadline_span is not None
     assert workload.cpu_time is not None
-    columns = flow_columns(
-        flow_id=workload.flow_id,
-        task_id=workload.task_id,
-        source=workload.source,
-        destination=workload.destination,
-        size=workload.size,
-        arrival_time=workload.arrival_time,
-        deadline_span=workload.deadline_span,
-    )
+    columns: dict[str, TableColumn] = {
+        "flow_id": (workload.flow_id, None),
+        "task_id": (workload.task_id, workload.task_id != NO_TASK),
+        "source": (workload.source, None),
+        "destination": (workload.destination, None),
+        "size_bytes": (workload.size, None),
+        "arrival_s": (workload.arrival_time, None),
+        "deadline_s": (workload.deadline_span, np.isfinite(workload.deadline_span)),
+    }
     if workload.has_cpu_work:
         columns["cpu_s"] = (workload.cpu_time, None)
     if workload.after is not None:
         cells = np.array(after_cells(workload.after, workload.flow_id), dtype=object)
         columns[AFTER] = (cells, cells != "")
-    write_table(path, columns, progress=progress)
-
-
-def flow_columns(
-    *,
-    flow_id: IntArray,
-    task_id: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    size: FloatArray,
-    arrival_time: FloatArray,
-    deadline_span: FloatArray,
-) -> dict[str, TableColumn]:
-    """Lays out the arrays of a workload, or of records, as the columns of a flow file, (num_flows,) each."""
-    return {
-        "flow_id": (flow_id, None),
-        "task_id": (task_id, task_id != NO_TASK),
-        "source": (source, None),
-        "destination": (destination, None),
-        "size_bytes": (size, None),
-        "arrival_s": (arrival_time, None),
-        "deadline_s": (deadline_span, np.isfinite(deadline_span)),
-    }
+    return columns
 
 
 def _read_parquet(path: Path) -> Workload:

@@ -49,6 +49,18 @@ def test_the_records_are_the_flows_and_what_became_of_them(flowsched, flows: Pat
     assert [row["deadline_met"] for row in rows] == ["", "true", "false"]
 
 
+def test_records_of_tasks_keep_cpu_work_and_order(flowsched, tmp_path: Path) -> None:
+    path, out = tmp_path / "tasks.csv", tmp_path / "records.csv"
+    path.write_text(f"{HEADER},cpu_s,after\n0,0,1,0,100,0,,2,\n1,0,2,0,100,0,,0,0\n")
+
+    flowsched("replay", path, "--discipline", "fifo", "--capacity", 100, "--out", out)
+
+    rows = rows_of(out)
+    assert [(float(row["cpu_s"]), row["after"]) for row in rows] == [(2.0, ""), (0.0, "0")]
+    assert [float(row["ready_s"]) for row in rows] == [0.0, 3.0]
+    assert [float(row["completion_s"]) for row in rows] == [3.0, 4.0]
+
+
 def test_the_records_hold_the_same_bits_as_the_replay_in_python(flowsched, tmp_path: Path) -> None:
     path, out = tmp_path / "flows.csv", tmp_path / "records.csv"
     flowsched("workload", "gather-heavy", "--flows", 200, "--out", path)
