@@ -12,7 +12,7 @@ from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.orders import begin_next_period, give_one
-from flowsched_gym.batch.snapshot import Snapshot, put, take
+from flowsched_gym.batch.snapshot import Snapshot, copy, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.batch.threads import Threads
 from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
@@ -175,6 +175,18 @@ class BatchSimulation:
         """Sets networks, (count,), to what a snapshot holds."""
         self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
         put(self.tables, numbers, snapshot)
+
+    def copy(self, sources: IntArray, numbers: IntArray) -> None:
+        """Lets networks, (count,), go on as others, (count,), will; records of flows delivered before are not copied.
+
+        Args:
+            sources: Networks to copy.
+            numbers: Networks to set; no number twice, and none that is a source.
+        """
+        tables, given = self.tables, np.unique(sources)
+        times = tables.flows["completion_time"].reshape(self.num_networks, -1)[given]
+        first = int(np.isnan(times).any(axis=0).argmax())
+        copy(tables, sources, numbers, slice(first, int(tables.networks["num_flows"][given].max())))
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0.

@@ -12,7 +12,7 @@ from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import COMPILED
 from flowsched_gym.model.stages import Stages
 
-__all__ = ["Snapshot", "put", "rows_of", "take"]
+__all__ = ["Snapshot", "copy", "put", "rows_of", "take"]
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -50,6 +50,8 @@ SHIFTED: Final = {
 """What counts rows and indices from those of a network."""
 STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
 """What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
+RECORDS: Final = ("flows", "windows")
+"""What is large, and touched only as long as a flow has not been delivered."""
 ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
@@ -126,10 +128,7 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    if tables.cache is not None:
-        tables.cache.networks["known"][numbers] = False
-        for name in ("level", "at"):
-            tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
+    _forget_shares(tables, numbers)
     blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
     _shift(tables, blocks, numbers, 1)
     for name, block in _blocks(tables).items():
@@ -138,6 +137,33 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
             block[numbers] = given
         else:
             block[numbers, : given.shape[1]] = given
+
+
+def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> None:
+    """Sets networks to what others are, without the records of old flows, which no event touches any more.
+
+    Args:
+        tables: The tables.
+        sources: Networks to copy, (count,).
+        numbers: Networks to set, (count,); no number twice, and none that is a source.
+        rows: Rows, counted from the first of each network, of all flows that have not been delivered.
+    """
+    _forget_shares(tables, numbers)
+    views = _blocks(tables)
+    parts = {name: block[:, rows] if name in RECORDS else block for name, block in views.items()}
+    blocks = {name: part[sources] for name, part in parts.items()}
+    _shift(tables, blocks, sources, -1)
+    _shift(tables, blocks, numbers, 1)
+    for name, part in parts.items():
+        part[numbers] = blocks[name]
+
+
+def _forget_shares(tables: Tables, numbers: IntArray) -> None:
+    """Lets the links of networks be shared anew."""
+    if tables.cache is not None:
+        tables.cache.networks["known"][numbers] = False
+        for name in ("level", "at"):
+            tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
 
 
 def _blocks(tables: Tables) -> dict[str, Array]:

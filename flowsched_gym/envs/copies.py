@@ -1,0 +1,95 @@
+"""Copies of a running episode, side by side in compiled code: what a search plays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch.stepping import new_results, step
+from flowsched_gym.batch.tables import Tables
+from flowsched_gym.envs.decision_env import DecisionEnv
+from flowsched_gym.model.rules.compile import compiled_for
+from flowsched_gym.workload import Workload
+
+__all__ = ["EpisodeCopies"]
+
+NOTHING: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+class EpisodeCopies:
+    """Copies of one episode, by number; each can have other flows to come.
+
+    Args:
+        env: An environment with the arguments of the copies, on any engine; it is not touched.
+        num_copies: Copies, >= 1.
+
+    Attributes:
+        observation: What the agent of each copy sees, (num_copies, size) float32.
+        mask: Which actions are not replaced, (num_copies, num_actions) bool.
+        reward: Rewards of the last step, (num_copies,) float64.
+        over: Which copies have ended, (num_copies,) bool.
+    """
+
+    observation: npt.NDArray[np.float32]
+    mask: BoolArray
+    reward: FloatArray
+
+    def __init__(self, env: DecisionEnv[Any], num_copies: int) -> None:
+        """Makes room."""
+        self._env = env
+        self._batch: BatchSimulation = env._network.new_batch(num_copies, env._source.draw(0))
+        self._results = new_results(
+            num_copies,
+            size=env.layout.size,
+            num_actions=env.num_actions,
+            num_terms=len(env.terms),
+            num_final=len(env.final_infos),
+        )
+        self.observation, self.mask, self.reward = self._results.observation, self._results.mask, self._results.reward
+        self.over: BoolArray = np.zeros(num_copies, dtype=np.bool_)
+        self._tables: Tables | None = None
+        self._all = np.arange(num_copies)
+        self._actions = np.zeros(num_copies, dtype=np.int64)
+
+    def begin(self, workloads: Sequence[Workload], actions: Sequence[int]) -> None:
+        """Plays episodes from their beginnings in the first copies, all with the same actions.
+
+        Args:
+            workloads: The flows of each, as many as copies or fewer.
+            actions: What is done in each; none may end before.
+        """
+        numbers = self._all[: len(workloads)]
+        for number, workload in enumerate(workloads):
+            self._batch.load(number, workload)
+        self.over[numbers] = False
+        self._run(numbers, NOTHING)
+        for action in actions:
+            self._actions[numbers] = action
+            self._run(numbers, self._actions)
+
+    def copy(self, sources: IntArray, numbers: IntArray) -> None:
+        """Sets copies, (count,), to what others, (count,), are; each number once, and none that is a source."""
+        self._batch.copy(sources, numbers)
+        self.over[numbers] = self.over[sources]
+        self.observation[numbers], self.mask[numbers] = self.observation[sources], self.mask[sources]
+
+    def step(self, numbers: IntArray, actions: IntArray) -> None:
+        """Takes actions, (count,), in some copies, (count,), none of which is over."""
+        self._actions[numbers] = actions
+        self._run(numbers, self._actions)
+
+    def _run(self, numbers: IntArray, actions: IntArray) -> None:
+        """Runs copies to their next decisions."""
+        tables = self._batch.tables
+        is_new = self._tables is not tables  # the first ones, or larger ones
+        if is_new:
+            finished = np.zeros(len(self._all) * tables.most_active, dtype=np.int64)
+            self._results = self._results._replace(finished=finished)
+        env = self._env
+        arguments = (tables, env.rules, env._max_decisions, self._all, numbers, self.over, actions, self._results)
+        if is_new:
+            self._tables, self._step = tables, compiled_for(step, *arguments)
+        self._step(*arguments)
