@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -16,8 +17,10 @@ __all__ = [
     "SYSTEMS",
     "check_arguments",
     "heuristic_arguments",
+    "is_planner",
     "load_target",
     "make_policy",
+    "planner_specs",
     "policy_specs",
     "register_environments",
     "system_of",
@@ -25,6 +28,9 @@ __all__ = [
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
 """The systems, one line each."""
+
+OPTIONS: Final = ":"
+"""What stands between the name of a planner and its options."""
 
 
 def register_environments() -> None:
@@ -80,11 +86,22 @@ def policy_specs(env_id: str) -> dict[str, PolicySpec]:
     return {policy.name: policy for policy in system_of(env_id)[1].policies}
 
 
+def planner_specs(env_id: str) -> dict[str, PolicySpec]:
+    """Lists the planners of an environment by name."""
+    return {policy.name: policy for policy in system_of(env_id)[1].planners}
+
+
+def is_planner(policy: str) -> bool:
+    """Returns whether a policy, as it is named on a command line, is a planner of any environment."""
+    name = policy.partition(OPTIONS)[0]
+    return any(name in planner_specs(environment.id) for system in SYSTEMS for environment in system.environments)
+
+
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
-    """Makes a heuristic policy for an environment.
+    """Makes a heuristic policy, or a planner, for an environment.
 
     Args:
-        name: Name of one of its policies.
+        name: Name of one of its policies; planners may have options: ``search:futures=4,base=sjf``.
         env: The environment, wrapped or not, single or vector.
         seed: Seed of policies that draw.
 
@@ -94,10 +111,31 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
     Raises:
         ConfigError: There is no such policy, or it needs a column that the observation lacks.
     """
-    policies = policy_specs(env.spec.id)
+    policies, planners = policy_specs(env.spec.id), planner_specs(env.spec.id)
+    chosen, mark, options = name.partition(OPTIONS)
+    if chosen in planners:
+        return load_target(planners[chosen].target).for_env(env, seed=seed, **_options(name, options if mark else None))
     if name not in policies:
-        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {listed(name, policies)}")
+        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {listed(name, (*policies, *planners))}")
     return load_target(policies[name].target).for_env(env, seed=seed)
+
+
+def _options(policy: str, text: str | None) -> dict[str, Any]:
+    """Reads the options of a planner, ``key=value,key=value``: numbers, ``true`` and ``false``, and texts.
+
+    Raises:
+        ConfigError: The form is another.
+    """
+    found: dict[str, Any] = {}
+    for entry in () if text is None else text.split(","):
+        key, sign, value = entry.partition("=")
+        if not sign or not key.isidentifier() or key in found:
+            raise ConfigError(f"policy is {policy!r}: its options must be key=value,key=value, each key once")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
 
 
 def load_target(target: str) -> Any:

@@ -135,7 +135,7 @@ def test_every_heuristic_discipline_and_algorithm_has_a_row() -> None:
     text = text_of("baselines/README.md")
     for environment in (environment for system in SYSTEMS for environment in system.environments):
         name = environment.id.removeprefix("flowsched/")
-        for policy in environment.policies:
+        for policy in (*environment.policies, *environment.planners):
             assert f"| `{policy.name}` | {name} | {policy.description} | `{policy.target}` |" in text
             assert load_target(policy.target)
     for name, discipline in DISCIPLINES.items():

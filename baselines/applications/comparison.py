@@ -27,7 +27,7 @@ from flowsched_gym.leaderboard import comparison_table
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, policy_specs, system_of
+from flowsched_gym.registration import heuristic_arguments, is_planner, planner_specs, policy_specs, system_of
 from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
@@ -66,7 +66,7 @@ class Contestant:
 
     Attributes:
         name: Its name in tables.
-        source: Name of a heuristic, or path of a model file (``.zip``).
+        source: Name of a heuristic or planner, or path of a model file (``.zip``).
         trust: Whether a model is loaded that brings code.
     """
 
@@ -77,7 +77,7 @@ class Contestant:
     @property
     def learned(self) -> bool:
         """Whether it is a trained model."""
-        return self.source.endswith(".zip")
+        return self.source.endswith(".zip") and not is_planner(self.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +107,16 @@ class Comparison:
 
 
 def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
-    """Lists heuristics of an environment as contestants; all of them by default.
+    """Lists heuristics and planners of an environment as contestants; all of its heuristics by default.
 
     Raises:
         ConfigError: A name is unknown.
     """
-    known = policy_specs(env_id)
+    known, planners = policy_specs(env_id), planner_specs(env_id)
     for name in names:
-        if name not in known:
-            raise ConfigError(f"policies has {name!r}: {system_of(env_id)[1].id} has {listed(name, known)}")
+        if name not in known and name.partition(":")[0] not in planners:
+            spec = system_of(env_id)[1]
+            raise ConfigError(f"policies has {name!r}: {spec.id} has {listed(name, (*known, *planners))}")
     return [Contestant(name=name, source=name) for name in (names or known)]
 
 

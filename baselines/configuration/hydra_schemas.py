@@ -171,7 +171,7 @@ class HeuristicsConfig(CheckedConfig):
     Attributes:
         env: Arguments of the environment.
         workload: Name and arguments of the workload.
-        policies: Heuristics to play; empty for all of the environment's.
+        policies: Heuristics and planners to play; empty for all of the environment's heuristics.
         bound: Whether the clairvoyant bound is compared too.
         episodes: Episodes of each.
         seed: Seed of the first episode.

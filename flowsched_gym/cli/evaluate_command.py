@@ -22,7 +22,7 @@ from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, policy_specs
+from flowsched_gym.registration import heuristic_arguments, is_planner, policy_specs
 
 __all__ = ["run"]
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[_Player]:
     """Makes all policies, and loads the models; what a result could not hold is refused before any is played."""
-    models = [source for source in options.policy if source.endswith(MODEL_SUFFIX)]
+    models = [source for source in options.policy if _is_model(source)]
     known = policy_specs(options.environment)
     check_printable("the command", _command(options))
     players = []
@@ -104,9 +104,14 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
     return players
 
 
+def _is_model(source: str) -> bool:
+    """Returns whether a policy is a model file; a planner that follows one is none."""
+    return source.endswith(MODEL_SUFFIX) and not is_planner(source)
+
+
 def _labels(sources: Sequence[str]) -> list[str]:
     """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
-    paths = {source: Path(source).resolve() for source in sources if source.endswith(MODEL_SUFFIX)}
+    paths = {source: Path(source).resolve() for source in sources if _is_model(source)}
     for source, path in paths.items():
         if sum(paths.get(other) == path for other in sources) > 1:
             raise ConfigError(f"--policy gives {source!r} twice: each policy must have a name of its own")

@@ -42,7 +42,9 @@ def inventory() -> dict[str, Entries | dict[str, Entries]]:
         "disciplines": [_entry(name, _first_line(discipline)) for name, discipline in DISCIPLINES.items()],
         "schedulers": [_entry(name, _first_line(scheduler)) for name, scheduler in SCHEDULERS.items()],
         "policies": {
-            environment.id: [_entry(policy.name, policy.description) for policy in environment.policies]
+            environment.id: [
+                _entry(policy.name, policy.description) for policy in (*environment.policies, *environment.planners)
+            ]
             for environment in environments
         },
         "workloads": [_entry(named.name, named.description) for named in WORKLOADS.values()],

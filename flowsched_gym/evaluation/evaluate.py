@@ -15,7 +15,7 @@ from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import load_target, make_policy, system_of
+from flowsched_gym.registration import is_planner, load_target, make_policy, system_of
 
 __all__ = ["check_episodes", "evaluate", "resolve_policy"]
 
@@ -81,14 +81,15 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
     """Makes a policy from its name.
 
     Args:
-        name: Name of one of the system's policies, or ``module:Class`` of a class with ``for_env``.
+        name: Name of one of the system's policies, with options where it is a planner, or ``module:Class`` of a class
+            with ``for_env``.
         env: The environment that it will act in.
         seed: Seed of policies that draw.
 
     Raises:
         ConfigError: There is no such policy, or it cannot act in this environment.
     """
-    if ":" not in name:
+    if ":" not in name or is_planner(name):
         policy: Policy = make_policy(name, env, seed=seed)
         return policy
     target = load_target(name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.metrics import summary
-from flowsched_gym.policies import Policy
+from flowsched_gym.policies import Planner, Policy
 from flowsched_gym.simulation import Simulation
 
 __all__ = ["EpisodeResult", "rollout", "takes_masks"]
@@ -43,7 +43,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     Args:
         env: A single environment of this package, wrapped or not.
         policy: Anything with Stable-Baselines3's ``predict``; it is given ``action_masks`` where it accepts them, and
-            its state and ``episode_start`` where it keeps a memory.
+            its state and ``episode_start`` where it keeps a memory, and told the environment where it plans in it.
         seed: Seed of the reset.
         deterministic: Passed on to the policy: its most likely action instead of a draw.
 
@@ -51,6 +51,8 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
         ConfigError: The environment has neither metrics at the end of its episodes nor records to draw them from.
     """
     with_masks = takes_masks(policy)
+    if isinstance(policy, Planner):
+        policy.enter(env)
     observation, info = env.reset(seed=seed)
     state: Any = None
     start = np.ones(1, dtype=np.bool_)

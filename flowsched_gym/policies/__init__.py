@@ -1,6 +1,6 @@
 """Heuristic policies that act through an environment from its observation alone."""
 
-from flowsched_gym.policies.policy import Policy, is_pure
+from flowsched_gym.policies.policy import Planner, Policy, is_pure
 from flowsched_gym.policies.slots import (
     EarliestDeadline,
     FirstSlot,
@@ -21,6 +21,7 @@ __all__ = [
     "LargestRatio",
     "LastSlot",
     "LeastSlack",
+    "Planner",
     "Policy",
     "RandomSlot",
     "SlotPolicy",

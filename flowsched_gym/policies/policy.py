@@ -10,7 +10,7 @@ from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import SpaceMismatchError
 
-__all__ = ["LayoutPolicy", "Policy", "attribute_of", "is_pure"]
+__all__ = ["LayoutPolicy", "Planner", "Policy", "attribute_of", "is_pure"]
 
 
 @runtime_checkable
@@ -40,6 +40,15 @@ class Policy(Protocol):
         Returns:
             Actions, () or (batch,), and the state.
         """
+        ...
+
+
+@runtime_checkable
+class Planner(Policy, Protocol):
+    """A policy that looks at the environment itself, and so is told in which one it plays, one at a time."""
+
+    def enter(self, env: Any) -> None:
+        """Tells in which environment, wrapped or not, the next actions are taken."""
         ...
 
 

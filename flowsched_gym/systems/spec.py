@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-__all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
+__all__ = ["SEARCH", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,13 @@ def policies_of(module: str, policies: Mapping[str, tuple[str, str]]) -> tuple[P
     )
 
 
+SEARCH: Final = policies_of(
+    "flowsched_gym.search",
+    {"search": ("Search", "the best visible choice in rollouts under a heuristic, over sampled futures")},
+)
+"""The planner of environments in which an agent chooses among slots."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSpec:
     """An environment.
@@ -44,6 +52,8 @@ class EnvironmentSpec:
         settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
         of_tasks: Whether it is about the completion of tasks, so that tables are ordered by that.
+        planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
+            heuristics, and play only where they are named.
         heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
             change what is told, never what happens.
     """
@@ -58,6 +68,7 @@ class EnvironmentSpec:
     settings: tuple[Mapping[str, object], ...] = ()
     bounded: bool = False
     of_tasks: bool = False
+    planners: tuple[PolicySpec, ...] = ()
     heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -37,7 +37,7 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
 
 def test_every_policy_of_every_environment_is_listed(flowsched) -> None:
     expected = {
-        environment.id: [policy.name for policy in environment.policies]
+        environment.id: [policy.name for policy in (*environment.policies, *environment.planners)]
         for system in SYSTEMS
         for environment in system.environments
     }

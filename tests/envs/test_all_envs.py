@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.envs import MaskedEnv
 from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
-from flowsched_gym.registration import load_target, policy_specs, register_environments, system_of
+from flowsched_gym.registration import load_target, register_environments, system_of
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,
@@ -60,7 +60,7 @@ def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> No
     for spec in ENVIRONMENTS:
         assert re.fullmatch(r"flowsched/\w+-v\d", spec.id)
         assert system_of(spec.id)[1] is system_of(f"flowsched_gym:{spec.id}")[1] is spec
-        for target in (spec.entry_point, spec.config, *(policy.target for policy in policy_specs(spec.id).values())):
+        for target in (spec.entry_point, spec.config, *(policy.target for policy in (*spec.policies, *spec.planners))):
             assert isinstance(load_target(target), type)
 
 

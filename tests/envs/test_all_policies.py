@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.registration import make_policy, policy_specs
+from flowsched_gym.registration import make_policy, planner_specs, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
@@ -50,5 +50,6 @@ def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: Enviro
 
 @each_environment
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: EnvironmentSpec) -> None:
-    with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {', '.join(policy_specs(spec.id))}"):
+    known = ", ".join((*policy_specs(spec.id), *planner_specs(spec.id)))
+    with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {known}"):
         make_policy("oracle", make(spec))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems.spec import SEARCH, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -27,6 +27,7 @@ SYSTEM: Final = SystemSpec(
                 {"workload": "gather-multi", "k": 3, "f": 10},
             ),
             bounded=True,
+            planners=SEARCH,
             heuristic_kwargs={"observation": "full"},
             policies=(
                 *policies_of(

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+from flowsched_gym.systems.spec import SEARCH, EnvironmentSpec, policies_of
 
 __all__ = ["ROUTE"]
 
@@ -14,6 +14,7 @@ ROUTE: Final = EnvironmentSpec(
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
     settings=({"workload": "poisson-fat-tree"}, {"workload": "poisson-fat-tree-failures"}),
+    planners=SEARCH,
     policies=policies_of(
         "flowsched_gym.systems.merp.route.policies",
         {

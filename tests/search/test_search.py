@@ -1,0 +1,147 @@
+"""Holds the search to what it may know, to both engines, and to a toy with a known optimum."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.cli import main
+from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.envs.copies import EpisodeCopies
+from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.policies import FirstSlot, Planner
+from flowsched_gym.registration import make_policy
+from flowsched_gym.search import Search, SearchConfig
+from flowsched_gym.search.halving import most_tries, sequential_halving
+from flowsched_gym.workload import workload_from_columns
+
+ARTEMIS = "flowsched/Artemis-v0"
+ROUTE = "flowsched/MERPRoute-v0"
+HEAVY: dict[str, Any] = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 12}
+QUICK = "search:futures=1,rounds=2,lookahead=5"
+
+EACH = pytest.mark.parametrize(
+    ("env_id", "kwargs"),
+    [(ARTEMIS, HEAVY), (ROUTE, {"workload": "poisson-fat-tree-failures", "flows": 60})],
+    ids=["artemis", "merp-route"],
+)
+
+
+def core(env: gym.Env) -> DecisionEnv:
+    found = env.unwrapped
+    assert isinstance(found, DecisionEnv)
+    return found
+
+
+def actions_of(env: gym.Env, *, future: int | None, count: int = 12) -> list[int]:
+    """Takes a few actions of the base policy, and tells what the search would do in place of each."""
+    search, base = make_policy(QUICK, env, seed=5), make_policy("random", env, seed=5)
+    observation, _ = env.reset(seed=3)
+    found = []
+    for _ in range(count):
+        state = core(env).get_state()
+        if future is not None:
+            core(env).set_state(state.with_future(future))
+        found.append(int(search.predict(observation)[0]))
+        core(env).set_state(state)
+        observation = env.step(int(base.predict(observation)[0]))[0]
+    return found
+
+
+@EACH
+def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: str, kwargs: dict[str, Any]) -> None:
+    compiled, simpy = (gym.make(env_id, engine=engine, **kwargs) for engine in ("compiled", "simpy"))
+    actions = actions_of(compiled, future=None)
+
+    assert len(set(actions)) > 1
+    assert actions_of(compiled, future=8) == actions
+    assert actions_of(simpy, future=9) == actions
+
+
+@EACH
+def test_a_copy_goes_on_as_the_episode_that_it_was_copied_from(env_id: str, kwargs: dict[str, Any]) -> None:
+    env = core(gym.make(env_id, **kwargs))
+    policy = make_policy("random", gym.make(env_id, **kwargs), seed=1)
+    copies = EpisodeCopies(env, 4)
+    copies.begin([env._source.draw(seed) for seed in (1, 1)], [0] * 20)
+    copies.copy(np.array([0, 0]), np.array([3, 2]))
+    pair, steps = np.array([0, 3]), 0
+    while not copies.over[0]:
+        copies.step(pair, np.repeat(policy.predict(copies.observation[0])[0], 2))
+        for shown in (copies.observation, copies.mask, copies.reward, copies.over):
+            assert shown[0].tobytes() == shown[3].tobytes()
+        steps += 1
+
+    assert steps > 20
+    assert not copies.over[2]
+    assert copies.observation[2].tobytes() == copies.observation[1].tobytes()
+
+
+def test_the_true_future_shows_what_a_heuristic_misses() -> None:
+    # One token at 1 Gbps: first come, first served sends 4 ms, then 1 ms, so that the second deadline is missed.
+    flows = {"flow_id": [0, 1], "source": [1, 2], "destination": [0, 0], "size_bytes": [5e5, 1.25e5]}
+    columns = flows | {"arrival_s": [0.0, 0.0], "deadline_s": [0.006, 0.003]}
+    workload = workload_from_columns(columns)
+    kwargs = {"workload": workload, "k": 1, "f": 2, "link_delay_us": 0.0}
+    env = gym.make(ARTEMIS, **kwargs)
+    search = Search(env, SearchConfig(base="fifo", clairvoyant=True))
+
+    assert isinstance(search, Planner)
+    assert rollout(env, make_policy("fifo", env), seed=0).reward == 1.0
+    assert rollout(env, search, seed=0).reward == 2.0
+    assert rollout(env, Search(env, SearchConfig(clairvoyant=True), base=FirstSlot.for_env(env)), seed=0).reward == 2.0
+    with pytest.raises(ConfigError, match="workload has the same flows in every episode: no other future"):
+        Search(env)
+
+
+def test_a_planner_is_told_where_it_plays_and_has_options_on_the_command_line(capsys) -> None:
+    kwargs = HEAVY | {"bursts": 3}
+    arguments = ["--episodes", "1", "--kwarg", "workload=gather-heavy", "--kwarg", "bursts=3", "--kwarg", "k=3"]
+
+    played = evaluate(ARTEMIS, QUICK, episodes=1, seed=0, kwargs=kwargs)
+    assert main(["evaluate", ARTEMIS, "--policy", QUICK, *arguments, "--kwarg", "f=10"]) == 0
+    assert QUICK in capsys.readouterr().out
+    assert played.policy == QUICK
+
+
+def test_sequential_halving_drops_the_worse_half_and_keeps_what_is_preferred() -> None:
+    rounds: list[tuple[list[int], list[int]]] = []
+
+    def values(left, samples):
+        rounds.append((left.tolist(), samples.tolist()))
+        return np.tile(np.array([0.0, 3.0, 1.0, 2.0, 3.0])[left], (len(samples), 1))
+
+    assert sequential_halving(np.arange(5), 0, (1, 2, 4), values) == 1
+    assert rounds == [([0, 1, 2, 3, 4], [0]), ([0, 1, 3, 4], [1, 2]), ([0, 1, 4], [3, 4, 5, 6])]
+    assert sequential_halving(np.arange(5), 4, (1, 2, 4), values) == 4
+    assert max(len(left) * len(samples) for left, samples in rounds) == most_tries(5, (1, 2, 4)) == 12
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("search:depth=3", "search has no option 'depth': it has base, futures"),
+        ("search:futures", "policy is 'search:futures': its options must be key=value,key=value, each key once"),
+        ("search:futures=0", "futures is 0: it must be an integer >= 1"),
+        ("search:futures=200", "futures is 200: 1400 in all are too many, 256 allowed"),
+        ("search:base=oracle", "base is 'oracle': it must be a model .* or one of random, fifo"),
+        ("search:base=no.zip", "model is 'no.zip': there is no such file"),
+        ("search:clairvoyant=1", "clairvoyant is 1: it must be true or false"),
+    ],
+)
+def test_wrong_options_are_refused(policy: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_policy(policy, gym.make(ARTEMIS, **HEAVY))
+
+
+def test_a_search_plays_in_one_environment() -> None:
+    env = gym.make(ARTEMIS, **HEAVY)
+    search = make_policy("search", env)
+    observation = env.reset(seed=0)[0]
+
+    with pytest.raises(SpaceMismatchError, match="a search plays in one environment"):
+        search.predict(np.tile(observation, (2, 1)))
+    with pytest.raises(ConfigError, match=r"search plays in single environments of gym\.make"):
+        search.enter(gym.make_vec(ARTEMIS, num_envs=2, vectorization_mode="sync", **HEAVY))
