@@ -30,8 +30,14 @@ INK: Final = "#2b2f36"
 FAINT: Final = "#8a919c"
 """Colours; met and missed differ in lightness too, for eyes that do not tell red from green or blue."""
 
+OVERDUE: Final = "#ffffff"
+"""Colour of the part of a late flow's bar that comes after its deadline, a line along its middle."""
+
 TIMELINE_FLOWS: Final = 100
 """Rows that a reader can still tell apart."""
+
+ROOM_FOR_ROWS: Final = 420
+"""Height of the timeline in points."""
 
 CURVE_POINTS: Final = 2_000
 """Points of a curve: more would not show."""
@@ -44,7 +50,7 @@ LOG_SCALE_RATIO: Final = 30.0
 
 MARKED_PERCENTILES: Final = (50.0, 99.0)
 
-FIGURE_INCHES: Final = (12.0, 6.2)
+FIGURE_INCHES: Final = (12.0, 8.0)
 DOTS_PER_INCH: Final = 150
 
 
@@ -99,10 +105,10 @@ def draw_records(records: Records) -> "Figure":
     if not records.num_flows:
         raise ConfigError("there are no flows to draw: at least one is needed")
     figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
-    grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.25), height_ratios=(2.3, 1))
-    _draw_distribution(figure.add_subplot(grid[:, 0]), records)
-    _draw_timeline(figure.add_subplot(grid[0, 1]), records)
-    _draw_population(figure.add_subplot(grid[1, 1]), records)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.6), height_ratios=(1.5, 1))
+    _draw_distribution(figure.add_subplot(grid[0, 0]), records)
+    _draw_timeline(figure.add_subplot(grid[:, 1]), records)
+    _draw_population(figure.add_subplot(grid[1, 0]), records)
     return figure
 
 
@@ -135,6 +141,7 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
         axes.step(np.r_[times[0], times], np.r_[0.0, shares], where="post", color=PLAIN, linewidth=2)
     if times[-1] > LOG_SCALE_RATIO * times[0]:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     spans = np.unique(records.deadline_span[np.isfinite(records.deadline_span)]) / SECONDS_PER_MILLISECOND
     if 0 < len(spans) <= DEADLINES_SHOWN:
         for span in spans:
@@ -157,12 +164,14 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
             continue
         time = float(np.interp(rank, np.arange(len(times)), times))
         axes.plot(time, share, "o", color=INK, markersize=5, zorder=3)
+        # Beside the curve: below it where there is room to its right.
+        low = percentile <= MARKED_PERCENTILES[0]
         axes.annotate(
             f"p{percentile:g}: {_format_milliseconds(time)}",
             (time, share),
-            xytext=(-8, 6),
+            xytext=(8, -12) if low else (-8, 6),
             textcoords="offset points",
-            ha="right",
+            ha="left" if low else "right",
             color=INK,
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
@@ -201,13 +210,22 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
                 linewidth=0.5,
                 label=label,
             )
-    due = (arrival + records.deadline_span[first])[has_deadline]
-    axes.plot(due, rows[has_deadline], "|", color=INK, markersize=max(2.0, 160 / len(first)), markeredgewidth=0.9)
-    shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
-    note = ", grey: waiting for a token" if (grant > arrival).any() else ""
-    _dress(
-        axes, "Timeline", f"{shown}, in the order of arrival; tick: deadline{note}" if len(due) else f"{shown}{note}"
+    due = arrival + records.deadline_span[first]
+    for chosen, colour in ((has_deadline & met, MET), (has_deadline & ~met, OVERDUE)):
+        axes.hlines(rows[chosen], due[chosen], completion[chosen], color=colour, linewidth=0.7, zorder=3)
+    axes.plot(
+        due[has_deadline],
+        rows[has_deadline],
+        "|",
+        color=INK,
+        markersize=min(8.0, max(3.0, ROOM_FOR_ROWS / len(first))),
+        markeredgewidth=0.9,
+        zorder=4,
     )
+    shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
+    notes = ["a line joins each flow's end to its deadline"] * bool(has_deadline.any())
+    notes += ["grey: waiting for a token"] * bool((grant > arrival).any())
+    _dress(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]))
     axes.set_ylim(len(first) - 0.5, -0.5)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flow")

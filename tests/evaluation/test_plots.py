@@ -56,6 +56,12 @@ def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its
     row = int(bar.get_y() + bar.get_height() / 2)
     assert bar.get_x() == pytest.approx(records.grant_time[row])
     assert bar.get_x() + bar.get_width() == pytest.approx(records.completion_time[row])
+    met, missed = (np.concatenate(lines.get_segments()).reshape(-1, 4) for lines in axes.collections)
+    due = records.arrival_time + records.deadline_span
+    for lines, chosen in ((met, records.deadline_met[first]), (missed, ~records.deadline_met[first])):
+        assert lines[:, 1].tolist() == first[chosen].tolist()
+        assert lines[:, 0] == pytest.approx(due[first][chosen])
+        assert lines[:, 2] == pytest.approx(records.completion_time[first][chosen])
 
 
 @pytest.mark.parametrize(

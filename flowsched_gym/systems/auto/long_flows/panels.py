@@ -45,7 +45,6 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
             f"{shortened(config.workload, 30)}, {config.hosts} servers, {config.paths} paths of "
             f"{number_text(config.link_gbps)} Gbps, thresholds {thresholds}",
             f"Asked: queue, largest rate and path of {count_text(len(seen), 'long flow')} of {whose}",
-            headline=("Difference between links", str(on_links.max() - on_links.min())),
         ),
         stacks=(
             Stack(584, (_slots(config, view, seen),)),
@@ -54,6 +53,7 @@ def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkVi
                 (
                     Grid(
                         title="Long flows on the hosts' links",
+                        note=f"differ by {on_links.max() - on_links.min()}",
                         height=214,
                         rows=tuple((name, tuple(counts.tolist())) for name, counts in lines),
                     ),

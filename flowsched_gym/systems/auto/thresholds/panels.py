@@ -52,6 +52,7 @@ def thresholds_panels(config: AuTOThresholdsConfig, scene: Scene, view: NetworkV
             f"{shortened(config.workload, 30)} on {config.topology}{load}, {config.link_gbps:g} Gbit/s, "
             f"{config.queues} queues{clusters}, period of {period}",
             f"Period {view.num_periods} begins: which thresholds from now on?",
+            headline=scene.mean_completion_time,
         ),
         top=_sizes(config, view, rows_of),
         stacks=(

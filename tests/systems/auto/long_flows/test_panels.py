@@ -44,7 +44,9 @@ def test_what_is_shown_is_what_the_simulation_holds(setting: dict[str, Any]) -> 
         assert on_links.sum() == 2 * len(active_long)
         paths = np.bincount(path_of(view, env.config, active_long), minlength=env.config.paths)
         assert on_links[:, 0].sum(axis=1).tolist() == paths.tolist()
-        assert picture.banner.headline[1] == str(on_links.max() - on_links.min())
+        assert panel(picture, "Long flows on").note == f"differ by {on_links.max() - on_links.min()}"
+        mean = ratio_text(records.slowdown[done].mean()) if done.any() else "none yet"
+        assert picture.banner.headline == ("Mean slowdown so far", mean)
         present = env.layout.slot_column(env._observe(), "source") > 0
         assert len(table(picture, "Long flows that")) == present.sum()
 
