@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym.cli import main
-from flowsched_gym.evaluation.results import write_json
+from flowsched_gym.evaluation import write_json
 from flowsched_gym.files import replace_when_written, write_text
 from tests.processes import run
 

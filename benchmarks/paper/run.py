@@ -37,12 +37,13 @@ from flowsched_gym.evaluation import (
     rollout,
 )
 from flowsched_gym.files import replace_when_written, write_text
-from flowsched_gym.leaderboard import FIRST_SEED, Setting, Table, format_interval, read_results
+from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
 from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload import Workload
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
+SUITE: Final = load_suite("standard-v1")
 HERE: Final = Path(__file__).resolve().parent
 DATA: Final = HERE / "data"
 DOCUMENT: Final = HERE / "README.md"
@@ -197,8 +198,7 @@ def paper_markdown() -> str:
 
 def thesis_results(results: list[EvaluationResult], workload: str) -> list[EvaluationResult]:
     """Finds the results in the thesis's own setting."""
-    kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": "tcp"}
-    setting = Setting(environment=ARTEMIS, kwargs=kwargs)
+    setting = next(each for each in SUITE.settings.values() if each.kwargs["workload"] == workload)
     return [result for result in results if setting.holds(result)]
 
 
@@ -238,7 +238,7 @@ def draw_completion_times(path: Path) -> None:
     figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
     for policy, colour in COLOURS.items():
         if policy != "a2c-thesis":
-            episodes = [flows.draw(FIRST_SEED + episode) for episode in range(FIGURE_EPISODES)]
+            episodes = [flows.draw(seed) for seed in SUITE.test[:FIGURE_EPISODES]]
             times = [play(one, policy, transport="tcp", tokens=NUM_TOKENS, window=WINDOW)[0] for one in episodes]
             ordered = 1000 * np.sort(np.concatenate(times))
             axes.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), color=colour, label=f"{policy}, here")

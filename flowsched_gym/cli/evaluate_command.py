@@ -16,7 +16,14 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean, without_nan
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import MIN_EPISODES, EvaluationResult, evaluate, make_environment, resolve_policy
+from flowsched_gym.evaluation import (
+    MIN_EPISODES,
+    EvaluationResult,
+    evaluate,
+    make_environment,
+    resolve_policy,
+    result_content,
+)
 from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table
@@ -164,7 +171,7 @@ def _check_out(path: str) -> None:
 
 def _document(results: Sequence[EvaluationResult]) -> Mapping[str, object]:
     """Returns the result file of one policy, or those of several together."""
-    documents = [result.as_dict() for result in results]
+    documents = [result_content(result) for result in results]
     return documents[0] if len(documents) == 1 else {"results": documents}
 
 

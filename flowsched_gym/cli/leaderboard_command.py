@@ -1,29 +1,164 @@
-"""Prints and regenerates the leaderboard: ``flowsched leaderboard``."""
+"""Puts policies onto a leaderboard: ``flowsched leaderboard run``, ``table`` and ``verify``."""
 
 import argparse
+import os
+import shlex
+import sys
 from pathlib import Path
 
+from flowsched_gym.cli.arguments import key_values
+from flowsched_gym.cli.output import print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.leaderboard import FIRST_SEED, NUM_EPISODES, leaderboard_markdown, play_settings, write_leaderboard
+from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
+from flowsched_gym.leaderboard import (
+    Entrant,
+    Setting,
+    Suite,
+    comparison_table,
+    entrants_of,
+    group_results,
+    load_suite,
+    play,
+    published_results,
+    read_results,
+    result_path,
+    tables_markdown,
+    verify,
+)
+from flowsched_gym.registration import policy_specs, system_of
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plays the heuristics if that is asked for, writes the leaderboard and prints it."""
-    folder = Path(options.folder)
-    if not folder.is_dir():
-        raise ConfigError(f"--folder is {options.folder!r}: there is no such folder; run this in a checkout")
-    if options.play:
-        with ProgressBar("playing") as progress:
-            play_settings(
-                folder,
-                episodes=NUM_EPISODES if options.episodes is None else options.episodes,
-                seed=FIRST_SEED if options.seed is None else options.seed,
-                progress=progress,
+    """Runs the subcommand."""
+    # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
+    # there by itself. It looks there last, so that what lies there takes the place of no installed module.
+    sys.path.append(os.getcwd())
+    {"run": _run, "table": _table, "verify": _verify}[options.action](options)
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Plays policies in the settings of a suite, and keeps a result file for each."""
+    suite = load_suite(options.suite)
+    settings = suite.select(options.env)
+    if options.list:
+        width = max(len(setting.name) for setting in settings)
+        for setting in settings:
+            print(f"{setting.name:{width}}  {setting.environment}  {setting.title}")
+        return
+    kwargs = key_values("--kwarg", options.kwarg)
+    work = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
+    Path(options.out).mkdir(parents=True, exist_ok=True)
+    kept, skipped = 0, []
+    command = _command(options)
+    with standard_output_kept_clean():
+        for number, (setting, entrant) in enumerate(work, start=1):
+            path = result_path(options.out, setting, entrant.label)
+            if path.exists() and not options.again and _is_of(path, suite, setting, entrant):
+                kept += 1
+                continue
+            with ProgressBar(f"{number}/{len(work)} {entrant.label} on {setting.name}") as progress:
+                try:
+                    result = play(
+                        suite, setting, entrant, kwargs=kwargs, trust=options.trust, command=command, progress=progress
+                    )
+                except FlowSchedError as error:
+                    skipped.append(f"{entrant.label} on {setting.name}: {error}")
+                    continue
+            write_result(result, path)
+            print(f"{path}: {entrant.label} on {setting.name}", file=sys.stderr)
+    for reason in skipped:
+        print(f"not played: {reason}", file=sys.stderr)
+    if kept:
+        print(f"{kept} were there already; --again plays them anew", file=sys.stderr)
+    if len(skipped) == len(work):
+        raise ConfigError(f"no policy plays in any of the {len(settings)} settings; the lines above say why")
+    _show(_results_of(options.out, suite), suite, options, settings)
+
+
+def _table(options: argparse.Namespace) -> None:
+    """Prints the tables of the results in a folder, the published ones beside them."""
+    suite = load_suite(options.suite)
+    _show(_results_of(options.folder, suite), suite, options, suite.select(options.env))
+
+
+def _verify(options: argparse.Namespace) -> None:
+    """Plays result files again, and says whether they reproduce."""
+    for path in options.file:
+        with standard_output_kept_clean(), ProgressBar(f"playing {path} again") as progress:
+            result = verify(
+                path, source=options.policy, suite_file=options.suite, trust=options.trust, progress=progress
             )
-    elif options.episodes is not None or options.seed is not None:
-        raise ConfigError("--episodes and --seed go with --run: without it nothing is played")
-    write_leaderboard(folder)
-    print(leaderboard_markdown(folder), end="")
+        count = sum(len(run.episodes) for run in result.runs)
+        assert result.reference is not None
+        print(f"{path} reproduces: {result.policy} on {result.reference.setting}, {count} episodes, every number equal")
+
+
+def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
+    """Lists who plays in a setting: whom the command names, else every heuristic and the bound."""
+    if options.policy:
+        return entrants_of(options.policy, label=options.label)
+    bound = [BOUND_POLICY] if system_of(setting.environment)[1].bounded else []
+    return entrants_of([*bound, *policy_specs(setting.environment)])
+
+
+def _is_of(path: Path, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
+    """Returns whether a result file is what would be played; one that cannot be read is not."""
+    try:
+        found = read_result(path)
+    except ConfigError:
+        return False
+    reference = found.reference
+    return (
+        reference is not None
+        and (reference.digest, reference.setting) == (suite.digest, setting.name)
+        and found.source == entrant.source
+        and len(found.runs) == max(1, len(entrant.models))
+    )
+
+
+def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
+    """Reads the results of a folder that belong to a suite."""
+    results = read_results(folder)
+    for result in results:
+        if result.reference is None or result.reference.digest != suite.digest:
+            found = "no suite" if result.reference is None else f"suite {result.reference.suite}, or another version"
+            raise ConfigError(f"{folder} holds a result of {result.policy} of {found}: this is suite {suite.name}")
+    return results
+
+
+def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace, settings: list[Setting]) -> None:
+    """Prints tables: the own results, and the published ones of the settings that these belong to."""
+    names = {setting.name for setting in settings}
+    own = [result for result in own if result.reference is not None and result.reference.setting in names]
+    if options.json:
+        print_json({"suite": suite.name, "results": [result_content(result) for result in own]})
+        return
+    places = {(result.reference.setting, result.policy) for result in own if result.reference is not None}
+    played = {setting for setting, _ in places}
+    published = [
+        result
+        for result in published_results(suite)
+        if result.reference is not None
+        and result.reference.setting in (played or names)
+        and (result.reference.setting, result.policy) not in places
+    ]
+    if options.markdown:
+        print(tables_markdown([*own, *published], suite), end="")
+        return
+    for setting, members in group_results([*own, *published], list(suite.settings.values())):
+        print(f"\n{setting.name}: {setting.environment}, {setting.title}")
+        print(comparison_table(members, metric=setting.metric).text(), end="")
+        mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
+        print(f"Played here: {mine or 'none'}; all others are the published results of flowsched-gym.")
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Rebuilds the command line, to be kept with the results."""
+    words = ["flowsched", "leaderboard", "run", "--suite", options.suite]
+    words += [word for policy in options.policy for word in ("--policy", policy)]
+    words += [] if options.label is None else ["--label", options.label]
+    words += [word for entry in options.kwarg for word in ("--kwarg", entry)]
+    return shlex.join(words)

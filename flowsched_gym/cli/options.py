@@ -12,7 +12,8 @@ DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
 DEFAULT_SEED: Final = 0
 DEFAULT_TOPOLOGY: Final = "one-link"
-LEADERBOARD_FOLDER: Final = "benchmarks"
+DEFAULT_SUITE: Final = "standard"
+LEADERBOARD_FOLDER: Final = "leaderboard"
 
 
 class Command(NamedTuple):
@@ -152,11 +153,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the first episode ({DEFAULT_SEED})"
     )
     _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings",
-    )
+    _add_trust(parser)
     parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
@@ -174,19 +171,48 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--folder",
-        default=LEADERBOARD_FOLDER,
-        metavar="FOLDER",
-        help=f"folder of the leaderboard ({LEADERBOARD_FOLDER})",
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
+    run = actions.add_parser("run", help="play policies in the settings of a suite", allow_abbrev=False)
+    run.epilog = (
+        "Writes one result file for each setting and policy, and prints the tables, the published results beside "
+        "them. What is there already is not played again. Without --policy all heuristics play."
     )
-    parser.add_argument(
-        "--run", dest="play", action="store_true", help="play all heuristics first, and keep their result files"
+    run.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help="name of a policy, module:Class, a trained model (.zip), or a folder with a model for each training; may "
+        "be repeated",
     )
+    run.add_argument("--label", metavar="NAME", help="name of the policy on the leaderboard")
+    _add_pairs(run, "--kwarg", "what the agent sees and may do, such as defer=to-back")
+    run.add_argument("--out", default=LEADERBOARD_FOLDER, metavar="FOLDER", help=f"results ({LEADERBOARD_FOLDER})")
+    run.add_argument("--again", action="store_true", help="play anew what was played already")
+    run.add_argument("--list", action="store_true", help="list the settings, and play nothing")
+    _add_trust(run)
+    table = actions.add_parser("table", help="print the tables of a folder of results", allow_abbrev=False)
+    table.add_argument("folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help="results")
+    for action in (run, table):
+        action.add_argument("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
+        action.add_argument(
+            "--env", action="append", default=[], metavar="NAME", help="setting or environment; may be repeated"
+        )
+        action.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
+        action.add_argument("--json", action="store_true", help="print the results as one JSON document")
+    verify = actions.add_parser("verify", help="play result files again and compare every number", allow_abbrev=False)
+    verify.add_argument("file", nargs="+", metavar="FILE", help="result file")
+    verify.add_argument("--policy", metavar="POLICY", help="where what played lies now")
+    verify.add_argument("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
+    _add_trust(verify)
+
+
+def _add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--episodes", type=positive_integer, metavar="N", help="with --run: episodes of each policy (as published)"
+        "--trust",
+        action="store_true",
+        help="load models that Stable-Baselines3 wrote too: loading one runs any code that the file brings",
     )
-    parser.add_argument("--seed", type=seed, metavar="S", help="with --run: seed of the first episode (as published)")
 
 
 def _add_pairs(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:
@@ -219,7 +245,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "compile the engine of vector environments beforehand", _add_compile, "flowsched_gym.cli.compile_command"
     ),
     "leaderboard": Command(
-        "regenerate the leaderboard from its result files and print it",
+        "play policies in a suite, set them beside the published results, play results again",
         _add_leaderboard,
         "flowsched_gym.cli.leaderboard_command",
     ),

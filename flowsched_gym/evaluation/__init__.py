@@ -13,7 +13,8 @@ from flowsched_gym.evaluation.reference import (
     evaluate_discipline,
 )
 from flowsched_gym.evaluation.replay import replay
-from flowsched_gym.evaluation.results import EvaluationResult, read_result, result_name, write_json, write_result
+from flowsched_gym.evaluation.result_files import read_result, result_content, result_name, write_json, write_result
+from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
 from flowsched_gym.evaluation.statistics import (
     MIN_EPISODES,
@@ -23,6 +24,8 @@ from flowsched_gym.evaluation.statistics import (
     interquartile_mean,
     paired_difference,
     paired_ratio,
+    performance_profile,
+    probability_of_improvement,
 )
 
 __all__ = [
@@ -34,8 +37,12 @@ __all__ = [
     "EpisodeResult",
     "EvaluationResult",
     "Interval",
+    "ModelFile",
     "Player",
     "Progress",
+    "Provenance",
+    "Run",
+    "SuiteReference",
     "bootstrap_interval",
     "bootstrap_intervals",
     "bound_of_simulation",
@@ -47,10 +54,13 @@ __all__ = [
     "make_environment",
     "paired_difference",
     "paired_ratio",
+    "performance_profile",
+    "probability_of_improvement",
     "read_result",
     "replay",
     "replay_packets",
     "resolve_policy",
+    "result_content",
     "result_name",
     "rollout",
     "serve_packets",

@@ -3,16 +3,16 @@
 Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated with the same seed sees the same flows.
 """
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
-from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import is_planner, load_target, make_policy, system_of
@@ -53,8 +53,10 @@ def evaluate(
         ConfigError: An argument, a name or an argument of the environment is not allowed.
         SpaceMismatchError: The policy was made for other spaces.
     """
-    kwargs = dict(kwargs or {})
+    begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
+    kwargs = dict(kwargs or {})
+    source = policy if isinstance(policy, str) else None
     player = Player(env_id, kwargs)
     try:
         if label is None:
@@ -71,9 +73,9 @@ def evaluate(
         environment=system_of(env_id)[1].id,
         kwargs=kwargs,
         policy=label,
-        command=command,
-        package_version=__version__,
-        episodes=results,
+        source=source,
+        runs=(Run(episodes=results),),
+        made=Provenance.here(command=command, seconds=time.monotonic() - begun),
     )
 
 

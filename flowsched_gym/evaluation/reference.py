@@ -1,16 +1,16 @@
 """References to compare policies with: disciplines without an environment, and the clairvoyant bound."""
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from flowsched_gym import __version__
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
 from flowsched_gym.evaluation.evaluate import check_episodes
 from flowsched_gym.evaluation.player import Progress
 from flowsched_gym.evaluation.replay import replay
-from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.metrics import summary
 from flowsched_gym.registration import system_of
@@ -87,6 +87,7 @@ def evaluate_discipline(
         ConfigError: An argument or a name is not allowed.
         WorkloadError: The flows cannot be simulated.
     """
+    begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
     kwargs: dict[str, object] = {}
     if isinstance(source, EnvironmentFlows):
@@ -128,9 +129,8 @@ def evaluate_discipline(
         environment=environment,
         kwargs=kwargs,
         policy=f"{discipline}-discipline",
-        command=command,
-        package_version=__version__,
-        episodes=tuple(results),
+        runs=(Run(episodes=tuple(results)),),
+        made=Provenance.here(command=command, seconds=time.monotonic() - begun),
     )
 
 
@@ -163,6 +163,7 @@ def evaluate_bound(
         ConfigError: An argument is not allowed, or the environment's flows are not simulated by this package.
         MissingDependencyError: SciPy is needed and not installed.
     """
+    begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
     flows = EnvironmentFlows(env_id, kwargs)
     results = []
@@ -186,9 +187,9 @@ def evaluate_bound(
         environment=flows.environment,
         kwargs=flows.kwargs,
         policy=BOUND_POLICY,
-        command=command,
-        package_version=__version__,
-        episodes=tuple(results),
+        source=BOUND_POLICY,
+        runs=(Run(episodes=tuple(results)),),
+        made=Provenance.here(command=command, seconds=time.monotonic() - begun),
     )
 
 

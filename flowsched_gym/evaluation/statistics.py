@@ -1,7 +1,11 @@
-"""Percentile bootstrap intervals of means over episodes (Efron, Annals of Statistics 7, 1979).
+"""Percentile bootstrap intervals over episodes and training seeds (Efron 1979; Agarwal et al., NeurIPS 2021).
 
 Schedulers that are compared on the same flows are paired episode by episode: the interval of their difference, or of
 the ratio of their means, is much narrower than the two single intervals suggest.
+
+An agent that was trained several times has a row of values for each training. Its trainings are drawn with replacement
+as its episodes are, so that an interval tells what another training would do on other episodes. This is the stratified
+bootstrap of Agarwal et al., where runs are drawn for each task alone, with a second draw of the episodes.
 """
 
 import math
@@ -24,6 +28,8 @@ __all__ = [
     "interquartile_mean",
     "paired_difference",
     "paired_ratio",
+    "performance_profile",
+    "probability_of_improvement",
 ]
 
 MIN_EPISODES: Final = 10
@@ -89,24 +95,37 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
     return middle
 
 
+def performance_profile(samples: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Returns the share of runs and episodes that reach each threshold, (num_thresholds,) (Agarwal et al., section 4).
+
+    Args:
+        samples: Values, larger ones better, (num_runs, num_episodes).
+        thresholds: What is to be reached, (num_thresholds,).
+    """
+    share: FloatArray = (samples.reshape(-1)[None, :] >= thresholds[:, None]).mean(axis=1)
+    return share
+
+
 def bootstrap_interval(
     values: Sequence[float] | FloatArray,
     *,
     statistic: Callable[[FloatArray], FloatArray] | None = None,
     **resampling: Unpack[Resampling],
 ) -> Interval:
-    """Estimates the mean of the values, one per episode, with a percentile bootstrap interval.
+    """Estimates the mean of the values with a percentile bootstrap interval.
 
     Args:
-        values: One value per episode, (num_episodes,); NaN where the episode has none, which leaves it out.
+        values: One value per episode, (num_episodes,), or for each training and episode, (num_runs, num_episodes). A
+            NaN leaves the episode out.
         statistic: What to estimate along the last axis, such as ``interquartile_mean``; default: the mean.
         **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: An argument is not allowed.
     """
-    known = _known(values)
-    (interval,) = _resample([(known,)], statistic or _mean, **resampling)
+    (known,) = _known(values)
+    along = statistic or _mean
+    (interval,) = _resample([(known,)], lambda samples: along(_flat(samples)), **resampling)
     return interval
 
 
@@ -124,10 +143,9 @@ def bootstrap_intervals(
     """
     known = {name: _known(values) for name, values in columns.items()}
     found: dict[str, Interval] = {}
-    for count in {len(values) for values in known.values()}:
-        names = [name for name, values in known.items() if len(values) == count]
-        groups = [(known[name],) for name in names]
-        intervals = _resample(groups, _mean, **resampling)
+    for shape in {values.shape for (values,) in known.values()}:
+        names = [name for name, (values,) in known.items() if values.shape == shape]
+        intervals = _resample([known[name] for name in names], lambda samples: _mean(_flat(samples)), **resampling)
         found |= zip(names, intervals, strict=True)
     return {name: found[name] for name in columns}
 
@@ -138,16 +156,14 @@ def paired_difference(
     """Estimates the mean of ``values - baseline``, episode by episode on the same flows.
 
     Args:
-        values: One value per episode, (num_episodes,).
-        baseline: The value of the same episodes to compare with, (num_episodes,). A NaN on either side leaves the
-            episode out.
+        values: As in `bootstrap_interval`.
+        baseline: Values of the same episodes to compare with, likewise. A NaN on either side leaves the episode out.
         **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: The lengths differ, or an argument is not allowed.
     """
-    first, second = _pair(values, baseline)
-    (interval,) = _resample([(first - second,)], _mean, **resampling)
+    (interval,) = _resample([_known(values, baseline)], _difference, **resampling)
     return interval
 
 
@@ -157,18 +173,39 @@ def paired_ratio(
     """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes.
 
     Args:
-        values: One value per episode, (num_episodes,).
-        baseline: The value of the same episodes to compare with, (num_episodes,), of mean other than 0. A NaN on
-            either side leaves the episode out.
+        values: As in `bootstrap_interval`.
+        baseline: Values of the same episodes to compare with, likewise, of mean other than 0. A NaN on either side
+            leaves the episode out.
         **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: The lengths differ, a mean to divide by is 0, or an argument is not allowed.
     """
-    first, second = _pair(values, baseline)
-    if len(second) and not second.all():
-        raise ConfigError(f"baseline is 0 in row {int(np.argmin(second != 0))}: a ratio needs values other than 0")
+    first, second = _known(values, baseline)
+    if not second.all():
+        row = int(np.argmin((second != 0).all(axis=0)))
+        raise ConfigError(f"baseline is 0 in row {row}: a ratio needs values other than 0")
     (interval,) = _resample([(first, second)], _ratio, **resampling)
+    return interval
+
+
+def probability_of_improvement(
+    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
+) -> Interval:
+    """Estimates how probable it is that a value is larger than the baseline's in the same episode.
+
+    The mean over the episodes of the Mann-Whitney statistic of all pairs of trainings; equal values count half (Agarwal
+    et al., section 4, with episodes in the place of tasks).
+
+    Args:
+        values: As in `bootstrap_interval`, larger ones better.
+        baseline: Values of the same episodes, likewise.
+        **resampling: Fields of ``Resampling``.
+
+    Raises:
+        ConfigError: The lengths differ, or an argument is not allowed.
+    """
+    (interval,) = _resample([_known(values, baseline)], _share_larger, **resampling)
     return interval
 
 
@@ -177,32 +214,38 @@ def _mean(samples: FloatArray) -> FloatArray:
     return mean
 
 
+def _flat(samples: FloatArray) -> FloatArray:
+    """Lines up the runs of samples, (..., num_runs, num_episodes) to (..., num_runs * num_episodes)."""
+    return samples.reshape(*samples.shape[:-2], -1)
+
+
+def _difference(samples: FloatArray, baseline: FloatArray) -> FloatArray:
+    return _mean(_flat(samples)) - _mean(_flat(baseline))
+
+
 def _ratio(samples: FloatArray, baseline: FloatArray) -> FloatArray:
-    return _mean(samples) / _mean(baseline)
+    return _mean(_flat(samples)) / _mean(_flat(baseline))
 
 
-def _one_dimensional(values: Sequence[float] | FloatArray, name: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ConfigError(f"{name} has shape {array.shape}: it must have one dimension, one value per episode")
-    return array
+def _share_larger(samples: FloatArray, baseline: FloatArray) -> FloatArray:
+    first, second = samples[..., :, None, :], baseline[..., None, :, :]
+    share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
+    return share
 
 
-def _known(values: Sequence[float] | FloatArray) -> FloatArray:
-    """Returns the episodes that have a value."""
-    array = _one_dimensional(values, "values")
-    return array[~np.isnan(array)]
-
-
-def _pair(
-    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Returns the episodes that both sides have a value of."""
-    first, second = _one_dimensional(values, "values"), _one_dimensional(baseline, "baseline")
-    if len(first) != len(second):
-        raise ConfigError(f"values has {len(first)} episodes, baseline {len(second)}: pairs need the same episodes")
-    known = ~(np.isnan(first) | np.isnan(second))
-    return first[known], second[known]
+def _known(*columns: Sequence[float] | FloatArray) -> tuple[FloatArray, ...]:
+    """Returns the episodes that all columns have a value of, (num_runs, num_episodes) each."""
+    arrays = []
+    for name, values in zip(("values", "baseline"), columns, strict=False):
+        array = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        if array.ndim != 2:
+            raise ConfigError(f"{name} has shape {array.shape}: it must be (num_episodes,) or (num_runs, num_episodes)")
+        arrays.append(array)
+    counts = [array.shape[1] for array in arrays]
+    if len(set(counts)) > 1:
+        raise ConfigError(f"values has {counts[0]} episodes, baseline {counts[1]}: pairs need the same episodes")
+    known = np.logical_and.reduce([~np.isnan(array).any(axis=0) for array in arrays])
+    return tuple(array[:, known] for array in arrays)
 
 
 def _resample(
@@ -213,24 +256,33 @@ def _resample(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
 ) -> list[Interval]:
-    """Draws episodes with replacement and reads an interval for each group off the percentiles.
+    """Draws episodes, and runs where there are several, with replacement; reads intervals off the percentiles.
 
-    A group has the columns of a statistic, (num_episodes,), all of one length; the same episodes are drawn for all.
+    A group has the columns of a statistic, (num_runs, num_episodes) each, all of as many episodes; the same episodes
+    are drawn for all, and the same runs for the columns of one place in their groups.
     """
     if isinstance(num_resamples, bool) or not isinstance(num_resamples, int) or num_resamples < 1:
         raise ConfigError(f"num_resamples is {num_resamples!r}: it must be an integer >= 1")
-    generator = SeedStreams(seed)["bootstrap"]
-    count = len(groups[0][0])
+    streams = SeedStreams(seed)
+    generator = streams["bootstrap"]
+    run_counts = [len(column) for column in groups[0]]
+    count = groups[0][0].shape[1]
     estimates = [float(statistic(*columns)) if count else math.nan for columns in groups]
     ends = np.full((2, len(groups)), math.nan)
     if count >= MIN_EPISODES:
         resampled = np.empty((len(groups), num_resamples))
-        block = max(1, BLOCK_SIZE // count)
+        of_runs = [streams[f"runs {place}"] for place in range(len(run_counts))]
+        block = max(1, BLOCK_SIZE // (count * math.prod(run_counts)))
         for begin in range(0, num_resamples, block):
-            end = min(begin + block, num_resamples)
-            rows = generator.integers(count, size=(end - begin, count))
+            size = min(begin + block, num_resamples) - begin
+            rows = generator.integers(count, size=(size, count))[:, None, :]
+            runs = [
+                draws.integers(number, size=(size, number, 1)) if number > 1 else np.zeros((1, 1, 1), np.int64)
+                for draws, number in zip(of_runs, run_counts, strict=True)
+            ]
             for number, columns in enumerate(groups):
-                resampled[number, begin:end] = statistic(*(column[rows] for column in columns))
+                drawn = (column[chosen, rows] for column, chosen in zip(columns, runs, strict=True))
+                resampled[number, begin : begin + size] = statistic(*drawn)
         tail = (1 - confidence) / 2
         ends = np.quantile(resampled, [tail, 1 - tail], axis=1)
     return [

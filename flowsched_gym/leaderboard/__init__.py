@@ -1,32 +1,38 @@
-"""Turns result files into tables."""
+"""Suites in which policies are compared, the results of policies, and the tables that these make."""
 
-from flowsched_gym.leaderboard.comparison import ComparisonRow, compare, comparison_table
-from flowsched_gym.leaderboard.document import (
-    FIRST_SEED,
-    NUM_EPISODES,
-    leaderboard_markdown,
-    play_settings,
-    speed_table,
-    write_leaderboard,
-)
-from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, group_results, read_results, settings
+from flowsched_gym.leaderboard.comparison import ComparisonRow, column_of, compare, comparison_table, reference_of
+from flowsched_gym.leaderboard.document import leaderboard_markdown, speed_table, tables_markdown, write_leaderboard
+from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path, verify
+from flowsched_gym.leaderboard.published import published_results, write_published
+from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
+from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, format_interval
 
 __all__ = [
-    "FIRST_SEED",
-    "NUM_EPISODES",
+    "SUITES",
     "VIEW_ARGUMENTS",
     "ComparisonRow",
+    "Entrant",
     "Setting",
+    "Suite",
     "Table",
+    "column_of",
     "compare",
     "comparison_table",
+    "default_metric",
+    "entrants_of",
     "format_interval",
     "group_results",
     "leaderboard_markdown",
-    "play_settings",
+    "load_suite",
+    "play",
+    "published_results",
     "read_results",
-    "settings",
+    "reference_of",
+    "result_path",
     "speed_table",
+    "tables_markdown",
+    "verify",
     "write_leaderboard",
+    "write_published",
 ]

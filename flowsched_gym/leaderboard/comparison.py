@@ -1,22 +1,73 @@
-"""Compares policies that played the same episodes: estimates, intervals, regret to the clairvoyant bound."""
+"""Compares policies that played the same episodes, by the methods of Agarwal et al. (NeurIPS 2021).
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A policy is described by the mean of a metric and its interquartile mean; it is compared with one *reference*, by
+default the best heuristic among the policies, by the difference in the same episodes and by the probability that it is
+better in one of them. Intervals are over episodes and, for an agent that was trained several times, over trainings.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, paired_difference
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    Interval,
+    bootstrap_interval,
+    interquartile_mean,
+    paired_difference,
+    probability_of_improvement,
+)
+from flowsched_gym.leaderboard.settings import default_metric
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.registration import system_of
+from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
 
-__all__ = ["ComparisonRow", "compare", "comparison_table"]
+__all__ = ["ComparisonRow", "MetricColumn", "column_of", "compare", "comparison_table", "reference_of"]
 
-BASELINE: Final = "edf"
-"""Policy that the others are paired with where it is among them."""
 PERCENT: Final = 100.0
 MILLISECONDS: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricColumn:
+    """The way in which a metric is shown.
+
+    Attributes:
+        label: Words above the column.
+        unit: Unit of differences, such as ``points``.
+        scale: What values are multiplied by.
+        digits: Digits after the point.
+    """
+
+    label: str
+    unit: str = ""
+    scale: float = 1.0
+    digits: int = 2
+
+
+COLUMNS: Final[Mapping[str, MetricColumn]] = {
+    "deadline_hit_ratio": MetricColumn(label="deadlines met, %", unit="points", scale=PERCENT, digits=1),
+    "mean_fct": MetricColumn(label="mean FCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
+    "p99_fct": MetricColumn(label="p99 FCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
+    "mean_tct": MetricColumn(label="mean TCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
+    "p99_tct": MetricColumn(label="p99 TCT, ms", unit="ms", scale=MILLISECONDS, digits=1),
+    "mean_slowdown": MetricColumn(label="mean slowdown"),
+    "max_slowdown": MetricColumn(label="largest slowdown"),
+    "slowdown_fairness": MetricColumn(label="Jain index of slowdowns", digits=3),
+}
+"""How the metrics of tables are shown."""
+
+OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "deadline_hit_ratio": ("mean_fct", "p99_fct"),
+    "mean_tct": ("p99_tct", "mean_fct", "p99_fct"),
+}
+"""Metrics that stand beside the one that a table is ordered by."""
+OTHERS_WITHOUT_DEADLINES: Final = ("mean_slowdown", "max_slowdown", "mean_fct", "p99_fct")
+"""The same for all other metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,41 +76,62 @@ class ComparisonRow:
 
     Attributes:
         policy: Its name.
-        deadline_hit_ratio: Share of deadlines met; for the bound, what no scheduler exceeds.
-        regret: Bound's ratio minus the policy's, episode by episode; ``None`` without a bound, and for the bound.
-        difference: Policy's ratio minus the baseline's, episode by episode; ``None`` without a baseline, and for it.
-        mean_fct: Mean flow completion time in s; ``None`` for the bound.
-        p99_fct: 99th percentile of it in s; ``None`` for the bound.
-        mean_slowdown: Mean slowdown; ``None`` for the bound, and where it was not measured.
-        max_slowdown: Largest slowdown; ``None`` likewise.
-        mean_tct: Mean task completion time in s; ``None`` where the environment is not about tasks.
-        p99_tct: 99th percentile of it in s; ``None`` likewise.
+        learned: Whether it is a trained model.
+        num_runs: Trainings behind it; 1 for what is not trained.
+        estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
+        middle: Interquartile mean of it over runs and episodes.
+        difference: Its metric minus the reference's in the same episodes; ``None`` without a reference, for the
+            reference and the bound.
+        improvement: Probability that it is better than the reference in an episode; ``None`` likewise.
+        to_bound: Bound's metric minus its own in the same episodes; ``None`` without a bound, and for the bound.
+        others: Means of other metrics, by name, in the order of a table; none for the bound.
     """
 
     policy: str
-    deadline_hit_ratio: Interval
-    regret: Interval | None
-    difference: Interval | None
-    mean_fct: Interval | None
-    p99_fct: Interval | None
-    mean_slowdown: Interval | None
-    max_slowdown: Interval | None
-    mean_tct: Interval | None
-    p99_tct: Interval | None
+    learned: bool
+    num_runs: int
+    estimate: Interval
+    middle: Interval
+    difference: Interval | None = None
+    improvement: Interval | None = None
+    to_bound: Interval | None = None
+    others: Mapping[str, Interval] = field(default_factory=dict)
 
 
-def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> list[ComparisonRow]:
-    """Compares policies on the same episodes, best first.
+def column_of(metric: str) -> MetricColumn:
+    """Returns how a metric is shown."""
+    return COLUMNS.get(metric, MetricColumn(label=metric.replace("_", " ")))
 
-    They are ordered by deadlines met, then by mean flow completion time; where the environment is about tasks, by mean
-    task completion time.
+
+def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
+    """Names the best heuristic: the policy with the best mean that is neither learned nor the bound, if there is one.
 
     Args:
-        results: One result per policy; that of the bound (`evaluate_bound`) gives the regret.
-        baseline: Policy that the others are paired with, where it is among them.
+        results: One result per policy, at least one.
+        metric: What is compared.
+    """
+    means = {
+        result.policy: merit(metric, result.interval(metric).mean)
+        for result in results
+        if result.policy != BOUND_POLICY and not result.learned
+    }
+    known = {policy: mean for policy, mean in means.items() if not np.isnan(mean)}
+    return max(known, key=lambda policy: known[policy]) if known else None
+
+
+def compare(
+    results: Sequence[EvaluationResult], *, metric: str | None = None, reference: str | None = None
+) -> list[ComparisonRow]:
+    """Compares policies on the same episodes, best first, below the bound.
+
+    Args:
+        results: One result per policy; that of the bound (`evaluate_bound`) gives the distance to it.
+        metric: What is compared. Default: what the tables of the environment are ordered by.
+        reference: Policy that the others are compared with. Default: the best heuristic.
 
     Raises:
-        ConfigError: There is no result, a policy occurs twice, or the results are of different seeds.
+        ConfigError: There is no result, a policy occurs twice, the results are of different seeds, or there is no such
+            metric or reference.
     """
     if not results:
         raise ConfigError("there is no result to compare")
@@ -73,79 +145,105 @@ def compare(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) ->
                 "evaluate both with the same seed and number of episodes"
             )
         by_name[result.policy] = result
-    bound, base = by_name.get(BOUND_POLICY), by_name.get(baseline)
-    rows = [_row(result, bound=bound, base=base) for result in results]
-    return sorted(rows, key=_place)
+    metric = metric or default_metric(results[0])
+    reference = reference or reference_of(results, metric)
+    if reference is not None and reference not in by_name:
+        raise ConfigError(f"reference is {reference!r}: there are results of {', '.join(by_name)}")
+    base = None if reference is None else by_name[reference]
+    bound = by_name.get(BOUND_POLICY)
+    if bound is not None and metric not in bound.metric_names:
+        bound = None
+    rows = [
+        _row(result, metric, bound=bound, base=base)
+        for result in results
+        if result.policy != BOUND_POLICY or result is bound
+    ]
+    return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -_known_merit(metric, row.estimate.mean)))
 
 
-def comparison_table(results: Sequence[EvaluationResult], *, baseline: str = BASELINE) -> Table:
-    """Lays the comparison out: percent and ms, intervals in brackets; slowdowns where there are no deadlines.
+def comparison_table(
+    results: Sequence[EvaluationResult], *, metric: str | None = None, reference: str | None = None
+) -> Table:
+    """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
 
     Args:
         results: As in `compare`.
-        baseline: As in `compare`.
+        metric: As in `compare`.
+        reference: As in `compare`.
 
     Raises:
         ConfigError: As in `compare`.
     """
-    rows = compare(results, baseline=baseline)
-    of_tasks = any(row.mean_tct is not None for row in rows)
-    with_deadlines = not of_tasks and any(not np.isnan(row.deadline_hit_ratio.mean) for row in rows)
-    with_regret = any(row.regret is not None for row in rows)
-    with_difference = any(row.difference is not None for row in rows)
-    columns: list[tuple[str, list[str]]] = [("policy", [row.policy for row in rows])]
-    if with_deadlines:
-        cells = [format_interval(row.deadline_hit_ratio, scale=PERCENT) for row in rows]
-        columns.append(("deadlines met, %", cells))
-    if with_deadlines and with_regret:
-        columns.append(("regret to the bound, points", [format_interval(row.regret, scale=PERCENT) for row in rows]))
-    if with_deadlines and with_difference:
-        cells = [format_interval(row.difference, scale=PERCENT, signed=True) for row in rows]
-        columns.append((f"over {baseline}, points", cells))
-    if of_tasks:
-        columns.append(("mean TCT, ms", [format_interval(row.mean_tct, scale=MILLISECONDS) for row in rows]))
-        columns.append(("p99 TCT, ms", [format_interval(row.p99_tct, scale=MILLISECONDS) for row in rows]))
-    columns.append(("mean FCT, ms", [format_interval(row.mean_fct, scale=MILLISECONDS) for row in rows]))
-    columns.append(("p99 FCT, ms", [format_interval(row.p99_fct, scale=MILLISECONDS) for row in rows]))
-    for name, slowdowns in (
-        ("mean slowdown", [row.mean_slowdown for row in rows]),
-        ("largest slowdown", [row.max_slowdown for row in rows]),
-    ):
-        if not (of_tasks or with_deadlines) and any(slowdown is not None for slowdown in slowdowns):
-            columns.append((name, [format_interval(slowdown, digits=2) for slowdown in slowdowns]))
+    rows = compare(results, metric=metric, reference=reference)
+    metric = metric or default_metric(results[0])
+    reference = reference or reference_of(results, metric)
+    shown = column_of(metric)
+
+    def cells(values: Sequence[Interval | None], *, signed: bool = False) -> list[str]:
+        return [format_interval(each, scale=shown.scale, digits=shown.digits, signed=signed) for each in values]
+
+    columns: list[tuple[str, list[str]]] = [
+        ("policy", [_name_of(row) for row in rows]),
+        (shown.label, cells([row.estimate for row in rows])),
+        ("middle half", [cell.partition(" ")[0] for cell in cells([row.middle for row in rows])]),
+    ]
+    unit = f", {shown.unit}" if shown.unit else ""
+    if any(row.difference is not None for row in rows):
+        columns.append((f"minus {reference}{unit}", cells([row.difference for row in rows], signed=True)))
+        chances = [format_interval(row.improvement, scale=PERCENT, digits=0) for row in rows]
+        columns.append((f"better than {reference}, %", chances))
+    if any(row.to_bound is not None for row in rows):
+        columns.append((f"to the bound{unit}", cells([row.to_bound for row in rows])))
+    for name in next((row.others for row in rows if row.others), {}):
+        other = column_of(name)
+        values = [row.others.get(name) for row in rows]
+        columns.append(
+            (other.label, [format_interval(each, scale=other.scale, digits=other.digits) for each in values])
+        )
     return Table(
         columns=tuple(name for name, _ in columns), rows=tuple(zip(*(cells for _, cells in columns), strict=True))
     )
 
 
-def _row(result: EvaluationResult, *, bound: EvaluationResult | None, base: EvaluationResult | None) -> ComparisonRow:
-    ratio = result.values("deadline_hit_ratio")
-    is_bound = result is bound
-    of_tasks = system_of(result.environment)[1].of_tasks
-    regret = None if bound is None or is_bound else paired_difference(bound.values("deadline_hit_ratio"), ratio)
-    paired = base is not None and not is_bound and result is not base
-    difference = paired_difference(ratio, base.values("deadline_hit_ratio")) if paired and base is not None else None
-    return ComparisonRow(
+def _row(
+    result: EvaluationResult, metric: str, *, bound: EvaluationResult | None, base: EvaluationResult | None
+) -> ComparisonRow:
+    samples = result.samples(metric)
+    row = ComparisonRow(
         policy=result.policy,
-        deadline_hit_ratio=result.interval("deadline_hit_ratio"),
-        regret=regret,
-        difference=difference,
-        mean_fct=None if is_bound else result.interval("mean_fct"),
-        p99_fct=None if is_bound else result.interval("p99_fct"),
-        mean_slowdown=result.interval("mean_slowdown") if "mean_slowdown" in result.metric_names else None,
-        max_slowdown=result.interval("max_slowdown") if "max_slowdown" in result.metric_names else None,
-        mean_tct=result.interval("mean_tct") if of_tasks else None,
-        p99_tct=result.interval("p99_tct") if of_tasks else None,
+        learned=result.learned,
+        num_runs=len(result.runs),
+        estimate=bootstrap_interval(samples),
+        middle=bootstrap_interval(samples, statistic=interquartile_mean),
     )
+    if result is bound:
+        return row
+    others = [name for name in OTHERS.get(metric, OTHERS_WITHOUT_DEADLINES) if name != metric]
+    row = replace(row, others={name: result.interval(name) for name in others if name in result.metric_names})
+    if bound is not None:
+        row = replace(row, to_bound=paired_difference(bound.samples(metric), samples))
+    if base is None or base is result:
+        return row
+    theirs = base.samples(metric)
+    chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))
+    return replace(row, difference=paired_difference(samples, theirs), improvement=chance)
 
 
-def _place(row: ComparisonRow) -> tuple[bool, float, float]:
-    """Orders rows: by mean task completion time; else the bound, by deadlines met, by mean flow completion time."""
-    if row.mean_tct is not None:
-        return (True, 0.0, row.mean_tct.mean)
-    ratio = row.deadline_hit_ratio.mean
-    fct = 0.0 if row.mean_fct is None else row.mean_fct.mean
-    return (row.policy != BOUND_POLICY, 0.0 if np.isnan(ratio) else -ratio, fct)
+def _name_of(row: ComparisonRow) -> str:
+    """Names a policy; a learned one with the number of its trainings."""
+    if not row.learned:
+        return row.policy
+    return f"{row.policy} (learned, {row.num_runs} {'seed' if row.num_runs == 1 else 'seeds'})"
+
+
+def _merits(metric: str, samples: FloatArray) -> FloatArray:
+    """Turns samples so that larger ones are better."""
+    return -samples if metric in SMALLER_IS_BETTER else samples
+
+
+def _known_merit(metric: str, mean: float) -> float:
+    """Returns the merit of a mean; the worst of all where nothing is known."""
+    return -np.inf if np.isnan(mean) else merit(metric, mean)
 
 
 def _range(result: EvaluationResult) -> str:

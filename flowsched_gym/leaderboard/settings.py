@@ -1,4 +1,4 @@
-"""Lists under which arguments policies are compared, and finds the result files that belong together.
+"""Settings in which policies are compared, and the result files that belong to each.
 
 Results belong to one table when their environments show the same flows under the same rules. What an agent
 sees, is rewarded for and may do besides (`VIEW_ARGUMENTS`) is its own business: a policy that learned from another
@@ -12,10 +12,10 @@ from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
-from flowsched_gym.registration import SYSTEMS, check_arguments, system_of
+from flowsched_gym.registration import check_arguments, system_of
 from flowsched_gym.workload import workload_label
 
-__all__ = ["VIEW_ARGUMENTS", "Setting", "group_results", "read_results", "settings"]
+__all__ = ["VIEW_ARGUMENTS", "Setting", "default_metric", "group_results", "read_results"]
 
 VIEW_ARGUMENTS: Final = (
     *("observation", "information", "typical_kb"),
@@ -33,12 +33,16 @@ class Setting:
     """An environment and the arguments under which policies are compared.
 
     Attributes:
-        environment: Its id.
+        name: Its name in its suite; empty for a setting of no suite.
+        environment: Id of the environment.
         kwargs: Its arguments, those of `VIEW_ARGUMENTS` left out.
+        metric: Metric that its table is ordered by.
     """
 
+    name: str = ""
     environment: str
     kwargs: Mapping[str, object]
+    metric: str
 
     @property
     def title(self) -> str:
@@ -59,16 +63,6 @@ class Setting:
         if result.environment != self.environment:
             return False
         return _complete(self.environment, result.kwargs) == _complete(self.environment, self.kwargs)
-
-
-def settings() -> list[Setting]:
-    """Lists the settings of all registered environments."""
-    return [
-        Setting(environment=environment.id, kwargs=dict(kwargs))
-        for system in SYSTEMS
-        for environment in system.environments
-        for kwargs in environment.settings
-    ]
 
 
 def read_results(folder: str | Path) -> list[EvaluationResult]:
@@ -93,8 +87,14 @@ def read_results(folder: str | Path) -> list[EvaluationResult]:
     return results
 
 
-def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, list[EvaluationResult]]]:
-    """Sorts results into the settings; those of no setting make settings of their own, behind the others.
+def group_results(
+    results: Sequence[EvaluationResult], settings: Sequence[Setting] = ()
+) -> list[tuple[Setting, list[EvaluationResult]]]:
+    """Sorts results into settings; those of no setting make settings of their own, behind the others.
+
+    Args:
+        results: The results.
+        settings: The settings, such as those of a suite.
 
     Returns:
         Settings with at least one result, and their results.
@@ -102,8 +102,7 @@ def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, li
     Raises:
         ConfigError: A result is of an unknown environment.
     """
-    known = settings()
-    groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in known]
+    groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in settings]
     for result in results:
         for setting, members in groups:
             if setting.holds(result):
@@ -111,8 +110,18 @@ def group_results(results: Sequence[EvaluationResult]) -> list[tuple[Setting, li
                 break
         else:
             own = {key: value for key, value in result.kwargs.items() if key not in VIEW_ARGUMENTS}
-            groups.append((Setting(environment=result.environment, kwargs=own), [result]))
+            metric = default_metric(result)
+            groups.append((Setting(environment=result.environment, kwargs=own, metric=metric), [result]))
     return [(setting, members) for setting, members in groups if members]
+
+
+def default_metric(result: EvaluationResult) -> str:
+    """Returns the metric that tables of a result's environment are ordered by.
+
+    Raises:
+        ConfigError: The environment is not known.
+    """
+    return system_of(result.environment)[1].metric
 
 
 def _complete(env_id: str, kwargs: Mapping[str, object]) -> dict[str, object]:

@@ -49,9 +49,8 @@ class EnvironmentSpec:
         workloads: Names of the workloads that its tables are made for.
         policies: Heuristics that act on it.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
-        settings: Arguments under which the leaderboard compares policies, one mapping for each of its tables.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
-        of_tasks: Whether it is about the completion of tasks, so that tables are ordered by that.
+        metric: Metric of an episode that policies are compared by (`flowsched_gym.metrics.Metrics`).
         planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
             heuristics, and play only where they are named.
         heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
@@ -65,9 +64,8 @@ class EnvironmentSpec:
     workloads: tuple[str, ...]
     policies: tuple[PolicySpec, ...]
     vector_entry_point: str | None = None
-    settings: tuple[Mapping[str, object], ...] = ()
     bounded: bool = False
-    of_tasks: bool = False
+    metric: str = "mean_slowdown"
     planners: tuple[PolicySpec, ...] = ()
     heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
 

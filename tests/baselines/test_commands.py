@@ -141,8 +141,8 @@ def test_heuristics_and_models_are_compared_on_the_same_episodes(here, capsys) -
     results = [read_result(path) for path in (here / "out" / "results").iterdir()]
     assert {tuple(result.seeds) for result in results} == {(5, 6)}
     assert {result.policy for result in results} == {"edf", "fifo", "clairvoyant-bound"}
-    assert results[0].command is not None
-    assert results[0].command.startswith("flowsched-heuristics workload.bursts=3")
+    assert results[0].made.command is not None
+    assert results[0].made.command.startswith("flowsched-heuristics workload.bursts=3")
 
 
 @pytest.mark.parametrize(

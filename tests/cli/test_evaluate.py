@@ -11,7 +11,7 @@ import pytest
 
 from flowsched_gym.cli.evaluate_command import _labels
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import evaluate, make_environment, read_result
+from flowsched_gym.evaluation import evaluate, make_environment, read_result, result_content
 from flowsched_gym.metrics import METRIC_NAMES
 from tests.payload import add_payload
 from tests.processes import check_refusal
@@ -42,13 +42,12 @@ def test_the_json_is_the_result_file_of_the_evaluation(flowsched) -> None:
 
     assert outcome.status == 0
     content = json.loads(outcome.out)
-    assert content["command"] == (
+    assert content["made"]["command"] == (
         "flowsched evaluate flowsched/Artemis-v0 --policy edf --episodes 2 --seed 5 --kwarg bursts=5 --kwarg k=3"
     )
-    expected = evaluate(
-        "flowsched/Artemis-v0", "edf", episodes=2, seed=5, kwargs={"bursts": 5, "k": 3}, command=content["command"]
-    )
-    assert content == expected.as_dict()
+    expected = evaluate("flowsched/Artemis-v0", "edf", episodes=2, seed=5, kwargs={"bursts": 5, "k": 3})
+    for key in ("environment", "kwargs", "policy", "runs", "intervals"):
+        assert content[key] == result_content(expected)[key]
 
 
 def test_the_table_has_means_and_says_when_intervals_are_missing(flowsched) -> None:
@@ -67,7 +66,7 @@ def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) 
     content = json.loads(flowsched(*words, "--json").out)
     text = flowsched(*words).out
 
-    assert content["episodes"]["seed"] == list(range(20))
+    assert content["runs"][0]["episodes"]["seed"] == list(range(20))
     row = next(line.split() for line in text.splitlines() if line.startswith("mean_fct"))
     assert row[1:3] == ["s", "random"]
     mean, low, high = map(float, row[3:])
@@ -98,9 +97,9 @@ def test_a_users_class_and_heuristics_stand_beside_each_other(flowsched, own: st
     assert [line.split()[2] for line in text if line.startswith("mean_fct")] == ["edf", f"{own}:Oldest", "fifo"]
     edf, mine, fifo = json.loads(outcome.out)["results"]
     assert [result["policy"] for result in (edf, mine, fifo)] == ["edf", f"{own}:Oldest", "fifo"]
-    assert mine["episodes"] == fifo["episodes"] != edf["episodes"]
+    assert mine["runs"] == fifo["runs"] != edf["runs"]
     alone = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out)
-    assert edf == alone | {"command": edf["command"]}
+    assert (edf["runs"], edf["intervals"]) == (alone["runs"], alone["intervals"])
     assert edf["command"].count("--policy") == 3
 
 
@@ -170,8 +169,8 @@ def test_a_file_of_stable_baselines3_plays_the_same_where_it_is_trusted(flowsche
     own = flowsched("evaluate", *ARTEMIS, "--policy", model, "--json")
 
     check_refusal(refused, "which runs any code that the file brings; if you trust who made it, say so by --trust")
-    assert json.loads(trusted.out)["episodes"] == json.loads(own.out)["episodes"]
-    assert "--trust" in json.loads(trusted.out)["command"]
+    assert json.loads(trusted.out)["runs"] == json.loads(own.out)["runs"]
+    assert "--trust" in json.loads(trusted.out)["made"]["command"]
 
 
 @pytest.mark.parametrize("name", ["data", "evil.pkl"])
@@ -196,9 +195,9 @@ def test_models_and_heuristics_stand_beside_each_other(flowsched, model: Path) -
     first, edf, second = json.loads(outcome.out)["results"]
     assert (edf["policy"], second["policy"]) == ("edf", "other-model")
     assert first["policy"].endswith("-model")
-    assert first["episodes"] == second["episodes"]
+    assert first["runs"] == second["runs"]
     assert edf["kwargs"]["observation"] == "full", "a heuristic sees what it needs"
-    assert edf["episodes"]["seed"] == first["episodes"]["seed"]
+    assert edf["runs"][0]["episodes"]["seed"] == first["runs"][0]["episodes"]["seed"]
 
 
 def test_a_model_that_does_not_fit_or_is_damaged_or_that_nobody_can_read_is_one_line(

@@ -1,57 +1,118 @@
-"""Regenerates leaderboards by ``flowsched leaderboard``."""
+"""Puts policies onto leaderboards by ``flowsched leaderboard``."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from flowsched_gym.evaluation import evaluate, result_name, write_result
-from flowsched_gym.leaderboard import leaderboard_markdown
+from flowsched_gym.evaluation import read_result
+from tests.leaderboard.test_suite import TINY
 from tests.processes import check_refusal
+
+AGENT = """
+from flowsched_gym.errors import ConfigError
+
+
+class Youngest:
+    \"\"\"Grants the youngest request that it sees.\"\"\"
+
+    @classmethod
+    def for_env(cls, env, *, seed):
+        if "Artemis" not in type(env.unwrapped).__name__:
+            raise ConfigError("Youngest grants tokens")
+        return cls(env.get_wrapper_attr("layout"))
+
+    def __init__(self, layout):
+        self.layout = layout
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        present = self.layout.slot_column(observation, "present")
+        return max(0, int(present.sum()) - 1), state
+"""
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    for policy in ("edf", "fifo"):
-        result = evaluate("flowsched/Artemis-v0", policy, episodes=2, seed=3, kwargs={"bursts": 3})
-        write_result(result, tmp_path / "results" / result_name(result.environment, result.kwargs, policy))
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a suite and a policy, where the user is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny-v1.json").write_text(json.dumps(TINY))
+    (tmp_path / "youngest.py").write_text(AGENT)
     return tmp_path
 
 
-def test_the_leaderboard_is_written_and_printed(flowsched, folder: Path) -> None:
-    outcome = flowsched("leaderboard", "--folder", folder)
-    assert outcome.status == 0
-    assert outcome.err == ""
-    assert outcome.out == leaderboard_markdown(folder) == (folder / "README.md").read_text()
-    assert "| edf |" in outcome.out
-    assert "| fifo |" in outcome.out
+def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched, folder: Path) -> None:
+    run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "youngest:Youngest")
+    outcome = flowsched(*run, "--policy", "edf")
+    path = folder / "leaderboard" / "short_youngest.json"
+    assert outcome.status == 0, outcome.err
+    assert "minus " in outcome.out
+    assert "Played here: Youngest, edf" in outcome.out
+    result = read_result(path)
+    assert result.seeds == list(range(10))
+    assert result.made.versions["flowsched-gym"]
+    assert result.made.hardware["cores"]
+
+    verified = flowsched("leaderboard", "verify", path, "--suite", "tiny-v1.json")
+    assert (verified.status, verified.err) == (0, "")
+    assert "reproduces: Youngest on short, 10 episodes" in verified.out
+
+    before = path.stat().st_mtime_ns
+    assert "2 were there already" in flowsched(*run, "--policy", "edf").err
+    assert path.stat().st_mtime_ns == before
+
+    table = flowsched("leaderboard", "table", "--suite", "tiny-v1.json", "--json")
+    assert {each["policy"] for each in json.loads(table.out)["results"]} == {"Youngest", "edf"}
+
+
+def test_what_does_not_reproduce_is_refused_in_one_line(flowsched, folder: Path) -> None:
+    flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "youngest:Youngest")
+    path = folder / "leaderboard" / "short_youngest.json"
+    text = path.read_text()
+    verify = ("leaderboard", "verify", path, "--suite", "tiny-v1.json")
+
+    path.write_text(text.replace('"num_decisions": [30', '"num_decisions": [31'))
+    assert path.read_text() != text
+    check_refusal(flowsched(*verify), "was changed after it was written")
+    path.write_text(text)
+
+    check_refusal(flowsched(*verify, "--policy", "fifo"), "does not reproduce: run 0, episode with seed 0: ")
+
+    (folder / "tiny-v1.json").write_text(json.dumps(TINY | {"seeds": TINY["seeds"] | {"validation": [100, 110]}}))
+    check_refusal(flowsched(*verify), "was played in suite tiny-v1 with digest")
+    check_refusal(flowsched("leaderboard", "table"), "holds a result of Youngest of suite tiny-v1")
+
+
+def test_models_that_bring_code_are_refused(flowsched, folder: Path) -> None:
+    import gymnasium as gym
+    from stable_baselines3 import PPO
+
+    env = gym.make("flowsched/Artemis-v0", **TINY["settings"]["short"]["kwargs"])
+    PPO("MlpPolicy", env, n_steps=8, batch_size=8).save(folder / "foreign.zip")
+    outcome = flowsched("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "foreign.zip")
+    assert outcome.status == 2
+    assert "foreign.zip was not written by flowsched-gym" in outcome.err
+    assert list((folder / "leaderboard").iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--folder", "none"], "--folder is 'none': there is no such folder"),
-        (["--folder", ".", "--episodes", "5"], "--episodes and --seed go with --run"),
+        (["run", "--policy", "edf", "--env", "artemis-hevy"], "--env is 'artemis-hevy'"),
+        (["run", "--policy", "none.zip", "--env", "artemis-heavy"], "there is no such file"),
+        (["run", "--policy", "edf", "--policy", "fifo", "--label", "mine"], "it names one policy"),
+        (["run", "--policy", "nobody", "--env", "artemis-heavy"], "no policy plays in any of the 1 settings"),
+        (["run", "--policy", "edf", "--env", "artemis-heavy", "--kwarg", "k=4"], "would change the setting"),
+        (["table", "none"], "there is no such folder"),
+        (["verify", "none.json"], "none.json"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(flowsched, tmp_path, monkeypatch, arguments, message) -> None:
-    monkeypatch.chdir(tmp_path)
-    check_refusal(flowsched("leaderboard", *arguments), message)
-    assert list(tmp_path.iterdir()) == []
+def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path, arguments, message) -> None:
+    outcome = flowsched("leaderboard", *arguments)
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert outcome.out == ""
 
 
-def test_a_run_plays_every_heuristic_first(flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, object] = {}
-
-    def play(folder: Path, *, episodes: int, seed: int, progress) -> None:
-        asked.update(folder=folder, episodes=episodes, seed=seed)
-        (folder / "results").mkdir()
-        result = evaluate("flowsched/Artemis-v0", "edf", episodes=1, seed=seed, kwargs={"bursts": 2})
-        write_result(result, folder / "results" / "edf.json")
-
-    monkeypatch.setattr("flowsched_gym.cli.leaderboard_command.play_settings", play)
-
-    outcome = flowsched("leaderboard", "--folder", tmp_path, "--run", "--episodes", 7, "--seed", 9)
-
-    assert outcome.status == 0
-    assert asked == {"folder": tmp_path, "episodes": 7, "seed": 9}
-    assert (tmp_path / "README.md").exists()
+def test_settings_are_listed(flowsched, folder: Path) -> None:
+    outcome = flowsched("leaderboard", "run", "--list", "--env", "flowsched/MERPRoute-v0")
+    assert [line.split()[0] for line in outcome.out.splitlines()] == ["merp-route", "merp-route-failures"]

@@ -1,11 +1,13 @@
 """Holds the policies of every registered environment to its workloads, its vectors and each other."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 import pytest
 
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.registration import make_policy, planner_specs, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
@@ -16,10 +18,14 @@ LONG_PERIODS: dict[str, dict[str, Any]] = {
 }
 """Where episodes have decisions at a rhythm: the largest flows of measured traffic take 20 s on the tests' links."""
 
+SETTINGS: dict[str, list[Mapping[str, object]]] = {}
+for _setting in load_suite("standard").settings.values():
+    SETTINGS.setdefault(_setting.environment, []).append(_setting.kwargs)
+
 EACH_TABLE = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, short.values()))}")
     for spec in ENVIRONMENTS
-    for chosen in [*({"workload": name} for name in spec.workloads), *spec.settings]
+    for chosen in [*({"workload": name} for name in spec.workloads), *SETTINGS.get(spec.id, [])]
     for short in [{name: value for name, value in chosen.items() if name != "flows"}]
     for arguments in [short | LONG_PERIODS.get(spec.id, {})]
 ]

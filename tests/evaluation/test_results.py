@@ -10,8 +10,11 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
     EpisodeResult,
     EvaluationResult,
+    Provenance,
+    Run,
     evaluate,
     read_result,
+    result_content,
     result_name,
     write_json,
     write_result,
@@ -33,9 +36,9 @@ def make_result(**changes):
         "environment": "flowsched/Artemis-v0",
         "kwargs": {"k": 3, "workload": "gather-heavy"},
         "policy": "edf",
-        "command": "flowsched evaluate",
-        "package_version": "0.1.0",
-        "episodes": episodes,
+        "source": "edf",
+        "runs": (Run(episodes=episodes),),
+        "made": Provenance(command="flowsched evaluate"),
     }
     return EvaluationResult(**(fields | changes))
 
@@ -46,7 +49,8 @@ def test_a_result_read_back_is_the_result_bit_by_bit(tmp_path):
     write_result(result, path)
     again = read_result(path)
     assert again.values("deadline_hit_ratio").tolist() == result.values("deadline_hit_ratio").tolist()
-    assert again.as_dict() == result.as_dict()
+    assert (again, again.made) == (result, result.made)
+    assert result_content(again) == result_content(result)
     assert math.isnan(again.values("mean_tct")[0])
     assert [file.name for file in path.parent.iterdir()] == ["edf.json"]
 
@@ -72,7 +76,7 @@ def test_a_workload_of_ones_own_is_kept_whole_and_played_again(tmp_path, monkeyp
     again = evaluate("flowsched/Artemis-v0", "sjf", episodes=2, seed=3, kwargs=read.kwargs)
 
     assert read.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [300000.0, 1.0]]
-    assert again.as_dict() == read.as_dict()
+    assert repr(again.runs) == repr(read.runs)
 
 
 def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
@@ -83,7 +87,7 @@ def test_the_file_holds_strict_json_with_null_for_what_is_not_defined(tmp_path):
         raise AssertionError(constant)
 
     content = json.loads(path.read_text(), parse_constant=refuse)
-    assert content["episodes"]["metrics"]["mean_tct"] == [None] * 12
+    assert content["runs"][0]["episodes"]["metrics"]["mean_tct"] == [None] * 12
     interval = content["intervals"]["deadline_hit_ratio"]
     assert interval["mean"] == pytest.approx(0.55)
     assert interval["low"] < interval["mean"] < interval["high"]
@@ -121,22 +125,26 @@ CDF = {"kind": "gather", "size": {"kind": "cdf-file", "path": "/etc/hostname"}}
         (lambda c: _edit(c, "extra", 1), "the key 'extra'"),
         (lambda c: c.pop("policy"), "no 'policy'"),
         (lambda c: _edit(c, "environment", "flowsched/Artemix-v0"), "environment is 'flowsched/Artemix-v0'"),
-        (lambda c: _edit(c, "episodes", []), r"episodes is \[\]: it has the wrong type"),
-        (lambda c: _edit(c["episodes"], "seed", []), "num_decisions must be a list of 0 values"),
-        (lambda c: _edit(c["episodes"]["seed"], 2, 7), "the seed 7 twice"),
-        (lambda c: c["episodes"]["reward"].pop(), "reward must be a list of 12 values"),
-        (lambda c: _edit(c["episodes"]["metrics"]["mean_tct"], 2, "x"), "mean_tct holds 'x'"),
-        (lambda c: _edit(c["episodes"]["metrics"]["deadline_hit_ratio"], 2, 1.0), "intervals, deadline_hit_ratio"),
+        (lambda c: _edit(c, "runs", {}), r"runs is {}: it has the wrong type"),
+        (lambda c: _edit(c["runs"][0]["episodes"], "seed", []), "num_decisions must be a list of 0 values"),
+        (lambda c: _edit(c["runs"][0]["episodes"]["seed"], 2, 7), "the seed 7 twice"),
+        (lambda c: c["runs"][0]["episodes"]["reward"].pop(), "reward must be a list of 12 values"),
+        (lambda c: _edit(c["runs"][0]["episodes"]["metrics"]["mean_tct"], 2, "x"), "mean_tct holds 'x'"),
+        (
+            lambda c: _edit(c["runs"][0]["episodes"]["metrics"]["deadline_hit_ratio"], 2, 1.0),
+            "intervals, deadline_hit_ratio",
+        ),
         (lambda c: _edit(c["kwargs"], "workload", {"base": "gather-heavy", "burstss": 3}), "no field 'burstss'"),
         (lambda c: _edit(c["kwargs"], "workload", CDF), "kwargs names a file"),
+        (lambda c: _edit(c["kwargs"], "k", 4), "was changed after it was written"),
         (lambda c: _edit(c["kwargs"], "workload", ["\x1b[2J"]), "it must have no control characters"),
-        (lambda c: _edit(c, "command", "flowsched \x1b]0;title\x07"), "it must have no control characters"),
-        (lambda c: _edit(c, "command", "flowsched a\u202eb.csv"), "it must have no control characters"),
+        (lambda c: _edit(c["made"], "command", "flowsched \x1b]0;title\x07"), "it must have no control characters"),
+        (lambda c: _edit(c["made"], "command", "flowsched a\u202eb.csv"), "it must have no control characters"),
     ],
 )
 def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message):
     path = tmp_path / "edf.json"
-    content = make_result(command="flowsched evaluate a\u00a0b.csv").as_dict()
+    content = result_content(make_result(made=Provenance(command="flowsched evaluate a\u00a0b.csv")))
     edit(content)
     path.write_text(json.dumps(content))
     with pytest.raises(ConfigError, match=message) as caught:
@@ -147,9 +155,12 @@ def test_a_file_that_is_no_result_says_where_it_is_wrong(tmp_path, edit, message
 def test_episodes_with_other_metrics_do_not_belong_together():
     episode = EpisodeResult(seed=99, num_decisions=1, reward=0.0, metrics={"mean_fct": 1.0})
     with pytest.raises(ConfigError, match="has no episode"):
-        make_result(episodes=())
+        make_result(runs=(Run(episodes=()),))
     with pytest.raises(ConfigError, match="episode 99 of edf has other metrics"):
-        make_result(episodes=(*make_result().episodes, episode))
+        make_result(runs=(Run(episodes=(*make_result().episodes, episode)),))
+    shorter = Run(episodes=make_result().episodes[1:])
+    with pytest.raises(ConfigError, match="a run of edf has other seeds"):
+        make_result(runs=(*make_result().runs, shorter))
 
 
 HOSTILE = [
@@ -168,13 +179,12 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_name_that_would_be_more_than_text_is_refused(tmp_path, name):
     path = tmp_path / "edf.json"
-    for key in ("policy", "package_version"):
-        path.write_text(json.dumps(make_result().as_dict() | {key: name}))
+    path.write_text(json.dumps(result_content(make_result()) | {"policy": name}))
 
-        with pytest.raises(ConfigError) as caught:
-            read_result(path)
-        assert str(path) in str(caught.value)
-        assert str(caught.value).isprintable()
+    with pytest.raises(ConfigError) as caught:
+        read_result(path)
+    assert str(path) in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_drawing_in_blocks_gives_the_same_interval(values, block):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bootstrap_interval(np.zeros((2, 2))), r"values has shape \(2, 2\)"),
+        (lambda: bootstrap_interval(np.zeros((2, 2, 2))), r"values has shape \(2, 2, 2\)"),
         (lambda: bootstrap_interval([1.0], confidence=1.0), "confidence is 1.0"),
         (lambda: bootstrap_interval([1.0], num_resamples=0), "num_resamples is 0"),
         (lambda: bootstrap_interval([1.0], seed=-1), "seed is -1"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, write_result
+from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, Provenance, Run, write_result
 from flowsched_gym.leaderboard import leaderboard_markdown
 from flowsched_gym.leaderboard.table import escaped
 from flowsched_gym.metrics import METRIC_NAMES
@@ -17,7 +17,7 @@ def one_result(**changes: object) -> EvaluationResult:
     """Makes a result of two episodes."""
     metrics = dict.fromkeys(METRIC_NAMES, 0.5)
     episodes = tuple(EpisodeResult(seed=seed, num_decisions=3, reward=1.0, metrics=metrics) for seed in (0, 1))
-    content = {"environment": "flowsched/Artemis-v0", "policy": "edf", "package_version": "0.1.0", "episodes": episodes}
+    content = {"environment": "flowsched/Artemis-v0", "policy": "edf", "runs": (Run(episodes=episodes),)}
     return EvaluationResult(**content | changes)
 
 
@@ -38,7 +38,10 @@ def test_markdown_shows_a_text_as_it_is(text: str, shown: str) -> None:
 
 
 def test_arguments_and_commands_of_result_files_stay_text_in_the_leaderboard(tmp_path: Path) -> None:
-    result = one_result(kwargs={"workload": "<b>[x](http://y)"}, command="flowsched `x` <b>")
+    result = one_result(
+        kwargs={"workload": "<b>[x](http://y)"},
+        made=Provenance(command="flowsched `x` <b>", versions={"flowsched-gym": "0.1.0"}),
+    )
     write_result(result, tmp_path / "results" / "edf.json")
     page = leaderboard_markdown(tmp_path)
     assert r"### \<b\>\[x\](http\://y)" in page

@@ -1,6 +1,6 @@
 """Holds the tables to the results that they are made of, and the committed documents to today's code."""
 
-from dataclasses import replace
+import json
 
 import numpy as np
 import pytest
@@ -9,10 +9,17 @@ from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import BOUND_POLICY, EpisodeResult, EvaluationResult, Interval, evaluate, evaluate_bound
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EpisodeResult,
+    EvaluationResult,
+    Interval,
+    ModelFile,
+    Run,
+    evaluate,
+    evaluate_bound,
+)
 from flowsched_gym.leaderboard import (
-    FIRST_SEED,
-    NUM_EPISODES,
     Setting,
     Table,
     compare,
@@ -20,69 +27,83 @@ from flowsched_gym.leaderboard import (
     format_interval,
     group_results,
     leaderboard_markdown,
-    play_settings,
+    load_suite,
+    published_results,
     read_results,
-    settings,
     speed_table,
-    write_leaderboard,
 )
-from flowsched_gym.leaderboard import document as document_module
+from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.registration import SYSTEMS, policy_specs, system_of
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
 BENCHMARKS = ROOT / "benchmarks"
-
-
-def make_result(policy, ratios, *, kwargs=None, fct=0.01, first=0):
-    """Builds a result from the deadline hit ratios of its episodes."""
-    names = ("deadline_hit_ratio", "mean_fct", "p99_fct") if policy != BOUND_POLICY else ("deadline_hit_ratio",)
-    episodes = tuple(
-        EpisodeResult(
-            seed=first + row, num_decisions=1, reward=0.0, metrics=dict(zip(names, (ratio, fct, 2 * fct), strict=False))
-        )
-        for row, ratio in enumerate(ratios)
-    )
-    return EvaluationResult(
-        environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, package_version="0.1.0", episodes=episodes
-    )
-
-
+SUITE = load_suite("standard-v1")
 SPREAD = np.linspace(0.3, 0.7, 12)
 
 
-def test_regret_and_difference_are_paired_episode_by_episode():
-    rows = compare(
-        [make_result("edf", SPREAD), make_result("fifo", SPREAD + 0.1), make_result(BOUND_POLICY, SPREAD + 0.25)]
+def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=False):
+    """Builds a result from the deadlines met in its episodes, a list for each training."""
+    names = ("deadline_hit_ratio", "mean_fct", "p99_fct") if policy != BOUND_POLICY else ("deadline_hit_ratio",)
+    runs = tuple(
+        Run(
+            model=ModelFile(name="seed0.zip", digest="", seed=0) if learned else None,
+            episodes=tuple(
+                EpisodeResult(
+                    seed=first + row,
+                    num_decisions=1,
+                    reward=0.0,
+                    metrics=dict(zip(names, (ratio, fct, 2 * fct), strict=False)),
+                )
+                for row, ratio in enumerate(ratios)
+            ),
+        )
+        for ratios in trainings
     )
-    assert [row.policy for row in rows] == [BOUND_POLICY, "fifo", "edf"]
-    bound, fifo, edf = rows
-    assert (fifo.regret.mean, fifo.regret.low, fifo.regret.high) == pytest.approx((0.15, 0.15, 0.15))
-    assert (fifo.difference.mean, fifo.difference.low, fifo.difference.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert edf.difference is None
-    assert (bound.regret, bound.difference, bound.mean_fct) == (None, None, None)
-    assert fifo.deadline_hit_ratio.low < 0.55 < fifo.deadline_hit_ratio.high
+    return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=runs)
 
 
-def test_without_deadlines_policies_are_ordered_by_completion_time():
+def test_policies_are_compared_with_the_best_heuristic_and_the_bound_episode_by_episode():
+    rows = compare(
+        [
+            make_result("edf", SPREAD),
+            make_result("fifo", SPREAD + 0.1),
+            make_result("ppo", SPREAD + 0.2, SPREAD + 0.3, learned=True),
+            make_result(BOUND_POLICY, SPREAD + 0.4),
+        ]
+    )
+    assert [(row.policy, row.num_runs) for row in rows] == [(BOUND_POLICY, 1), ("ppo", 2), ("fifo", 1), ("edf", 1)]
+    bound, ppo, fifo, edf = rows
+    assert ppo.estimate.mean == pytest.approx(0.75)
+    assert (ppo.difference.mean, ppo.improvement.mean) == pytest.approx((0.15, 1.0))
+    assert (ppo.difference.low, ppo.difference.high) == pytest.approx((0.1, 0.2)), "trainings are drawn too"
+    assert (ppo.to_bound.mean, edf.to_bound.mean) == pytest.approx((0.15, 0.4))
+    assert (edf.difference.low, edf.difference.high, edf.improvement.mean) == pytest.approx((-0.1, -0.1, 0.0))
+    assert (fifo.difference, fifo.improvement) == (None, None), "the reference"
+    assert (bound.to_bound, bound.difference, dict(bound.others)) == (None, None, {})
+    assert list(ppo.others) == ["mean_fct", "p99_fct"]
+    assert (
+        compare([make_result("edf", SPREAD), make_result("fifo", SPREAD)], reference="edf")[1].improvement.mean == 0.5
+    )
+
+
+def test_a_table_names_its_reference_and_marks_what_is_learned():
+    table = comparison_table([make_result("edf", SPREAD), make_result("ppo", SPREAD, SPREAD, learned=True)])
+    assert table.columns[:5] == (
+        *("policy", "deadlines met, %", "middle half"),
+        *("minus edf, points", "better than edf, %"),
+    )
+    assert {row[0] for row in table.rows} == {"edf", "ppo (learned, 2 seeds)"}
+
+
+def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     nothing = [np.nan] * 12
-    table = comparison_table([make_result("slow", nothing, fct=0.2), make_result("fast", nothing, fct=0.1)])
-    assert table.columns == ("policy", "mean FCT, ms", "p99 FCT, ms")
+    results = [make_result("slow", nothing, fct=0.2), make_result("fast", nothing, fct=0.1)]
+    table = comparison_table(results, metric="mean_fct")
     assert [row[0] for row in table.rows] == ["fast", "slow"]
     assert table.rows[0][1] == "100.0 [100.0, 100.0]"
-
-
-def test_without_deadlines_slowdowns_are_compared_where_they_were_measured():
-    def measured(policy, ratio):
-        times = {"mean_fct": 0.01, "p99_fct": 0.02, "mean_slowdown": 1.5, "max_slowdown": 7.25}
-        result = make_result(policy, [ratio] * 12)
-        episodes = tuple(replace(each, metrics={"deadline_hit_ratio": ratio} | times) for each in result.episodes)
-        return replace(result, episodes=episodes)
-
-    table = comparison_table([measured("vdg", np.nan), make_result("old", [np.nan] * 12)])
-    assert table.columns == ("policy", "mean FCT, ms", "p99 FCT, ms", "mean slowdown", "largest slowdown")
-    assert [row[3:] for row in table.rows] == [("1.50 [1.50, 1.50]", "7.25 [7.25, 7.25]"), ("", "")]
-    assert "largest slowdown" not in comparison_table([measured("vdg", 0.5)]).columns
+    assert table.rows[1][3] == "+100.0 [+100.0, +100.0]"
+    assert table.rows[1][4] == "0 [0, 0]"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +117,8 @@ def test_without_deadlines_slowdowns_are_compared_where_they_were_measured():
 def test_results_that_cannot_be_compared_are_refused(results, message):
     with pytest.raises(ConfigError, match=message):
         compare(results)
+    with pytest.raises(ConfigError, match="reference is 'sjf': there are results of edf"):
+        compare([make_result("edf", SPREAD)], reference="sjf")
 
 
 def test_an_interval_is_written_with_its_ends_where_they_are_known():
@@ -117,8 +140,8 @@ def test_a_table_is_written_for_documents_and_for_terminals():
         Table(columns=("name", "value"), rows=(("a",),))
 
 
-def test_what_an_agent_sees_and_is_paid_does_not_part_it_from_the_others():
-    setting = Setting(environment=ARTEMIS, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
+def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others():
+    setting = SUITE.settings["artemis-heavy"]
     same = {"workload": "gather-heavy", "k": 3, "f": 10, "transport": "ideal", "reward": "lagged", "defer": "wait"}
     assert setting.holds(make_result("ppo", SPREAD, kwargs=same))
     assert not setting.holds(make_result("ppo", SPREAD, kwargs=same | {"k": 4}))
@@ -131,34 +154,11 @@ def test_results_of_no_known_setting_come_last_together():
     kwargs = {"workload": "gather-a1", "k": 7}
     heavy = make_result("edf", SPREAD, kwargs={"workload": "gather-heavy", "k": 3, "f": 10})
     groups = group_results(
-        [make_result("edf", SPREAD, kwargs=kwargs), heavy, make_result("ppo", SPREAD, kwargs=kwargs)]
+        [make_result("edf", SPREAD, kwargs=kwargs), heavy, make_result("ppo", SPREAD, kwargs=kwargs)],
+        list(SUITE.settings.values()),
     )
     assert [setting.title for setting, _ in groups] == ["gather-heavy, k = 3, f = 10", "gather-a1, k = 7"]
     assert [len(members) for _, members in groups] == [1, 2]
-
-
-def test_every_setting_plays_every_policy_and_the_bound(tmp_path, monkeypatch):
-    short = Setting(environment=ARTEMIS, kwargs={"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 3})
-    monkeypatch.setattr(document_module, "settings", lambda: [short])
-    seen = []
-    paths = play_settings(tmp_path, episodes=2, seed=5, progress=lambda *call: seen.append(call))
-    names = {BOUND_POLICY, *policy_specs(ARTEMIS)}
-    assert {result.policy for result in read_results(tmp_path / "results")} == names
-    assert len(paths) == len(names)
-    assert seen[0] == (0, len(names))
-    assert seen[-1] == (len(names), len(names))
-    text = write_leaderboard(tmp_path).read_text(encoding="utf-8")
-    assert "### gather-heavy, bursts = 3, f = 10, k = 3" in text
-    assert all(f"| {name} |" in text for name in names)
-    assert "`reset(seed=5 + e)`, 2 episodes" in text
-
-
-def test_flows_without_deadlines_have_no_bound(tmp_path, monkeypatch):
-    short = Setting(environment="flowsched/MERPOrder-v0", kwargs={"workload": "poisson-pareto", "flows": 20})
-    monkeypatch.setattr(document_module, "settings", lambda: [short])
-    play_settings(tmp_path, episodes=2, seed=5)
-    assert {result.policy for result in read_results(tmp_path / "results")} == set(policy_specs(short.environment))
-    assert "largest slowdown" in write_leaderboard(tmp_path).read_text(encoding="utf-8")
 
 
 def test_an_empty_or_missing_folder_is_named(tmp_path):
@@ -179,7 +179,17 @@ def test_the_speed_table_sets_steps_beside_cartpole():
 
 def test_the_committed_leaderboard_is_what_its_result_files_give():
     written = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
-    assert written == leaderboard_markdown(BENCHMARKS), "run: flowsched leaderboard"
+    assert written == leaderboard_markdown(BENCHMARKS), "run: python -m benchmarks.leaderboard"
+    committed = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
+    assert committed == published_content(read_results(BENCHMARKS / "results"), SUITE), "the same"
+
+
+def test_the_published_results_give_the_tables_of_the_whole_result_files():
+    def heavy(results):
+        return [result for result in results if result.reference.setting == "artemis-heavy"]
+
+    whole = comparison_table(heavy(read_results(BENCHMARKS / "results")))
+    assert comparison_table(heavy(published_results(SUITE))) == whole
 
 
 def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
@@ -190,29 +200,25 @@ def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
 
 
 def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same_episodes():
-    groups = group_results(read_results(BENCHMARKS / "results"))
-    compared = {setting.environment for setting in settings()}
+    results = read_results(BENCHMARKS / "results")
+    compared = {setting.environment for setting in SUITE.settings.values()}
     assert compared == {environment.id for system in SYSTEMS for environment in system.environments}
-    for setting in settings():
-        members = next(members for found, members in groups if found == setting)
+    for setting in SUITE.settings.values():
+        members = [result for result in results if result.reference.setting == setting.name]
         bound = {BOUND_POLICY} if system_of(setting.environment)[1].bounded else set()
         assert bound | set(policy_specs(setting.environment)) <= {result.policy for result in members}
-        expected = list(range(FIRST_SEED, FIRST_SEED + NUM_EPISODES))
-        assert all(result.seeds == expected for result in members)
+        assert all(setting.holds(result) and result.seeds == list(SUITE.test) for result in members)
 
 
-@pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.title)
-def test_the_committed_results_are_what_the_environments_give_today(setting):
-    _, members = next(group for group in group_results(read_results(BENCHMARKS / "results")) if group[0] == setting)
-    kwargs = dict(setting.kwargs)
+@pytest.mark.parametrize("setting", SUITE.settings.values(), ids=lambda setting: setting.name)
+def test_the_committed_results_are_what_the_environments_give_today(setting: Setting):
+    results = [each for each in read_results(BENCHMARKS / "results") if each.reference.setting == setting.name]
+    first = SUITE.test[0]
     last = list(policy_specs(setting.environment))[-1]
     compiled = setting.heuristic_kwargs | {"engine": "compiled"}
-    played = {last: evaluate(setting.environment, last, episodes=1, seed=FIRST_SEED, kwargs=compiled)}
+    played = {last: evaluate(setting.environment, last, episodes=1, seed=first, kwargs=compiled)}
     if system_of(setting.environment)[1].bounded:
-        played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=FIRST_SEED, kwargs=kwargs)
-    for result in members:
+        played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=first, kwargs=setting.kwargs)
+    for result in results:
         if result.policy in played:
-            # Drawing a workload takes logarithms, whose last bit may differ between machines.
-            assert result.episodes[0].metrics == pytest.approx(
-                played[result.policy].episodes[0].metrics, rel=1e-9, nan_ok=True
-            ), "run: flowsched leaderboard --run"
+            assert repr(result.episodes[0]) == repr(played[result.policy].episodes[0]), "run: flowsched leaderboard run"

@@ -18,16 +18,9 @@ SYSTEM: Final = SystemSpec(
             vector_entry_point="flowsched_gym.systems.artemis.env:ArtemisVectorEnv",
             config="flowsched_gym.systems.artemis.config:ArtemisConfig",
             workloads=("gather-a1", "gather-a2", "gather-heavy"),
-            settings=(
-                {"workload": "gather-a1", "k": 10, "f": 5, "transport": "tcp"},
-                {"workload": "gather-a2", "k": 10, "f": 5, "transport": "tcp"},
-                {"workload": "gather-heavy", "k": 3, "f": 10},
-                {"workload": "gather-heavy-a2", "k": 3, "f": 10},
-                {"workload": "gather-uniform", "k": 3, "f": 10},
-                {"workload": "gather-multi", "k": 3, "f": 10},
-            ),
             bounded=True,
             planners=SEARCH,
+            metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
             policies=(
                 *policies_of(

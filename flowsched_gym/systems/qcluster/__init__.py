@@ -13,11 +13,6 @@ PORT: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.qcluster.env:QClusterVectorEnv",
     config="flowsched_gym.systems.qcluster.config:QClusterConfig",
     workloads=("qcluster-w4", "qcluster-changing", "qcluster-w6-fq"),
-    settings=(
-        {"workload": "qcluster-w4", "load": 0.9, "flows": 1_000},
-        {"workload": "qcluster-changing"},
-        {"workload": "qcluster-w6-fq", "load": 0.9, "flows": 300, "goal": "fq", "reward": "jain"},
-    ),
     policies=policies_of(
         "flowsched_gym.systems.qcluster.policies",
         {

@@ -13,7 +13,6 @@ LONG_FLOWS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.auto.long_flows.env:AuTOLongFlowsVectorEnv",
     config="flowsched_gym.systems.auto.long_flows.config:AuTOLongFlowsConfig",
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
-    settings=({"workload": "auto-web-search", "flows": 2_000},),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
     policies=policies_of(
         "flowsched_gym.systems.auto.long_flows.policies",

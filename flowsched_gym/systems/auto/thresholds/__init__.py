@@ -13,11 +13,7 @@ THRESHOLDS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.auto.thresholds.env:AuTOThresholdsVectorEnv",
     config="flowsched_gym.systems.auto.thresholds.config:AuTOThresholdsConfig",
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
-    settings=(
-        {"workload": "auto-web-search", "flows": 5_000},
-        {"workload": "auto-clusters", "flows": 5_000, "clusters": 4},
-        {"workload": "auto-changing", "flows": 5_000, "clusters": 4, "period_flows": 100},
-    ),
+    metric="mean_fct",
     policies=policies_of(
         "flowsched_gym.systems.auto.thresholds.policies",
         {

@@ -13,7 +13,7 @@ ORDER: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.order.env:MERPOrderVectorEnv",
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
-    settings=({"workload": "poisson-pareto", "f": 32}, {"workload": "poisson-tree", "topology": "tree9", "f": 32}),
+    metric="max_slowdown",
     policies=(
         *policies_of(
             "flowsched_gym.policies",

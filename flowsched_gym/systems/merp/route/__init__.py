@@ -13,7 +13,6 @@ ROUTE: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.route.env:MERPRouteVectorEnv",
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
-    settings=({"workload": "poisson-fat-tree"}, {"workload": "poisson-fat-tree-failures"}),
     planners=SEARCH,
     policies=policies_of(
         "flowsched_gym.systems.merp.route.policies",

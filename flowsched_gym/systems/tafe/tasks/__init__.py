@@ -13,8 +13,7 @@ TASKS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksVectorEnv",
     config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
-    settings=({"workload": "tafe-log", "f": 32}, {"workload": "tafe-alibaba", "f": 32}),
-    of_tasks=True,
+    metric="mean_tct",
     heuristic_kwargs={"information": "full"},
     policies=(
         *policies_of(

@@ -13,11 +13,7 @@ THRESHOLDS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsVectorEnv",
     config="flowsched_gym.systems.tafe.thresholds.config:TAFEThresholdsConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
-    settings=(
-        {"workload": "tafe-log", "within": "remaining"},
-        {"workload": "tafe-alibaba", "within": "shortest"},
-    ),
-    of_tasks=True,
+    metric="mean_tct",
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {

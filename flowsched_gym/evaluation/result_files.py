@@ -1,0 +1,326 @@
+"""Result files: one per policy, environment and arguments, written whole and read with checks.
+
+A result file is one JSON object::
+
+    schema       "flowsched-result/2"
+    suite        suite, digest and setting that the episodes belong to; null for episodes of no suite
+    environment  id, or "disciplines/<topology>" for a discipline without an environment
+    kwargs       arguments of the environment, by name; a user's own workload as the mapping that describes it
+    policy       name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
+    source       what was played: a heuristic's name, module:Class, a path of models; null for an object
+    runs         one for each training of an agent, one for any other policy: model (file, digest, training seed; null
+                 without a model) and episodes (seed, num_decisions and reward: one list each, one value per episode;
+                 metrics: one such list for each metric, by name; null where a value is not defined)
+    intervals    per metric: mean, low, high, confidence, num_samples (null where not known)
+    made         command, date, seconds (wall time), versions and hardware; nothing that must be repeated
+    digest       of all the others: a file that was changed by hand does not agree with it
+
+Numbers are written with all their digits, so that a file read back gives the same result bit by bit.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
+from flowsched_gym.evaluation.rollout import EpisodeResult
+from flowsched_gym.evaluation.statistics import bootstrap_interval
+from flowsched_gym.evaluation.texts import check_printable
+from flowsched_gym.files import check_path, read_json, write_text
+from flowsched_gym.registration import check_arguments
+from flowsched_gym.suggestions import listed
+from flowsched_gym.topology import TOPOLOGIES
+from flowsched_gym.workload import plain_variant, workload_label
+
+__all__ = ["SCHEMA", "file_name", "read_result", "result_content", "result_name", "write_json", "write_result"]
+
+SCHEMA: Final = "flowsched-result/2"
+DIGEST_BYTES: Final = 16
+NAME_DIGEST_BYTES: Final = 4
+"""Bytes of the digest that tells a user's own workloads apart in file names."""
+NONE: Final = type(None)
+
+FIELDS: Final = {
+    "schema": str,
+    "suite": (dict, NONE),
+    "environment": str,
+    "kwargs": dict,
+    "policy": str,
+    "source": (str, NONE),
+    "runs": list,
+    "intervals": dict,
+    "made": dict,
+    "digest": str,
+}
+"""Keys of a result file and the types of their values."""
+SUITE_FIELDS: Final = {"suite": str, "digest": str, "setting": str}
+RUN_FIELDS: Final = {"model": (dict, NONE), "episodes": dict}
+MODEL_FIELDS: Final = {"name": str, "digest": str, "seed": (int, NONE)}
+EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
+MADE_FIELDS: Final = {
+    "command": (str, NONE),
+    "date": str,
+    "seconds": (int, float),
+    "versions": dict,
+    "hardware": dict,
+}
+DISCIPLINES: Final = "disciplines"
+"""Prefix of the topology where disciplines played without an environment."""
+
+
+def result_content(result: EvaluationResult) -> dict[str, object]:
+    """Returns the content of a result's file.
+
+    Raises:
+        ConfigError: An argument of the environment cannot be written, such as a ``Workload`` made in Python.
+    """
+    content: dict[str, object] = {
+        "schema": SCHEMA,
+        "suite": None if result.reference is None else asdict(result.reference),
+        "environment": result.environment,
+        "kwargs": {key: _writable(key, value) for key, value in sorted(result.kwargs.items())},
+        "policy": result.policy,
+        "source": result.source,
+        "runs": [
+            {"model": None if run.model is None else asdict(run.model), "episodes": _columns(run.episodes)}
+            for run in result.runs
+        ],
+        "intervals": {
+            name: {
+                "mean": _nan_to_null(interval.mean),
+                "low": _nan_to_null(interval.low),
+                "high": _nan_to_null(interval.high),
+                "confidence": interval.confidence,
+                "num_samples": interval.num_samples,
+            }
+            for name, interval in result.intervals().items()
+        },
+        "made": asdict(result.made),
+    }
+    return content | {"digest": _digest(content)}
+
+
+def result_name(environment: str, kwargs: Mapping[str, object], policy: str) -> str:
+    """Returns the file name of a result, such as ``artemis-v0_k-3_workload-gather-heavy_edf.json``."""
+    parts = [environment.rpartition("/")[2], *(f"{key}-{_short(kwargs[key])}" for key in sorted(kwargs)), policy]
+    return file_name(*parts)
+
+
+def file_name(*parts: str) -> str:
+    """Joins the parts of a file name, in lower case and without what some system does not allow."""
+    return "_".join(re.sub(r"[^a-z0-9.]+", "-", part.lower()).strip("-") for part in parts) + ".json"
+
+
+def write_result(result: EvaluationResult, path: str | Path) -> None:
+    """Writes a result file, whole or not at all; missing folders are made.
+
+    Raises:
+        ConfigError: An argument of the environment cannot be written.
+        OSError: The file cannot be written.
+    """
+    write_json(result_content(result), path)
+
+
+def write_json(content: object, path: str | Path) -> None:
+    """Writes a JSON document, whole or not at all; missing folders are made.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    write_text(_lay_out(content) + "\n", path)
+
+
+def read_result(path: str | Path) -> EvaluationResult:
+    """Reads a result file and checks it.
+
+    Raises:
+        ConfigError: It is no result file, it was changed by hand, or its content is not allowed or does not agree with
+            itself; the message names the file and the key.
+        OSError: The file cannot be read.
+    """
+    path = check_path("path of a result", path)
+    content = read_json(path)
+    check_printable(str(path), content)
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(schema, str) and schema != SCHEMA:
+        raise ConfigError(f"{path}: schema is {schema!r}: it must be {SCHEMA!r}")
+    _check_keys(path, "the file", content, FIELDS)
+    if _names_a_file(content["kwargs"]):
+        raise ConfigError(f"{path}: kwargs names a file: a result holds the sizes themselves, not where they lie")
+    runs = []
+    for run in content["runs"]:
+        _check_keys(path, "a run", run, RUN_FIELDS)
+        if run["model"] is not None:
+            _check_keys(path, "model", run["model"], MODEL_FIELDS)
+        runs.append((run["model"], _episodes(path, run["episodes"])))
+    if content["suite"] is not None:
+        _check_keys(path, "suite", content["suite"], SUITE_FIELDS)
+    _check_keys(path, "made", content["made"], MADE_FIELDS)
+    try:
+        _check_environment(content["environment"], content["kwargs"])
+        result = EvaluationResult(
+            environment=content["environment"],
+            kwargs=content["kwargs"],
+            policy=content["policy"],
+            source=content["source"],
+            runs=tuple(
+                Run(model=None if model is None else ModelFile(**model), episodes=episodes) for model, episodes in runs
+            ),
+            reference=None if content["suite"] is None else SuiteReference(**content["suite"]),
+            made=Provenance(**content["made"]),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    _check_intervals(path, content["intervals"], result)
+    if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
+        raise ConfigError(f"{path} was changed after it was written: its content does not agree with its digest")
+    return result
+
+
+def _columns(episodes: tuple[EpisodeResult, ...]) -> dict[str, object]:
+    return {
+        "seed": [episode.seed for episode in episodes],
+        "num_decisions": [episode.num_decisions for episode in episodes],
+        "reward": [_nan_to_null(episode.reward) for episode in episodes],
+        "metrics": {
+            name: [_nan_to_null(episode.metrics[name]) for episode in episodes] for name in episodes[0].metrics
+        },
+    }
+
+
+def _episodes(path: Path, columns: Any) -> tuple[EpisodeResult, ...]:
+    """Reads the episodes of a run."""
+    _check_keys(path, "episodes", columns, EPISODE_FIELDS)
+    lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
+    for name, values in lists.items():
+        if not isinstance(values, list) or len(values) != len(columns["seed"]):
+            raise ConfigError(f"{path}: episodes, {name} must be a list of {len(columns['seed'])} values, as seed is")
+    for name in ("seed", "num_decisions"):
+        for value in columns[name]:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ConfigError(f"{path}: episodes, {name} holds {shown(value)}: it must be an integer >= 0")
+    return tuple(
+        EpisodeResult(
+            seed=seed,
+            num_decisions=columns["num_decisions"][row],
+            reward=_null_to_nan(path, "reward", columns["reward"][row]),
+            metrics={name: _null_to_nan(path, name, values[row]) for name, values in columns["metrics"].items()},
+        )
+        for row, seed in enumerate(columns["seed"])
+    )
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _check_environment(name: str, kwargs: Mapping[str, Any]) -> None:
+    """Refuses what is no environment with its arguments, nor disciplines on a topology."""
+    disciplines, _, topology = name.rpartition("/")
+    if disciplines != DISCIPLINES:
+        check_arguments(name, kwargs)
+    elif topology not in TOPOLOGIES:
+        raise ConfigError(f"environment is {shown(name)}: {DISCIPLINES}/ is followed by {listed(topology, TOPOLOGIES)}")
+
+
+def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]) -> None:
+    """Refuses an object whose keys or types of values are others."""
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: {where} is {type(content).__name__}: it must be an object")
+    for key in content:
+        if key not in allowed:
+            raise ConfigError(f"{path}: {where} has the key {key!r}: allowed are {listed(key, allowed)}")
+    for key, kind in allowed.items():
+        if key not in content:
+            raise ConfigError(f"{path}: {where} has no {key!r}: it needs {', '.join(allowed)}")
+        if isinstance(content[key], bool) or not isinstance(content[key], kind):
+            raise ConfigError(f"{path}: {where}, {key} is {shown(content[key])}: it has the wrong type")
+
+
+def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationResult) -> None:
+    """Refuses intervals that do not belong to the episodes: a file that was edited by hand."""
+    for name in ("reward", *result.metric_names):
+        mean = found[name].get("mean") if isinstance(found.get(name), dict) else None
+        if mean is not None and (isinstance(mean, bool) or not isinstance(mean, (int, float))):
+            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: it must be a number or null")
+        mean_of_all = bootstrap_interval(result.samples(name), num_resamples=1).mean
+        expected = None if math.isnan(mean_of_all) else mean_of_all
+        agrees = (mean is None) == (expected is None)
+        if agrees and mean is not None and expected is not None:
+            agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
+        if not agrees:
+            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: the episodes give {expected!r}")
+
+
+def _writable(key: str, value: object) -> object:
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_writable(key, each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): _writable(key, each) for name, each in value.items()}
+    raise ConfigError(
+        f"argument {key} is a {type(value).__name__}: a result file holds numbers, text, true, false, null, lists and "
+        "mappings"
+    )
+
+
+def _short(value: object) -> object:
+    """Returns a user's own workload as its name and a digest, other arguments unchanged."""
+    if not isinstance(value, Mapping):
+        return value
+    content = json.dumps(plain_variant(value), sort_keys=True).encode()
+    return f"{workload_label(value)}-{hashlib.blake2b(content, digest_size=NAME_DIGEST_BYTES).hexdigest()}"
+
+
+def _nan_to_null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _lay_out(value: object, indent: str = "") -> str:
+    """Writes JSON so that files and their changes can be read: what is nested on lines of its own, plain values not."""
+    nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+    plain = isinstance(value, dict) and indent and not any(isinstance(each, (dict, list)) for each in value.values())
+    if not nested or plain or not value:
+        return json.dumps(value, allow_nan=False)
+    inner = indent + "  "
+    if isinstance(value, dict):
+        lines = [f"{inner}{json.dumps(key)}: {_lay_out(each, inner)}" for key, each in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    assert isinstance(value, list)
+    return "[\n" + ",\n".join(inner + _lay_out(each, inner) for each in value) + f"\n{indent}]"
+
+
+def _null_to_nan(path: Path, where: str, value: Any) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it must be a finite number or null")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it is too large") from None
+
+
+def _names_a_file(kwargs: object) -> bool:
+    """Returns whether a user's own workload names further files: result files may come from anybody."""
+    workload = kwargs.get("workload") if isinstance(kwargs, Mapping) else None
+    stack: list[object] = [workload] if isinstance(workload, Mapping) else []
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            if value.get("kind") == "cdf-file":
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+        elif isinstance(value, str) and value.endswith(".csv"):
+            return True
+    return False

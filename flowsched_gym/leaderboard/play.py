@@ -1,0 +1,290 @@
+"""Plays policies in the settings of a suite, and plays result files again.
+
+A result file is named by its setting and policy. What has been played already is not played again: a run that was
+interrupted goes on where it stopped.
+"""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EpisodeResult,
+    EvaluationResult,
+    ModelFile,
+    Provenance,
+    Run,
+    SuiteReference,
+    evaluate,
+    evaluate_bound,
+    make_environment,
+    read_result,
+)
+from flowsched_gym.evaluation.result_files import file_name
+from flowsched_gym.evaluation.texts import check_name
+from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
+from flowsched_gym.leaderboard.suite import Suite, load_suite
+from flowsched_gym.policies import Policy
+from flowsched_gym.registration import planner_specs, policy_specs, system_of
+
+__all__ = ["Entrant", "entrants_of", "play", "result_path", "verify"]
+
+MODEL_SUFFIX: Final = ".zip"
+DIGEST_BYTES: Final = 16
+SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrant:
+    """A policy that takes part.
+
+    Attributes:
+        label: Its name on the leaderboard.
+        source: Name of a heuristic or of the bound, ``module:Class``, or path of a model or of a folder of models.
+        models: Model files, one for each training; none for other policies.
+    """
+
+    label: str
+    source: str
+    models: tuple[Path, ...] = ()
+
+
+def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Entrant]:
+    """Finds out what each source is: a name, a class, a model, or a folder with a model for each training.
+
+    Args:
+        sources: As given on the command line.
+        label: Name of the policy, where there is one source. Default: the name, the class, the model's file, or the
+            folder.
+
+    Raises:
+        ConfigError: There is no such model, a folder has none, a name is not allowed, or two are called alike.
+    """
+    if label is not None and len(sources) != 1:
+        raise ConfigError(f"--label is {shown(label)}: it names one policy, and {len(sources)} are given")
+    entrants = []
+    for source in sources:
+        path = Path(source)
+        models: tuple[Path, ...] = ()
+        name = source
+        if source.endswith(MODEL_SUFFIX):
+            models, name = (path,), path.stem
+        elif path.is_dir():
+            models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
+            if not models:
+                raise ConfigError(f"--policy is {shown(source)}: the folder has no model (*{MODEL_SUFFIX})")
+        elif ":" in source:
+            name = source.rpartition(":")[2]
+        check_name("--policy", label or name)
+        entrants.append(Entrant(label=label or name, source=source, models=models))
+    names = [entrant.label for entrant in entrants]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"--policy gives {name!r} twice: each policy must have a name of its own")
+    return entrants
+
+
+def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
+    """Returns where the result of a policy in a setting lies."""
+    return Path(folder) / file_name(setting.name, label)
+
+
+def play(
+    suite: Suite,
+    setting: Setting,
+    entrant: Entrant,
+    *,
+    kwargs: Mapping[str, object] | None = None,
+    trust: bool = False,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> EvaluationResult:
+    """Plays the test episodes of a setting with a policy, once for each of its models.
+
+    A model sees what it was trained to see: arguments of `VIEW_ARGUMENTS` come from its file.
+
+    Args:
+        suite: The suite.
+        setting: One of its settings.
+        entrant: Who plays.
+        kwargs: Arguments of the environment besides, of `VIEW_ARGUMENTS`.
+        trust: Whether models are loaded that bring code.
+        command: Command line to keep with the result.
+        progress: Called with the number of episodes done and of all.
+
+    Raises:
+        ConfigError: The policy does not play in this environment, a model cannot be read, or an argument would change
+            the setting.
+        SpaceMismatchError: A model was trained with other spaces.
+    """
+    begun = time.monotonic()
+    for name in kwargs or ():
+        if name not in VIEW_ARGUMENTS:
+            raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
+    count = len(suite.test)
+    runs: list[Run] = []
+    played: dict[str, object] = {}
+    for model, policy, arguments in _players(setting, entrant, kwargs or {}, trust=trust):
+        done = len(runs) * count
+        total = max(1, len(entrant.models)) * count
+
+        def tell(episode: int, _: int, done: int = done, total: int = total) -> None:
+            if progress is not None:
+                progress(done + episode, total)
+
+        if runs and arguments != played:
+            raise ConfigError(f"{entrant.source}: its models were trained with different arguments of the environment")
+        played = arguments
+        if policy == BOUND_POLICY:
+            result = evaluate_bound(
+                setting.environment, episodes=count, seed=suite.test[0], kwargs=arguments, progress=tell
+            )
+        else:
+            result = evaluate(
+                setting.environment, policy, episodes=count, seed=suite.test[0], kwargs=arguments, progress=tell
+            )
+        runs.append(Run(model=model, episodes=result.episodes))
+    return EvaluationResult(
+        environment=setting.environment,
+        kwargs=played,
+        policy=entrant.label,
+        source=entrant.source,
+        runs=tuple(runs),
+        reference=SuiteReference(suite=suite.name, digest=suite.digest, setting=setting.name),
+        made=Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=bool(entrant.models)),
+    )
+
+
+def verify(
+    path: str | Path,
+    *,
+    source: str | None = None,
+    suite_file: str | None = None,
+    trust: bool = False,
+    progress: Progress | None = None,
+) -> EvaluationResult:
+    """Plays a result file again, and compares every number of every episode.
+
+    Args:
+        path: The file.
+        source: What to play, where it no longer lies where the file says.
+        suite_file: File of the suite, for one that is not the package's.
+        trust: As in `play`.
+        progress: As in `play`.
+
+    Returns:
+        The result that was played.
+
+    Raises:
+        ConfigError: The file was changed, it belongs to no suite or to another version, its models are others, or a
+            number differs.
+    """
+    found = read_result(path)
+    reference = found.reference
+    if reference is None:
+        raise ConfigError(f"{path} belongs to no suite: play it by flowsched leaderboard run")
+    suite = load_suite(suite_file or reference.suite)
+    if (suite.name, suite.digest) != (reference.suite, reference.digest):
+        raise ConfigError(
+            f"{path} was played in suite {reference.suite} with digest {reference.digest}: this is {suite.name} with "
+            f"digest {suite.digest}"
+        )
+    if reference.setting not in suite.settings:
+        raise ConfigError(f"{path}: suite {suite.name} has no setting {shown(reference.setting)}")
+    setting = suite.settings[reference.setting]
+    view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
+    if not setting.holds(found):
+        raise ConfigError(f"{path}: its arguments are not those of setting {setting.name} of suite {suite.name}")
+    if source is None and found.source is None:
+        raise ConfigError(f"{path} does not say what played: name it by --policy")
+    (entrant,) = entrants_of([source or str(found.source)], label=found.policy)
+    played = [run.model.digest for run in found.runs if run.model is not None]
+    if played != [_digest(model) for model in entrant.models]:
+        raise ConfigError(
+            f"{path}: {entrant.source} holds other models than those that played; name theirs by --policy"
+        )
+    again = play(suite, setting, entrant, kwargs=view, trust=trust, progress=progress)
+    for number, (before, now) in enumerate(zip(found.runs, again.runs, strict=True)):
+        for old, new in zip(before.episodes, now.episodes, strict=True):
+            if _numbers(old) != _numbers(new):
+                name, was, gives = next(
+                    (key, value, _numbers(new).get(key))
+                    for key, value in _numbers(old).items()
+                    if _numbers(new).get(key) != value
+                )
+                raise ConfigError(
+                    f"{path} does not reproduce: run {number}, episode with seed {old.seed}: {name} is {was}, playing "
+                    f"it again gives {gives}"
+                )
+    return again
+
+
+def _players(
+    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
+) -> Iterator[tuple[ModelFile | None, str | Policy, dict[str, object]]]:
+    """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment."""
+    if not entrant.models:
+        known = policy_specs(setting.environment)
+        planners = planner_specs(setting.environment)
+        name, _, target = entrant.source.partition(":")
+        if name not in (BOUND_POLICY, *known, *planners) and not target:
+            raise ConfigError(f"policy {entrant.source!r} does not play here: {', '.join((*known, *planners))} do")
+        if entrant.source == BOUND_POLICY and not system_of(setting.environment)[1].bounded:
+            raise ConfigError(f"policy {entrant.source!r} does not play here: flows have no deadlines")
+        heuristic = name in (*known, *planners)
+        yield None, entrant.source, {**(setting.heuristic_kwargs if heuristic else setting.kwargs), **kwargs}
+        return
+    # Torch reads this at its import: small networks are several times slower on more threads than one.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - the same
+    from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
+    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
+
+    for path in entrant.models:
+        origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}
+        trained_for = str(origin.get("environment", setting.environment)).rpartition(":")[2]
+        if trained_for != setting.environment:
+            raise ConfigError(f"model {path} was trained for {trained_for}")
+        seen = origin.get("kwargs", {})
+        view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen and name != "render_mode"}
+        arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
+        env = make_environment(setting.environment, arguments)
+        try:
+            policy = batched(load_policy(path, env, trust=trust))
+        finally:
+            env.close()
+        seed = origin.get("seed")
+        model = ModelFile(name=path.name, digest=_digest(path), seed=seed if isinstance(seed, int) else None)
+        yield model, policy, arguments
+
+
+def _numbers(episode: EpisodeResult) -> dict[str, Any]:
+    """Returns all numbers of an episode as text that two equal floats share, NaN included."""
+    return {
+        "num_decisions": episode.num_decisions,
+        "reward": repr(episode.reward),
+        **{name: repr(value) for name, value in episode.metrics.items()},
+    }
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.blake2b(path.read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
+    except OSError as error:
+        raise ConfigError(f"model {path} cannot be read: {error.strerror}") from None
+
+
+def _seed_and_name(path: Path) -> tuple[int, str]:
+    """Orders models of a folder by their training seeds."""
+    match = SEED_IN_NAME.search(path.stem)
+    return (int(match[1]) if match else -1, path.name)

@@ -1,0 +1,109 @@
+"""The published results of a suite, in the wheel: what a user's own policies are set beside.
+
+The file holds, for every policy of every setting, the metrics of its table in each episode, with seven digits. The
+whole result files are in the repository (``benchmarks/results``), from which it is generated.
+"""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run, SuiteReference
+from flowsched_gym.evaluation.result_files import write_json
+from flowsched_gym.files import read_json
+from flowsched_gym.leaderboard.comparison import COLUMNS
+from flowsched_gym.leaderboard.suite import Suite
+
+__all__ = ["published_content", "published_path", "published_results", "write_published"]
+
+SCHEMA: Final = "flowsched-published/1"
+DIGITS: Final = 7
+
+
+def published_path(suite: str) -> Path:
+    """Returns the file of a suite's published results in the package."""
+    return Path(str(resources.files("flowsched_gym.leaderboard"))) / "published" / f"{suite}.json"
+
+
+def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict[str, object]:
+    """Returns the content of the file of published results."""
+    rows = []
+    for result in results:
+        if result.reference is not None and (result.reference.suite, result.reference.digest) == (
+            suite.name,
+            suite.digest,
+        ):
+            metrics = [name for name in COLUMNS if name in result.metric_names]
+            rows.append(
+                {
+                    "setting": result.reference.setting,
+                    "policy": result.policy,
+                    "models": [run.model.seed for run in result.runs if run.model is not None],
+                    "metrics": {
+                        name: [[_short(value) for value in run] for run in result.samples(name).tolist()]
+                        for name in metrics
+                    },
+                }
+            )
+    return {"schema": SCHEMA, "suite": suite.name, "digest": suite.digest, "rows": rows}
+
+
+def write_published(results: Sequence[EvaluationResult], suite: Suite) -> Path:
+    """Writes the file of published results into the package's folder; for maintainers, in a checkout.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path = published_path(suite.name)
+    write_json(published_content(results, suite), path)
+    return path
+
+
+def published_results(suite: Suite) -> list[EvaluationResult]:
+    """Reads the published results of a suite; none where nothing was published for it.
+
+    Raises:
+        ConfigError: The file belongs to another suite of that name.
+    """
+    path = published_path(suite.name)
+    if not path.exists():
+        return []
+    content = read_json(path)
+    if content["digest"] != suite.digest:
+        raise ConfigError(f"suite {suite.name} is not the one that results were published for: its digest differs")
+    return [_result(row, suite) for row in content["rows"]]
+
+
+def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
+    setting = suite.settings[row["setting"]]
+    num_runs = max(1, len(row["models"]))
+    runs = []
+    for number in range(num_runs):
+        seed = row["models"][number] if row["models"] else None
+        model = ModelFile(name=f"seed{seed}.zip", digest="", seed=seed) if row["models"] else None
+        episodes = tuple(
+            EpisodeResult(
+                seed=episode,
+                num_decisions=0,
+                reward=float("nan"),
+                metrics={
+                    name: float("nan") if values[number][place] is None else values[number][place]
+                    for name, values in row["metrics"].items()
+                },
+            )
+            for place, episode in enumerate(suite.test)
+        )
+        runs.append(Run(model=model, episodes=episodes))
+    return EvaluationResult(
+        environment=setting.environment,
+        kwargs=setting.kwargs,
+        policy=row["policy"],
+        runs=tuple(runs),
+        reference=SuiteReference(suite=suite.name, digest=suite.digest, setting=setting.name),
+    )
+
+
+def _short(value: float) -> float | None:
+    return None if value != value else float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,164 @@
+"""Versioned suites: the settings in which policies are compared, and the seeds of training, validation and test.
+
+A suite is a JSON file, so that it can be written down, quoted and extended without code::
+
+    schema    "flowsched-suite/1"
+    name      name and version, such as "standard-v1"
+    seeds     first and last seed of "training", "validation" and "test"; the three do not overlap
+    settings  by name: "environment" (id), "kwargs" (its arguments) and "metric" (what its table is ordered by)
+
+The suites of the package never change; what changes becomes a new version. `Suite.digest` tells two suites apart that
+have the same name.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation.texts import check_name, check_printable
+from flowsched_gym.files import read_json
+from flowsched_gym.leaderboard.settings import Setting
+from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.registration import check_arguments, system_of
+from flowsched_gym.suggestions import listed
+
+__all__ = ["SUITES", "Suite", "load_suite"]
+
+SCHEMA: Final = "flowsched-suite/1"
+SUFFIX: Final = ".json"
+DIGEST_BYTES: Final = 16
+PHASES: Final = ("training", "validation", "test")
+KEYS: Final = ("schema", "name", "seeds", "settings")
+SETTING_KEYS: Final = ("environment", "kwargs", "metric")
+VERSION: Final = re.compile(r"(?P<family>.+)-v(?P<number>[1-9][0-9]*)")
+
+_FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
+SUITES: Final = tuple(sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir()))
+"""Names of the suites of the package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Settings in which policies are compared, and seeds.
+
+    Attributes:
+        name: Name and version.
+        settings: The settings, by name.
+        training: Seeds of training, from the first to the last.
+        validation: Seeds to choose among agents and their settings.
+        test: Seeds of the episodes whose results are compared.
+        digest: Digest of all this.
+    """
+
+    name: str
+    settings: Mapping[str, Setting]
+    training: range
+    validation: range
+    test: range
+    digest: str
+
+    def select(self, names: list[str]) -> list[Setting]:
+        """Lists settings by their names or by the ids of environments; all of them where none is named.
+
+        Raises:
+            ConfigError: A name is neither.
+        """
+        environments = {setting.environment for setting in self.settings.values()}
+        for name in names:
+            if name not in self.settings and name not in environments:
+                known = [*self.settings, *sorted(environments)]
+                raise ConfigError(f"--env is {shown(name)}: suite {self.name} has {listed(name, known)}")
+        return [
+            setting
+            for setting in self.settings.values()
+            if not names or setting.name in names or setting.environment in names
+        ]
+
+
+def load_suite(name: str | Path) -> Suite:
+    """Reads a suite.
+
+    Args:
+        name: Name of one of the package's, with its version (``standard-v1``) or without (the newest one), or the path
+            of a suite file (``.json``).
+
+    Raises:
+        ConfigError: There is no such suite, or its content is not allowed.
+        OSError: The file cannot be read.
+    """
+    text = str(name)
+    if text.endswith(SUFFIX):
+        return _read(Path(text), text)
+    versions = {}
+    for known in SUITES:
+        match = VERSION.fullmatch(known)
+        assert match is not None
+        if text in (known, match["family"]):
+            versions[int(match["number"])] = known
+    if not versions:
+        raise ConfigError(f"suite is {shown(text)}: it must be {listed(text, SUITES)}, or a file *{SUFFIX}")
+    newest = versions[max(versions)]
+    with resources.as_file(_FOLDER / f"{newest}{SUFFIX}") as path:
+        return _read(path, newest)
+
+
+def _read(path: Path, where: str) -> Suite:
+    content = read_json(path)
+    check_printable(where, content)
+    _check_keys(where, "the suite", content, KEYS)
+    if content["schema"] != SCHEMA:
+        raise ConfigError(f"{where}: schema is {shown(content['schema'])}: it must be {SCHEMA!r}")
+    if not isinstance(content["name"], str) or not VERSION.fullmatch(content["name"]):
+        raise ConfigError(f"{where}: name is {shown(content['name'])}: it must end in its version, such as mine-v1")
+    check_name("name", content["name"])
+    _check_keys(where, "seeds", content["seeds"], PHASES)
+    seeds = {phase: _range(where, phase, content["seeds"][phase]) for phase in PHASES}
+    for first, second in (("training", "validation"), ("training", "test"), ("validation", "test")):
+        if max(seeds[first][0], seeds[second][0]) <= min(seeds[first][-1], seeds[second][-1]):
+            raise ConfigError(f"{where}: the seeds of {first} and {second} overlap: each needs seeds of its own")
+    if not isinstance(content["settings"], dict) or not content["settings"]:
+        raise ConfigError(f"{where}: settings must be an object with a setting for each name")
+    settings = {name: _setting(where, name, value) for name, value in content["settings"].items()}
+    text = json.dumps(content, sort_keys=True)
+    return Suite(
+        name=content["name"],
+        settings=settings,
+        digest=hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest(),
+        **seeds,
+    )
+
+
+def _setting(where: str, name: str, content: Any) -> Setting:
+    check_name("the name of a setting", name)
+    _check_keys(where, name, content, SETTING_KEYS)
+    if not isinstance(content["kwargs"], dict):
+        raise ConfigError(f"{where}: {name}, kwargs is {shown(content['kwargs'])}: it must be an object")
+    metric = content["metric"]
+    if metric not in METRIC_NAMES:
+        raise ConfigError(f"{where}: {name}, metric is {shown(metric)}: it must be {listed(metric, METRIC_NAMES)}")
+    try:
+        environment = system_of(str(content["environment"]))[1].id
+        check_arguments(environment, content["kwargs"])
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {name}: {error}") from None
+    return Setting(name=name, environment=environment, kwargs=content["kwargs"], metric=metric)
+
+
+def _range(where: str, phase: str, value: Any) -> range:
+    """Reads the first and the last of some seeds."""
+    numbers = isinstance(value, list) and len(value) == len(("first", "last")) and all(type(n) is int for n in value)
+    if not numbers or not 0 <= value[0] <= value[1]:
+        raise ConfigError(f"{where}: seeds, {phase} is {shown(value)}: it must be the first and the last seed, >= 0")
+    return range(value[0], value[1] + 1)
+
+
+def _check_keys(where: str, what: str, content: Any, keys: tuple[str, ...]) -> None:
+    if not isinstance(content, dict) or set(content) != set(keys):
+        found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise ConfigError(f"{where}: {what} has {found}: it must be an object with {', '.join(keys)}")
