@@ -25,6 +25,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.leaderboard.settings import default_metric
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.registration import planner_specs
 
 __all__ = ["ComparisonRow", "MetricColumn", "column_of", "compare", "comparison_table", "reference_of"]
 
@@ -104,7 +105,7 @@ def column_of(metric: str) -> MetricColumn:
 
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
-    """Names the best heuristic: the policy with the best mean that is neither learned nor the bound, if there is one.
+    """Names the best heuristic: the best mean of what is neither learned, nor plans, nor is the bound.
 
     Args:
         results: One result per policy, at least one.
@@ -113,7 +114,7 @@ def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None
     means = {
         result.policy: merit(metric, result.interval(metric).mean)
         for result in results
-        if result.policy != BOUND_POLICY and not result.learned
+        if result.policy != BOUND_POLICY and not result.learned and not _plans(result)
     }
     known = {policy: mean for policy, mean in means.items() if not np.isnan(mean)}
     return max(known, key=lambda policy: known[policy]) if known else None
@@ -227,6 +228,12 @@ def _row(
     theirs = base.samples(metric)
     chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))
     return replace(row, difference=paired_difference(samples, theirs), improvement=chance)
+
+
+def _plans(result: EvaluationResult) -> bool:
+    """Returns whether what played tries its choices on copies of the episode."""
+    planners = planner_specs(result.environment)
+    return any(name is not None and name.partition(":")[0] in planners for name in (result.source, result.policy))
 
 
 def _name_of(row: ComparisonRow) -> str:

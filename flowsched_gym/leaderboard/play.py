@@ -83,7 +83,8 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
             if not models:
                 raise ConfigError(f"--policy is {shown(source)}: the folder has no model (*{MODEL_SUFFIX})")
         elif ":" in source:
-            name = source.rpartition(":")[2]
+            target = source.rpartition(":")[2]
+            name = target if target.isidentifier() else source
         check_name("--policy", label or name)
         entrants.append(Entrant(label=label or name, source=source, models=models))
     names = [entrant.label for entrant in entrants]
