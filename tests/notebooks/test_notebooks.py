@@ -7,6 +7,7 @@ from typing import Final
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
@@ -37,7 +38,8 @@ def refuse(connection, address):
 
 socket.socket.connect = refuse
 """
-"""Runs before the cells of a notebook: a warning ends it, and so does a connection."""
+"""Runs before the cells of notebooks: a warning ends them, and so does a connection."""
+
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -49,13 +51,32 @@ def read(path: Path) -> NotebookNode:
     return notebook
 
 
-def execute(notebook: NotebookNode, folder: Path, *, allow_errors: bool = False) -> NotebookNode:
-    """Executes a notebook in a folder of its own; returns it with the outputs of its cells."""
-    notebook.cells.insert(0, new_code_cell(STRICT))
-    resources = {"metadata": {"path": str(folder)}}
-    waiting = {"startup_timeout": PATIENCE, "iopub_timeout": PATIENCE}
-    NotebookClient(notebook, kernel_name=KERNEL, resources=resources, allow_errors=allow_errors, **waiting).execute()
-    return notebook
+class Kernel:
+    """A kernel in which notebooks run one after the other, each without the names of those before it.
+
+    It starts once, as starting and importing would take longer than the notebooks themselves.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manager = KernelManager(kernel_name=KERNEL)
+        self.manager.start_kernel(cwd=str(folder))
+        self.run(new_notebook(cells=[new_code_cell(STRICT)]))
+
+    def run(self, notebook: NotebookNode, *, allow_errors: bool = False) -> NotebookNode:
+        """Executes a notebook; returns it with the outputs of its cells."""
+        notebook.cells.insert(0, new_code_cell("%reset -f"))
+        waiting = {"startup_timeout": PATIENCE, "iopub_timeout": PATIENCE}
+        client = NotebookClient(notebook, km=self.manager, allow_errors=allow_errors, **waiting)
+        try:
+            client.execute()
+        finally:
+            client.kc.stop_channels()
+        return notebook
+
+    def close(self) -> None:
+        """Ends the kernel."""
+        self.manager.shutdown_kernel(now=True)
 
 
 def outputs_of(notebook: NotebookNode) -> Iterator[NotebookNode]:
@@ -63,19 +84,23 @@ def outputs_of(notebook: NotebookNode) -> Iterator[NotebookNode]:
         yield from cell.get("outputs", ())
 
 
-@pytest.fixture
-def kernel_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives kernels the small settings, this checkout, inline pictures and no file of the user's."""
-    for name, value in SMALL.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.delenv("MPLBACKEND", raising=False)
-    folder = tmp_path / "work"
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """Gives a kernel the small settings, this checkout, inline pictures and no file of the user's."""
+    place = tmp_path_factory.mktemp("notebooks")
+    folder = place / "work"
     folder.mkdir()
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("IPYTHONDIR", str(place / "ipython"))
+        patch.setenv("JUPYTER_DATA_DIR", str(place / "jupyter"))
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(place / "runtime"))
+        patch.delenv("MPLBACKEND", raising=False)
+        kernel = Kernel(folder)
+        yield kernel
+        kernel.close()
 
 
 def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
@@ -85,18 +110,18 @@ def test_notebooks_are_numbered_in_the_order_of_reading() -> None:
 
 
 @each_notebook
-def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel_folder: Path) -> None:
-    outputs = list(outputs_of(execute(read(path), kernel_folder)))
+def test_a_notebook_runs_without_a_warning_and_shows_pictures(path: Path, kernel: Kernel) -> None:
+    outputs = list(outputs_of(kernel.run(read(path))))
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     assert [output for output in outputs if "image/png" in output.get("data", {})]
-    assert list(kernel_folder.iterdir()) == []
+    assert list(kernel.folder.iterdir()) == []
 
 
-def test_a_cell_that_warns_or_connects_fails(kernel_folder: Path) -> None:
+def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
     sources = ("warnings.warn('beware')", "urllib.request.urlopen('http://127.0.0.1:9')", "1 + 1")
     cells = [new_code_cell(f"import urllib.request, warnings\n{source}") for source in sources]
 
-    _, warned, connected, counted = execute(new_notebook(cells=cells), kernel_folder, allow_errors=True).cells
+    _, warned, connected, counted = kernel.run(new_notebook(cells=cells), allow_errors=True).cells
 
     assert [output.get("ename") for output in warned.outputs] == ["UserWarning"]
     assert [output.get("ename") for output in connected.outputs] == ["URLError"]

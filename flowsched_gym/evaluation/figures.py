@@ -1,0 +1,229 @@
+"""Figures of comparisons and timelines, drawn on axes of the caller's: in notebooks, reports and pages."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray
+from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress
+from flowsched_gym.evaluation.statistics import Interval
+from flowsched_gym.model import Records
+from flowsched_gym.units import SECONDS_PER_MILLISECOND
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+__all__ = [
+    "CURVES",
+    "HEURISTIC",
+    "LEARNED",
+    "draw_flows",
+    "draw_intervals",
+    "draw_tails",
+    "label_curves",
+    "plain_ticks",
+]
+
+CURVES: Final = ("#1b7f9c", "#d1495b", "#5b8c5a", "#7a5195", "#b0793d", "#4a5a7a")
+"""Colours of curves; more than six on one pair of axes cannot be told apart."""
+LEARNED: Final = "#e07b39"
+"""Colour of learned agents."""
+HEURISTIC: Final = "#4a5a7a"
+"""Colour of heuristics."""
+
+LABEL_SIZE: Final = 9
+"""Size of labels in points."""
+LABEL_HEIGHT: Final = 13.0
+"""Least distance of two labels in points."""
+POINTS_PER_INCH: Final = 72.0
+LABELLED_FLOWS: Final = 20
+"""Flows whose lateness can be written beside them."""
+
+
+def draw_flows(
+    axes: "Axes", records: Records, *, first: int = 0, count: int | None = None, names: Sequence[str] | None = None
+) -> None:
+    """Draws each flow as a bar from its arrival to its completion, joined by a line to its deadline.
+
+    The time before a flow was allowed to send is grey. A diamond marks the deadline.
+
+    Args:
+        axes: Axes to draw on.
+        records: What became of the flows; all of them have finished.
+        first: Number of the first flow that is shown, in the order of arrival, from 0.
+        count: Number of flows that are shown; all from the first on by default.
+        names: Name of each flow, in the order of the records; by default its id.
+
+    Raises:
+        ConfigError: There are not as many names as flows, or no flow is to be shown.
+    """
+    if names is None:
+        names = [str(flow) for flow in records.flow_id]
+    if len(names) != records.num_flows:
+        raise ConfigError(f"names has {len(names)} entries: {records.num_flows} flows need one each")
+    order = np.lexsort((records.flow_id, records.arrival_time))[first : None if count is None else first + count]
+    if not len(order):
+        raise ConfigError(f"first is {first}, count {count}: there are {records.num_flows} flows, and none is shown")
+    arrival, grant, completion = (
+        times[order] / SECONDS_PER_MILLISECOND
+        for times in (records.arrival_time, records.grant_time, records.completion_time)
+    )
+    due = arrival + records.deadline_span[order] / SECONDS_PER_MILLISECOND
+    limited, met = np.isfinite(due), records.deadline_met[order]
+    colours = np.where(limited, np.where(met, MET, MISSED), PLAIN)
+    rows = np.arange(len(order))
+    axes.barh(rows, grant - arrival, left=arrival, height=0.7, color=WAITING)
+    axes.barh(rows, completion - grant, left=grant, height=0.7, color=colours)
+    if limited.any():
+        axes.hlines(rows[limited], completion[limited], due[limited], color=INK, linewidth=0.8)
+        axes.plot(due[limited], rows[limited], "D", color="white", markeredgecolor=INK, markersize=5, clip_on=False)
+    if len(order) <= LABELLED_FLOWS:
+        for row in np.flatnonzero(limited & ~met):
+            late = f"{completion[row] - due[row]:.1f} ms late"
+            axes.annotate(
+                late,
+                (completion[row], row),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                color=MISSED,
+                fontsize=LABEL_SIZE,
+            )
+    dress(axes)
+    axes.grid(visible=False, axis="y")
+    axes.set_yticks(rows, labels=[names[row] for row in order])
+    axes.set_ylim(len(order) - 0.5, -0.5)
+    axes.set_xlabel("time, ms")
+
+
+def draw_intervals(
+    axes: "Axes",
+    estimates: Mapping[str, Interval],
+    *,
+    learned: Collection[str] = (),
+    bound: Interval | None = None,
+    scale: float = 1.0,
+    digits: int = 1,
+) -> None:
+    """Draws a dot with its interval and its number for each policy, in the order given, from the top.
+
+    Args:
+        axes: Axes to draw on.
+        estimates: Mean with its interval, by policy.
+        learned: Policies that are learned agents; these have a colour of their own.
+        bound: What no policy can exceed, drawn as a line.
+        scale: Factor of all numbers; 100 for per cent.
+        digits: Decimal places of the numbers.
+    """
+    for row, (name, estimate) in enumerate(estimates.items()):
+        colour = LEARNED if name in learned else HEURISTIC
+        if estimate.known:
+            axes.plot([scale * estimate.low, scale * estimate.high], [row, row], color=colour, linewidth=3, alpha=0.4)
+        axes.plot(scale * estimate.mean, row, "o", color=colour, markersize=7)
+        axes.annotate(
+            f"{scale * estimate.mean:.{digits}f}",
+            (scale * estimate.mean, row),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
+            color=colour,
+            fontsize=LABEL_SIZE,
+        )
+    if bound is not None:
+        axes.axvline(scale * bound.mean, color=INK, linewidth=1.5)
+        axes.annotate(
+            f"no scheduler can exceed {scale * bound.mean:.{digits}f}",
+            (scale * bound.mean, 0),
+            (-5, 0),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            color=INK,
+            fontsize=LABEL_SIZE,
+        )
+    dress(axes)
+    axes.set_yticks(range(len(estimates)), labels=list(estimates))
+    axes.set_ylim(len(estimates) - 0.4, -0.7)
+
+
+def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
+    """Draws which share of some values is larger than a value, on logarithmic scales, one labelled curve for each name.
+
+    Args:
+        axes: Axes to draw on.
+        samples: Values > 0, (num_values,), by name; six names at most.
+
+    Raises:
+        ConfigError: There are more than six names.
+    """
+    if len(samples) > len(CURVES):
+        raise ConfigError(f"samples has {len(samples)} names: at most {len(CURVES)} curves can be told apart")
+    for (name, values), colour in zip(samples.items(), CURVES, strict=False):
+        ordered = np.sort(values)
+        share = 1.0 - np.arange(len(ordered)) / len(ordered)
+        axes.step(ordered, share, where="post", color=colour, linewidth=2, label=name)
+        axes.plot(ordered[-1], share[-1], "o", color=colour, markersize=5)
+    axes.set(xscale="log", yscale="log")
+    plain_ticks(axes.xaxis)
+    dress(axes)
+    label_curves(axes)
+
+
+def plain_ticks(axis: "Axis") -> None:
+    """Gives a logarithmic axis ticks at 1, 2 and 5 times powers of ten, written as plain numbers.
+
+    Raises:
+        MissingDependencyError: Matplotlib is not installed.
+    """
+    try:
+        from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures") from None
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def label_curves(axes: "Axes") -> None:
+    """Writes the label of each curve to the right of the axes, in its colour, joined to its end.
+
+    Call it when limits and scales are final.
+    """
+    curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    if not curves:
+        return
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    box = axes.get_window_extent()
+    ends = np.array([np.asarray(line.get_xydata())[-1] for line in curves])
+    heights = (axes.transData.transform(ends)[:, 1] - box.y0) / box.height
+    apart = LABEL_HEIGHT * figure.dpi / POINTS_PER_INCH / box.height
+    for line, end, height in zip(curves, ends, _spread(heights, apart), strict=True):
+        axes.annotate(
+            str(line.get_label()),
+            end,
+            (1.02, height),
+            textcoords="axes fraction",
+            va="center",
+            color=line.get_color(),
+            fontsize=LABEL_SIZE,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6, "alpha": 0.6},
+        )
+
+
+def _spread(heights: FloatArray, apart: float) -> FloatArray:
+    """Moves heights apart, so that no two of them are closer than a distance, and keeps their mean."""
+    order = np.argsort(heights, kind="stable")
+    spread = heights.copy()
+    for below, above in pairwise(order):
+        spread[above] = max(spread[above], spread[below] + apart)
+    moved: FloatArray = spread - (spread - heights).mean()
+    # Labels stay beside the axes: those below would hide the ticks.
+    return moved - min(0.0, float(moved.min()))
