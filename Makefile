@@ -17,7 +17,7 @@ TREE := build/tree
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format-check spelling notebooks-stripped types-and-imports check bench paper format clean
+.PHONY: help demo test test-all lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -51,12 +51,16 @@ paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
 	$(BIN)/python -m benchmarks.paper.run
 	$(BIN)/python -m benchmarks.paper.closeness
 
+docs: $(VENV)/.dev  ## build the documentation into docs/_build/html, without warnings
+	$(BIN)/sphinx-build -W --keep-going -q -c docs . docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 format: $(VENV)/.dev  ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove what was built and cached, but not the environment
-	rm -rf build dist flowsched_gym.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist docs/_build docs/catalogue flowsched_gym.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find flowsched_gym baselines configs tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 format-check: $(VENV)/.dev

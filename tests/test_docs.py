@@ -36,7 +36,8 @@ def text_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_examples_run_and_print_what_is_shown(path) -> None:
+def test_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```(python|text)\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
     names: dict = {}
     printed = io.StringIO()

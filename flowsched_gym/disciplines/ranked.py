@@ -65,7 +65,7 @@ class Ranked(BaseDiscipline):
 
     @property
     def rank(self) -> IntArray:
-        """Rank of each flow, (num_flows,) int64: smaller first; 0 when a flow arrives."""
+        """Rank of each flow, (num_flows,) int64, smaller first, 0 when a flow arrives."""
         return self.own.rank
 
     def serve_first(self, row: int) -> None:

@@ -139,7 +139,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
     Where the system has nothing to decide, the period begins without a step.
 
     The step in which all flows have been delivered ends the episode, wherever in its
-    period that is, and is paid for what it delivered.
+    period that is; its action is rewarded for what it delivered.
 
     Args:
         control: The system's part.

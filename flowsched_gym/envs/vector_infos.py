@@ -48,11 +48,11 @@ class VectorInfos(VectorEpisodes):
     ) -> Infos:
         """Builds the infos of a step; ``measured`` tells whose episodes have ended by themselves, if any has."""
         everyone = np.ones(self.num_envs, dtype=np.bool_)
-        paid = everyone
+        rewarded = everyone
         if resetting is not None:
-            paid = everyone.copy()
-            paid[resetting] = False
-        infos = self._gather(outputs, everyone, paid)
+            rewarded = everyone.copy()
+            rewarded[resetting] = False
+        infos = self._gather(outputs, everyone, rewarded)
         deferred: dict[str, Callable[[], Any]] = {"finished": self._finished_maker(outputs, finished)}
         if measured is not None:
             for name, column in self._columns_at_end(outputs).items():
@@ -61,14 +61,14 @@ class VectorInfos(VectorEpisodes):
             deferred["episode_metrics"] = self._metrics_maker(np.flatnonzero(measured), outputs)
         return LazyInfos(infos, deferred)
 
-    def _gather(self, outputs: Results, who: BoolArray, paid: BoolArray) -> Infos:
-        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``paid``.
+    def _gather(self, outputs: Results, who: BoolArray, rewarded: BoolArray) -> Infos:
+        """Builds the infos that all environments in ``who`` have, and the reward terms of those in ``rewarded``.
 
         Where both are the same array, they are all environments.
         """
         terms: Infos = {}
         infos: Infos = {"reward_terms": terms, "_reward_terms": who, "_finished": who}
-        if who is paid:
+        if who is rewarded:
             for name, column in self._columns(outputs).items():
                 infos[name], infos[f"_{name}"] = column, who
             for name, column in self._terms(outputs).items():
@@ -76,9 +76,9 @@ class VectorInfos(VectorEpisodes):
             return infos
         for name, column in self._columns(outputs).items():
             infos[name], infos[f"_{name}"] = only_entries(column, who), who
-        if paid.any():
+        if rewarded.any():
             for name, column in self._terms(outputs).items():
-                terms[name], terms[f"_{name}"] = only_entries(column, paid), paid
+                terms[name], terms[f"_{name}"] = only_entries(column, rewarded), rewarded
         return infos
 
     def _finished_maker(self, outputs: Results, finished: IntArray) -> Callable[[], npt.NDArray[Any]]:

@@ -28,7 +28,7 @@ def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:
         seed: Seed of the draw, an integer >= 0. More hosts with the same seed begin with the same machines.
 
     Returns:
-        Shares of the largest machine's CPU, (num_hosts,) float64: 0.25, 0.5 or 1.
+        Shares of the largest machine's CPU, (num_hosts,) float64, each 0.25, 0.5 or 1.
 
     Raises:
         ConfigError: The number of hosts or the seed is not allowed.

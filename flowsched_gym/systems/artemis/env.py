@@ -66,8 +66,8 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ## Rewards
     One term, ``deadline_met``: 1 for each flow that finishes by its deadline, given to the action after which it
     finished (``reward="on_completion"``), or from a queue, one finished flow (1 or 0) for each action and 0 when the
-    queue is empty (``reward="lagged"``, the thesis's way). What is still in that queue when the episode ends is not
-    paid, and counted in ``info["unpaid_rewards"]``. A flow without a deadline counts 1 when it finishes.
+    queue is empty (``reward="lagged"``, the thesis's way). What is still in that queue when the episode ends is
+    given to no action, and counted in ``info["unpaid_rewards"]``. A flow without a deadline counts 1 when it finishes.
 
     ## Starting State
     The flows of the episode are drawn from the workload by one integer of the environment's generator; time runs to the

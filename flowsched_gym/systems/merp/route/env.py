@@ -73,7 +73,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     | edge_down_live | 1 if the link is up | 1 | fraction | 1 |
 
     ## Rewards
-    Paid to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
+    Given to the action after which flows finish; those before the first decision to the first action. ``slowdown``:
     minus the sum of their slowdowns (completion time over that alone on the empty network, the paper's expansion
     ratio). ``fct``: minus the sum of their completion times, in units of 12 ms, which 1500 KB take alone at 1 Gbps.
     ``reward="slowdown"`` (default) and ``reward="fct"`` give one of them, ``reward="both"`` the sum; all other terms

@@ -1,0 +1,33 @@
+"""Writes all generated pages."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from docs.catalogue_pages.environments import write_environments
+from docs.catalogue_pages.networks import write_networks
+from docs.catalogue_pages.policies import write_policies
+from docs.catalogue_pages.reference import write_reference
+from docs.catalogue_pages.rules import write_disciplines, write_schedulers
+from docs.catalogue_pages.workloads import write_workloads
+
+__all__ = ["write_catalogue"]
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "catalogue"
+
+
+def write_catalogue(*, pictures: bool = True, folder: Path = FOLDER) -> None:
+    """Writes the pages of everything that has a name, and of the interfaces, in the place of those written before.
+
+    Args:
+        pictures: Whether to draw pictures too.
+        folder: Where to.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    write_environments(folder / "environments", pictures=pictures)
+    write_disciplines(folder / "disciplines", pictures=pictures)
+    write_schedulers(folder / "schedulers", pictures=pictures)
+    write_policies(folder / "policies")
+    write_workloads(folder / "workloads", pictures=pictures)
+    write_networks(folder / "networks.md")
+    write_reference(folder)

@@ -1,0 +1,65 @@
+"""Settings of Sphinx: ``make docs`` builds docs/, benchmarks/ and notebooks/ into docs/_build/html."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from sphinx.application import Sphinx
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import flowsched_gym
+from docs.catalogue_pages.writing import write_catalogue
+
+project = "flowsched-gym"
+copyright = "the flowsched-gym contributors"
+version = release = flowsched_gym.__version__
+
+# Pages are read where they lie, from the root of the repository, so that links between them hold on a forge too.
+root_doc = "docs/index"
+PLACES: Final = ("docs", "benchmarks", "notebooks", "baselines", "flowsched_gym", "CONTRIBUTING.md", "CHANGELOG.md")
+include_patterns = [
+    "docs/**.md",
+    "benchmarks/**.md",
+    "notebooks/*.ipynb",
+    "baselines/README.md",
+    "flowsched_gym/workload/data/README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+]
+exclude_patterns = [
+    *(path.name for path in ROOT.iterdir() if path.name not in PLACES),
+    "docs/_build",
+    "**/.*",
+]
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+nb_execution_mode = "cache"  # runs a notebook again only where it has changed
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+default_role = "code"
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = "flowsched-gym"
+html_static_path = ["_static"]
+html_extra_path = ["_static/index.html"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+
+
+def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Skips the fields of named tuples, which the docstring of the class describes."""
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def setup(app: Sphinx) -> None:
+    """Writes the pages that are made from the code before Sphinx looks for pages."""
+    app.add_config_value("pictures", True, "")
+    app.connect("builder-inited", lambda app: write_catalogue(pictures=app.config.pictures))
+    app.connect("autodoc-skip-member", skip_fields)

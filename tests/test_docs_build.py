@@ -1,0 +1,20 @@
+"""Builds the documentation."""
+
+import subprocess
+import sys
+
+from tests.repository import ROOT
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
+    """Reads all pages, runs the examples of those that are made from the code, and resolves every link.
+
+    Pictures, notebooks (which have tests of their own) and HTML are left to ``make docs``.
+    """
+    settings = ("pictures=0", "nb_execution_mode=off")
+    command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
+    command += [part for setting in settings for part in ("-D", setting)]
+    run = subprocess.run([*command, ".", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert (ROOT / "docs" / "catalogue" / "environments" / "artemis.md").is_file()
