@@ -23,6 +23,7 @@ include_patterns = [
     "docs/**.md",
     "benchmarks/**.md",
     "notebooks/*.ipynb",
+    "notebooks/README.md",
     "baselines/README.md",
     "flowsched_gym/workload/data/README.md",
     "CONTRIBUTING.md",

@@ -60,7 +60,7 @@ EXAMPLES: Final[Mapping[str, Example]] = {
         {"workload": "tafe-log", "tasks": 50}, "paper", ("num_tasks", "mean_tct", "p99_tct")
     ),
 }
-"""A short episode of each environment; others show their first setting and policy."""
+"""A short episode of each environment; others are shown with their defaults and first policy."""
 SEED: Final = 7
 HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 LINKED: Final = {"``docs/workloads.md``": "[workloads](../../workloads.md)"}
@@ -85,7 +85,7 @@ def write_environments(folder: Path, *, pictures: bool) -> None:
 def _page(system: SystemSpec, spec: EnvironmentSpec, folder: Path, *, pictures: bool) -> str:
     kind = load_target(spec.entry_point)
     summary, sections = _sections(kind)
-    chosen = EXAMPLES.get(spec.id) or Example(dict(spec.settings[0]), spec.policies[0].name, FLOW_METRICS)
+    chosen = EXAMPLES.get(spec.id) or Example({}, spec.policies[0].name, FLOW_METRICS)
     arguments, policy, _ = chosen
     env = gym.make(spec.id, **arguments)
     name = spec.id.removeprefix("flowsched/").partition("-")[0]
