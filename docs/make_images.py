@@ -19,6 +19,7 @@ from benchmarks.paper.closeness import learned_rows, learned_table
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
+from flowsched_gym.evaluation import BOUND_POLICY
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written
 from flowsched_gym.registration import make_policy
@@ -36,7 +37,6 @@ FRAME_MS: Final = 130
 """How long the animation shows each decision."""
 REST_MS: Final = 2500
 """How long it shows the end."""
-LEARNED: Final = "ppo"
 BARS: Final = {"learned": "#e07b39", "heuristic": "#8fa3c4", "bound": "#d9dde3"}
 """Colours of the bars by what they stand for."""
 SHADES: Final = 5
@@ -115,15 +115,13 @@ def write_learned(path: Path) -> None:
     The file carries the table that it was drawn from, so that a test can tell whether it is stale.
     """
     rows = learned_rows()[::-1]
-    means, low, high = (
-        100 * np.array([getattr(row.deadline_hit_ratio, end) for row in rows]) for end in ("mean", "low", "high")
-    )
-    kinds = ["bound" if row.difference is None and row.regret is None else "heuristic" for row in rows]
-    kinds = ["learned" if row.policy == LEARNED else kind for row, kind in zip(rows, kinds, strict=True)]
+    means, low, high = (100 * np.array([getattr(row.estimate, end) for row in rows]) for end in ("mean", "low", "high"))
+    kinds = ["bound" if row.policy == BOUND_POLICY else "heuristic" for row in rows]
+    kinds = ["learned" if row.learned else kind for row, kind in zip(rows, kinds, strict=True)]
     figure = Figure(figsize=(7.5, 2.6), layout="constrained")
     axes = figure.add_subplot()
     dress(axes)
-    names = [f"{row.policy} (learned)" if row.policy == LEARNED else row.policy for row in rows]
+    names = [f"{row.policy} (learned)" if row.learned else row.policy for row in rows]
     axes.barh(names, means, color=[BARS[kind] for kind in kinds], height=0.62)
     axes.errorbar(means, range(len(rows)), xerr=(means - low, high - means), fmt="none", ecolor=INK, capsize=3)
     for index, mean in enumerate(means):

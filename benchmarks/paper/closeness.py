@@ -28,7 +28,8 @@ LEARNED_ON: Final = "artemis-heavy"
 """The setting of the leaderboard whose learned agent the README shows."""
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
-    "ppo": "**learned**: PPO, one network scores all requests",
+    "ppo-defer": "**learned**: PPO that may send a request to the back of the queue; five trainings",
+    "ppo": "**learned**: PPO that grants one of the requests; one training",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
     "edf": "earliest deadline first",

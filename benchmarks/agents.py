@@ -1,0 +1,105 @@
+"""Trains the agents of the leaderboard, keeps their models, and plays their test episodes.
+
+``python -m benchmarks.agents`` goes through `AGENTS`; ``--only artemis-heavy`` takes part of them, ``--seeds 2`` fewer
+trainings of each. What a folder of ``benchmarks/models`` has already is not trained again, and a training that was
+interrupted goes on where it stopped. Rows follow from ``flowsched leaderboard run --policy benchmarks/models/... --out
+benchmarks/results``, which this command prints.
+"""
+
+import argparse
+import csv
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from flowsched_gym.files import replace_when_written
+from flowsched_gym.leaderboard import load_suite
+
+HERE: Final = Path(__file__).resolve().parent
+MODELS: Final = HERE / "models"
+SUITE: Final = load_suite("standard-v1")
+NUM_SEEDS: Final = 5
+VALIDATION: Final = (
+    f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=10 evaluation.interim_episodes=10 "
+    "evaluation.bound=false"
+)
+"""Agents are looked at in episodes of the validation seeds, never in those of the test."""
+
+DEFER: Final = "experiment=fast env.defer=to-back"
+AGENTS: Final = {
+    ("artemis-heavy", "ppo-defer"): f"{DEFER} total_timesteps=800000",
+    ("artemis-heavy-a2", "ppo-defer"): f"{DEFER} workload=gather-heavy-a2 total_timesteps=600000",
+    ("artemis-uniform", "ppo-defer"): f"{DEFER} workload=gather-uniform total_timesteps=600000",
+    ("artemis-multi", "ppo-defer"): f"{DEFER} workload=gather-multi total_timesteps=600000",
+    ("merp-order-pareto", "ppo"): (
+        "experiment=merp_order env.f=32 policy.num_blocks=0 total_timesteps=400000 evaluation.interval=100000"
+    ),
+    ("merp-route", "ppo"): "experiment=merp_route total_timesteps=300000 evaluation.interval=150000",
+    ("qcluster-changing", "ppo"): "experiment=qcluster_changing evaluation.interval=4096",
+}
+"""What ``flowsched-train`` is told for each agent of a setting; seeds are added."""
+
+
+def main() -> None:
+    """Trains what is missing."""
+    parser = argparse.ArgumentParser(description="Train the agents of the leaderboard.")
+    parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
+    parser.add_argument("--seeds", type=int, default=NUM_SEEDS, metavar="N", help=f"trainings of each ({NUM_SEEDS})")
+    parser.add_argument("--folder", type=Path, default=Path(), metavar="FOLDER", help="where runs/ lies (here)")
+    options = parser.parse_args()
+    for (setting, agent), overrides in AGENTS.items():
+        if options.only and setting not in options.only:
+            continue
+        folder = MODELS / setting / agent
+        for seed in range(options.seeds):
+            if not (folder / f"seed{seed}.zip").exists():
+                train(setting, agent, overrides, seed, options.folder)
+        write_curve(folder, options.folder / "runs", setting, agent)
+        print(
+            f"flowsched leaderboard run --suite {SUITE.name} --env {setting} --policy {folder.relative_to(HERE.parent)}"
+        )
+
+
+def train(setting: str, agent: str, overrides: str, seed: int, where: Path) -> None:
+    """Trains one agent, or goes on with its training, and keeps its model."""
+    name = f"{setting}-{agent}-seed{seed}"
+    words = ["flowsched-train", *overrides.split(), *VALIDATION.split(), f"seed={seed}", f"run_name={name}"]
+    command = [*words, "resume=true"]
+    print(shlex.join(command), flush=True)
+    where.mkdir(parents=True, exist_ok=True)
+    subprocess.run([Path(sys.executable).with_name(command[0]), *command[1:]], check=True, cwd=where)
+    keep(where / "runs" / name, MODELS / setting / agent, seed)
+
+
+def keep(run: Path, folder: Path, seed: int) -> None:
+    """Copies the model of a run, and what it was trained for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in (".json", ".zip"):
+        with replace_when_written(folder / f"seed{seed}{suffix}") as temporary:
+            shutil.copyfile(run / f"model{suffix}", temporary)
+
+
+def write_curve(folder: Path, runs: Path, setting: str, agent: str) -> None:
+    """Writes the learning curves of all trainings beside their models, where their runs are still there."""
+    metric = SUITE.settings[setting].metric
+    rows = []
+    for model in sorted(folder.glob("seed*.zip")):
+        seed = model.stem.removeprefix("seed")
+        progress = runs / f"{setting}-{agent}-seed{seed}" / "progress.csv"
+        if not progress.exists():
+            print(f"{progress} is not there: the learning curves of {setting}, {agent} stay as they are")
+            return
+        with progress.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row[f"evaluation/{metric}"]:
+                    rows.append((seed, int(float(row["timesteps"])), metric, row[f"evaluation/{metric}"]))
+    with replace_when_written(folder / "curve.csv") as temporary, temporary.open("w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([("seed", "decisions", "metric", "mean"), *rows])
+
+
+if __name__ == "__main__":
+    main()
