@@ -1,7 +1,7 @@
 """Entry points of the training commands, which name the pip command that brings a missing package.
 
-``flowsched-train``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the light core as well,
-where Hydra and torch may be absent: nothing here imports them before it has looked for them.
+``flowsched-train``, ``flowsched-tune``, ``flowsched-evaluate`` and ``flowsched-heuristics`` are installed with the
+light core as well, where Hydra and torch may be absent: nothing here imports them before it has looked for them.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from typing import Final
 from flowsched_gym.baselines.applications.help import print_help
 from flowsched_gym.errors import MissingDependencyError
 
-__all__ = ["evaluate", "heuristics", "train"]
+__all__ = ["evaluate", "heuristics", "train", "tune"]
 
 REQUIRED: Final = ("hydra", "omegaconf", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
 """Import names that the training commands need, in the order of the report; the extra `train` brings them."""
@@ -24,6 +24,13 @@ HELP: Final = frozenset({"-h", "--help"})
 def train() -> int:
     """Runs ``flowsched-train`` and returns its exit status."""
     return _run("flowsched-train", "train", module="train", purpose="train a policy with flowsched-train")
+
+
+def tune() -> int:
+    """Runs ``flowsched-tune`` and returns its exit status."""
+    return _run(
+        "flowsched-tune", "tune", module="tune", purpose="search settings with flowsched-tune", more=("optuna", "yaml")
+    )
 
 
 def evaluate() -> int:
@@ -43,12 +50,12 @@ def heuristics() -> int:
     )
 
 
-def _run(command: str, config_name: str, *, module: str, purpose: str) -> int:
+def _run(command: str, config_name: str, *, module: str, purpose: str, more: tuple[str, ...] = ()) -> int:
     """Prints help, or calls the module's ``main``, or reports the first missing package on standard error."""
     if not HELP.isdisjoint(sys.argv[1:]):
         print_help(command, config_name)
         return 0
-    for package in REQUIRED:
+    for package in REQUIRED + more:
         if importlib.util.find_spec(package) is None:
             print(MissingDependencyError(package, extra="train", purpose=purpose), file=sys.stderr)
             return EXIT_STATUS_OF_BAD_USAGE

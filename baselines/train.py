@@ -6,31 +6,54 @@ Examples::
     flowsched-train workload=gather-a2 algorithm=a2c env.k=5 total_timesteps=500000 seed=3
     flowsched-train -m workload=gather-a1,gather-a2 algorithm=a2c,ppo launcher=joblib
     flowsched-train experiment=contended resume=true
+    flowsched-train -m workload=gather-a1,gather-a2 algorithm=a2c,ppo 'seed=range(0,5)' sweep_dir=multirun/first
 """
 
+import dataclasses
+import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 
 from flowsched_gym.baselines.applications.application import run_application
+from flowsched_gym.baselines.applications.sweep_folders import sole_worker
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
-from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
+from flowsched_gym.baselines.training.trainer import MODEL_FILE, RESULT_FILE, RUN_FILE, train
 
-__all__ = ["main"]
+__all__ = ["job", "main"]
+
+LOGGER: Final = logging.getLogger(__name__)
 
 
 def main() -> None:
     """Runs the command."""
-    run_application("flowsched-train", "train", _job)
+    run_application("flowsched-train", "train", job)
 
 
-def _job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
+def job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
+    """Runs a training, or a job of a sweep, as `run_application` asks."""
     try:
-        train(config, content, folder, command=command)
+        if HydraConfig.get().mode is RunMode.MULTIRUN:
+            _sweep_job(config, content, folder, command)
+        else:
+            train(config, content, folder, command=command)
     except TrainingInterrupted:
         raise KeyboardInterrupt from None
     print(f"The model is {folder / MODEL_FILE}; results, table and figure lie beside it.")
+
+
+def _sweep_job(config: TrainConfig, content: Mapping[str, Any], folder: Path, command: str) -> None:
+    """Runs a job of a sweep, or what an earlier try has left of it: its folder has no other job's."""
+    with sole_worker(folder):
+        if (folder / RESULT_FILE).exists() and not config.overwrite:
+            LOGGER.info("finished before: %s", folder)
+            return
+        begun = (folder / RUN_FILE).exists() and not config.overwrite
+        train(dataclasses.replace(config, resume=begun), content, folder, command=command)
 
 
 if __name__ == "__main__":

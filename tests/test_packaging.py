@@ -98,7 +98,7 @@ def test_the_wheel_carries_the_licence_and_the_commands(wheel: Path) -> None:
         commands = archive.read(metadata).decode()
 
     assert "licenses/LICENSE" in names
-    for command in ("flowsched", "flowsched-train", "flowsched-evaluate", "flowsched-heuristics"):
+    for command in ("flowsched", "flowsched-train", "flowsched-tune", "flowsched-evaluate", "flowsched-heuristics"):
         assert f"{command} = flowsched_gym." in commands
 
 
@@ -188,7 +188,7 @@ print(observation in env.observation_space)
     assert run_without_extras(program).out == "True\n"
 
 
-@pytest.mark.parametrize("command", ["train", "heuristics"])
+@pytest.mark.parametrize("command", ["train", "tune"])
 def test_a_training_command_without_its_extra_names_the_pip_command(command: str) -> None:
     program = f"import sys; from flowsched_gym.baselines import entry; sys.exit(entry.{command}())"
     outcome = run_without_extras(program, status=2)

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -15,19 +16,26 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from tqdm import tqdm
 
 from flowsched_gym.baselines.applications.leftovers import (
+    begun_sweep,
     has_failures,
     remember_folder,
     remove_leftovers,
     write_failure,
 )
+from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_errors import explain
-from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, read_config, register_schemas
+from flowsched_gym.baselines.configuration.hydra_store import (
+    SCHEMAS,
+    plain_values,
+    read_config,
+    register_schemas,
+)
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.errors import ConfigError, FlowSchedError
 from flowsched_gym.model.compiling import announced_by
 
 __all__ = ["Job", "run_application"]
@@ -38,6 +46,7 @@ CONFIGS: Final = "flowsched_gym.configs"
 CONFIG_PATH: Final = f"pkg://{CONFIGS}"
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
+LOST_WORKER: Final = 1
 
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 """Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
@@ -46,7 +55,8 @@ Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 def run_application(command: str, config_name: str, job: Job) -> None:
     """Composes the configuration from the command line and runs the job, or each job of a multirun.
 
-    Leaves by ``SystemExit`` with status 2 for bad usage or input, 130 when stopped by the user.
+    Leaves by ``SystemExit`` with status 2 for bad usage or input, 1 when a sweep lost a worker, 130 when stopped by
+    the user.
 
     Args:
         command: Name of the command, for the command line that is kept.
@@ -55,11 +65,15 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     """
     # Numerical libraries that spin on busy cores are several times slower; their threads begin with their first use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if not sys.stderr.isatty():
+        # Ray writes its colours everywhere else as well.
+        os.environ |= {"RAY_COLOR_PREFIX": "0", "RAY_DEDUP_LOGS": "0"}
     register_schemas()
     state = {"begun": False, "failed": False}
 
     def task(config: DictConfig) -> None:
         state["begun"] = True
+        os.chdir(HydraConfig.get().runtime.cwd)  # workers of a cluster begin elsewhere
         if not _run_job(command, config, job):
             state["failed"] = True
 
@@ -70,18 +84,24 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     try:
         # A progress bar that is there stays below what is told of the compiler.
         with announced_by(partial(tqdm.write, file=sys.stderr)):
+            name_experiment_file()
             application()
         status = BAD_USAGE if state["failed"] or has_failures() else 0
     except KeyboardInterrupt:
-        print("stopped; resume=true continues from the last checkpoint", file=sys.stderr)
+        print(f"stopped; {_how_to_go_on()}", file=sys.stderr)
         status = INTERRUPTED
+    except _lost_worker_errors() as error:
+        print(f"{command}: a worker was lost: {str(error).splitlines()[0]}; {_how_to_go_on()}", file=sys.stderr)
+        status = LOST_WORKER
+    except ConfigError as error:
+        print(f"{command}: {error}", file=sys.stderr)
     except HydraException as error:
         print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
         status = end.code if state["begun"] else BAD_USAGE
     finally:
-        remove_leftovers(ended=status != INTERRUPTED)
+        remove_leftovers(ended=status not in (INTERRUPTED, LOST_WORKER))
     if status:
         raise SystemExit(status)
 
@@ -100,7 +120,7 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
         if runtime.mode is RunMode.MULTIRUN:
             write_failure(folder, None)
         refuse_hidden_files()
-        job(read_config(config), _plain(config), folder, line)
+        job(read_config(config), plain_values(config), folder, line)
     except (FlowSchedError, OSError) as error:
         print(f"{command}: {error}", file=sys.stderr)
         if runtime.mode is RunMode.MULTIRUN:
@@ -109,13 +129,23 @@ def _run_job(command: str, config: DictConfig, job: Job) -> bool:
     return True
 
 
+def _lost_worker_errors() -> tuple[type[BaseException], ...]:
+    """Lists what launchers raise when the process of a job is gone; theirs are imported only where they are used."""
+    found: list[type[BaseException]] = [BrokenExecutor]
+    for module, name in (("ray.exceptions", "RayError"), ("submitit.core.utils", "UncompletedJobError")):
+        if module in sys.modules:
+            found.append(getattr(sys.modules[module], name))
+    return tuple(found)
+
+
+def _how_to_go_on() -> str:
+    sweep = begun_sweep()
+    if sweep is None:
+        return "resume=true continues from the last checkpoint"
+    shown = sweep.relative_to(Path.cwd()) if sweep.is_relative_to(Path.cwd()) else sweep
+    return f"the same command with sweep_dir={shown} goes on where this one stopped"
+
+
 def _known_keys(config_name: str) -> list[str]:
     groups = [entry.name for entry in resources.files(CONFIGS).iterdir() if entry.is_dir()]
     return groups + [column.name for column in dataclasses.fields(SCHEMAS[""][f"{config_name}_schema"])]
-
-
-def _plain(config: DictConfig) -> dict[str, Any]:
-    """Returns a configuration as plain values, enumerations by name."""
-    content = OmegaConf.to_container(config, resolve=True, enum_to_str=True)
-    assert isinstance(content, dict)
-    return {str(key): value for key, value in content.items()}

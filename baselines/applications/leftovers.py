@@ -12,18 +12,20 @@ from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.evaluation import write_json
 
-__all__ = ["MultirunsBegun", "has_failures", "remember_folder", "remove_leftovers", "write_failure"]
+__all__ = ["MultirunsBegun", "begun_sweep", "has_failures", "remember_folder", "remove_leftovers", "write_failure"]
 
 FAILURE_FILE: Final = "failure.json"
 
 BOOKKEEPING: Final = frozenset(
-    {"multirun.yaml", "run.json", FAILURE_FILE, "train.log", "evaluate.log", "heuristics.log"}
+    {"multirun.yaml", "run.json", ".lock", FAILURE_FILE, "train.log", "evaluate.log", "heuristics.log"}
 )
 """Files that record what was requested, without any result; Hydra's own folders have more of them."""
 HYDRA_FOLDER: Final = ".hydra"
 
 _begun: list[Path] = []
 """Folders of the runs of this process that have not ended yet."""
+_sweeps: list[Path] = []
+"""Those of sweeps among them."""
 
 
 class MultirunsBegun(Callback):
@@ -34,11 +36,17 @@ class MultirunsBegun(Callback):
         folder = OmegaConf.select(config, "hydra.sweep.dir", throw_on_resolution_failure=False)
         if folder is not None:
             remember_folder(Path(folder))
+            _sweeps.append(Path(folder).resolve())
 
 
 def remember_folder(folder: Path) -> None:
     """Registers the folder of a run, to be removed if the run comes to nothing."""
     _begun.append(folder.resolve())
+
+
+def begun_sweep() -> Path | None:
+    """Returns the folder of the sweep that this process runs; ``None`` where it runs a single job."""
+    return _sweeps[-1] if _sweeps else None
 
 
 def write_failure(folder: Path, message: str | None) -> None:
@@ -72,6 +80,7 @@ def remove_leftovers(*, ended: bool) -> None:
                 break
             parent.rmdir()
     _begun.clear()
+    _sweeps.clear()
 
 
 def _is_bare(folder: Path) -> bool:

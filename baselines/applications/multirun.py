@@ -1,135 +1,224 @@
-"""One table over the jobs of a multirun, made from the result files in their folders."""
+"""What a sweep ends with: a table and a figure by workload, and a file with a row for each job.
+
+All is made from what the jobs left in their folders, whatever launcher ran them.
+"""
 
 import csv
 import io
-import logging
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE
+from flowsched_gym.baselines.applications.sweep_figure import draw_sweep
+from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores
+from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_difference, read_result
 from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import merit
 
-__all__ = ["JobOutcome", "TableOfJobs", "read_jobs", "table_of_jobs"]
-
-LOGGER: Final = logging.getLogger(__name__)
+__all__ = ["JobOutcome", "SweepTables", "read_jobs", "scores_by_setting", "table_of_jobs"]
 
 RESULT_FILE: Final = "result.json"
+RESULTS_FOLDER: Final = "results"
 OVERRIDES_FILE: Final = ".hydra/overrides.yaml"
 TABLE_NAME: Final = "table"
+FIGURE_FILE: Final = "comparison.png"
+OF_SETTING: Final = ("workload", "env", "seed")
+"""What is swept over and does not set an agent apart from the others in its table."""
+NOT_FINISHED: Final = "not finished"
 COLUMNS: Final = (
-    "job",
-    "algorithm",
-    "workload",
-    "seed",
-    "decisions",
-    "metric",
-    "learned",
-    "best heuristic",
-    "times it",
-    "bound",
-    "s",
-)
+    "job", "algorithm", "workload", "seed", "decisions", "metric", "mean", "low", "high", "best heuristic",
+    "over best heuristic", "bound", "s", "folder", "failure",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """The result of a job of a multirun.
+    """The outcome of a job of a sweep.
 
     Attributes:
-        folder: Its folder below that of the multirun: its number.
+        folder: Its folder.
         overrides: What was changed on its command line.
-        content: Content of its result file, or of the file that says why there is none.
+        content: Content of its result file; ``None`` where there is none.
+        failure: Why there is no result; empty where there is one.
     """
 
-    folder: str
+    folder: Path
     overrides: tuple[str, ...]
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] | None
+    failure: str = ""
 
 
-class TableOfJobs(Callback):
-    """A Hydra callback that prints a table at the end of a multirun and writes it as Markdown and as CSV."""
+class SweepTables(Callback):
+    """A Hydra callback that prints tables by workload at the end of a sweep, and writes them and a figure."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Collects the results, whatever launcher ran the jobs; there is no table where none came to its end."""
+        """Collects the results; there is no table where no job came to its end."""
         folder = Path(config.hydra.sweep.dir)
         jobs = read_jobs(folder)
-        if all("error" in job.content for job in jobs):
+        scores = scores_by_setting(jobs)
+        if not scores:
             return
-        table = table_of_jobs(jobs)
-        write_text(table.markdown(), folder / f"{TABLE_NAME}.md")
+        tables = [(setting.title, setting.table()) for setting in scores]
+        failed = [f"{_name(job, jobs)}: {job.failure}" for job in jobs if job.content is None]
+        markdown = [f"## {title}\n\n{table.markdown()}" for title, table in tables]
+        markdown += ["## Jobs without a result\n\n" + "".join(f"- {line}\n" for line in failed)] if failed else []
+        write_text("\n".join(markdown), folder / f"{TABLE_NAME}.md")
         text = io.StringIO()
+        table = table_of_jobs(jobs)
         csv.writer(text).writerows([table.columns, *table.rows])
         write_text(text.getvalue(), folder / f"{TABLE_NAME}.csv")
-        print(table.text(), end="")
-        print(f"{folder / TABLE_NAME}.md and .csv hold this table.")
+        draw_sweep(scores, folder / FIGURE_FILE)
+        for title, table in tables:
+            print(f"\n{title}\n{table.text()}", end="")
+        print("".join(f"\nno result of {line}" for line in failed), end="\n" * bool(failed))
+        print(f"\n{folder} has these tables (table.md), a figure (comparison.png) and a row for each job (table.csv).")
 
 
 def read_jobs(folder: Path) -> list[JobOutcome]:
-    """Reads what the jobs of a multirun left in the folders below its own."""
+    """Reads what the jobs of a sweep left in the folders below its own, in the order of their names."""
     found = []
-    for overrides in sorted(folder.glob(f"*/{OVERRIDES_FILE}"), key=lambda path: _number(path.parents[1].name)):
+    for overrides in sorted(folder.glob(f"*/{OVERRIDES_FILE}")):
         job = overrides.parents[1]
-        path = next((job / name for name in (RESULT_FILE, FAILURE_FILE) if (job / name).exists()), None)
-        if path is not None:
-            content = read_json(path)
-            found.append(JobOutcome(folder=job.name, overrides=_read_overrides(overrides), content=content))
+        content, failure = None, NOT_FINISHED
+        if (job / FAILURE_FILE).exists():
+            failure = str(read_json(job / FAILURE_FILE)["error"])
+        elif (job / RESULT_FILE).exists():
+            content, failure = read_json(job / RESULT_FILE), ""
+        words = tuple(str(override) for override in OmegaConf.load(overrides))
+        found.append(JobOutcome(folder=job, overrides=words, content=content, failure=failure))
     return found
 
 
-def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
-    """Lays jobs out, one row each, best first within a workload; failed ones last with their reason."""
-    shared = set.intersection(*(set(job.overrides) for job in jobs)) if len(jobs) > 1 else set()
-    done = [job for job in jobs if "error" not in job.content]
-    done.sort(
-        key=lambda job: (str(job.content["workload"]), -merit(job.content["metric"], job.content["estimate"]["mean"]))
-    )
-    rows = [_row(job, shared) for job in done]
+def scores_by_setting(jobs: Sequence[JobOutcome]) -> list[SettingScores]:
+    """Compares the agents of each workload, over their training seeds, with the heuristics and the bound.
+
+    Jobs whose environments have the same arguments and which were evaluated alike are compared with each other.
+    """
+    settings: dict[str, list[JobOutcome]] = {}
     for job in jobs:
-        if "error" in job.content:
-            rows.append((_name(job, shared), f"failed: {job.content['error']}", *[""] * (len(COLUMNS) - 2)))
+        if job.content is not None:
+            key = ("environment", "kwargs", "metric", "evaluation")
+            settings.setdefault(json.dumps([job.content[name] for name in key], sort_keys=True), []).append(job)
+    return [_scores(members, jobs) for _, members in sorted(settings.items(), key=lambda item: _workload(item[1][0]))]
+
+
+def table_of_jobs(jobs: Sequence[JobOutcome]) -> Table:
+    """Lays jobs out, one row each, by workload and algorithm; those without a result come last with the reason."""
+    done = sorted((job for job in jobs if job.content is not None), key=_order)
+    rows = [_row(job, jobs) for job in done]
+    blank = ("",) * (len(COLUMNS) - 3)
+    rows += [(_name(job, jobs), *blank, job.folder.name, job.failure) for job in jobs if job.content is None]
     return Table(columns=COLUMNS, rows=tuple(rows))
 
 
-def _read_overrides(path: Path) -> tuple[str, ...]:
-    overrides = OmegaConf.load(path)
-    return tuple(str(override) for override in overrides)
-
-
-def _number(name: str) -> tuple[int, str]:
-    return (int(name) if name.isdigit() else -1, name)
-
-
-def _name(job: JobOutcome, shared: Collection[str]) -> str:
-    """Names a job by its folder and by what sets it apart."""
-    return " ".join([job.folder, *(override for override in job.overrides if override not in shared)])
-
-
-def _row(job: JobOutcome, shared: Collection[str]) -> tuple[str, ...]:
-    content = job.content
-    ratio = content["ratio_to_best_heuristic"]
-    return (
-        _name(job, shared),
-        content["algorithm"],
-        str(content["workload"]),
-        str(content["seed"]),
-        f"{content['num_timesteps']:,}",
-        content["metric"],
-        _interval(content["estimate"]),
-        content["best_heuristic"],
-        _interval(ratio),
-        "" if content["bound"] is None else f"{content['bound']:.3f}",
-        f"{content['seconds']:.0f}",
+def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> SettingScores:
+    first = members[0].content
+    assert first is not None
+    metric = first["metric"]
+    agents: dict[str, list[JobOutcome]] = {}
+    for job in members:
+        agents.setdefault(_agent(job, jobs), []).append(job)
+    results = {result.policy: result for result in map(read_result, (members[0].folder / RESULTS_FOLDER).iterdir())}
+    values = {
+        name: np.atleast_2d(result.values(metric))
+        for name, result in results.items()
+        if name != first["algorithm"] and (name != BOUND_POLICY or metric in result.metric_names)
+    }
+    bound = values.pop(BOUND_POLICY, None)
+    best = max(values, key=lambda name: merit(metric, float(np.mean(values[name]))))
+    learned = {name: np.array([_episodes(job, metric) for job in found]) for name, found in agents.items()}
+    scores = [
+        PolicyScore(
+            name=name,
+            learned=name in learned,
+            runs=len(runs) if name in learned else 0,
+            estimate=bootstrap_interval(runs),
+            over_best=None if name == best else paired_difference(runs, values[best]),
+        )
+        for name, runs in (learned | values).items()
+    ]
+    return SettingScores(
+        workload=_described(members[0], jobs),
+        metric=metric,
+        best=best,
+        episodes=first["evaluation"]["episodes"],
+        scores=tuple(sorted(scores, key=lambda score: -merit(metric, score.estimate.mean))),
+        bound=None if bound is None else bootstrap_interval(bound),
     )
 
 
-def _interval(interval: Mapping[str, float | None]) -> str:
-    if interval["low"] is None:
-        return f"{interval['mean']:.3f}"
-    return f"{interval['mean']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+def _episodes(job: JobOutcome, metric: str) -> Any:
+    """Returns the metric of every episode that the agent of a job played, (num_episodes,)."""
+    assert job.content is not None
+    for result in map(read_result, (job.folder / RESULTS_FOLDER).iterdir()):
+        if result.policy == job.content["algorithm"]:
+            return result.values(metric)
+    raise FileNotFoundError(f"{job.folder / RESULTS_FOLDER} has no result of {job.content['algorithm']}")
+
+
+def _name(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
+    """Names a job by what sets it apart from the others, or by its folder."""
+    return " ".join(_own(job, jobs)) or job.folder.name
+
+
+def _agent(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
+    """Names the agent of a job: its algorithm, and what sets it apart beside workload and seed."""
+    assert job.content is not None
+    algorithm = str(job.content["algorithm"])
+    own = [word for word in _own(job, jobs) if _group(word) not in OF_SETTING and word != f"algorithm={algorithm}"]
+    return " ".join([algorithm, *own])
+
+
+def _described(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
+    """Names a workload, and what of the environment sets it apart."""
+    own = [word for word in _own(job, jobs) if _group(word) in ("env", "workload") and not word.startswith("workload=")]
+    return " ".join([_workload(job), *own])
+
+
+def _own(job: JobOutcome, jobs: Collection[JobOutcome]) -> list[str]:
+    """Lists the overrides of a job that others do not have."""
+    return [word for word in job.overrides if not all(word in other.overrides for other in jobs)]
+
+
+def _group(override: str) -> str:
+    return override.partition("=")[0].partition(".")[0].lstrip("+")
+
+
+def _workload(job: JobOutcome) -> str:
+    assert job.content is not None
+    return str(job.content["workload"])
+
+
+def _order(job: JobOutcome) -> tuple[str, str, int]:
+    assert job.content is not None
+    return (_workload(job), str(job.content["algorithm"]), int(job.content["seed"]))
+
+
+def _row(job: JobOutcome, jobs: Sequence[JobOutcome]) -> tuple[str, ...]:
+    content = job.content
+    assert content is not None
+    estimate = content["estimate"]
+    numbers = (estimate["mean"], estimate["low"], estimate["high"])
+    return (
+        _name(job, jobs),
+        content["algorithm"],
+        _workload(job),
+        str(content["seed"]),
+        str(content["num_timesteps"]),
+        content["metric"],
+        *("" if number is None else repr(number) for number in numbers),
+        content["best_heuristic"],
+        repr(content["over_best_heuristic"]["mean"]),
+        "" if content["bound"] is None else repr(content["bound"]),
+        f"{content['seconds']:.1f}",
+        job.folder.name,
+        "",
+    )

@@ -11,12 +11,16 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from flowsched_gym.errors import MissingDependencyError
 from flowsched_gym.suggestions import listed
 
 __all__ = ["explain"]
 
 UNKNOWN: Final = re.compile(r"Could not override '(?P<key>[^']+)'")
 ADVICE: Final = re.compile(r"\s*(To append to your|Either remove \+|Or add a second).*", re.DOTALL)
+LAUNCHERS: Final = "hydra/launcher"
+PACKAGES: Final = {"ray": "hydra-ray-launcher", "submitit": "hydra-submitit-launcher"}
+"""Packages that bring launchers, by the first word of these."""
 
 
 def explain(error: HydraException, known: Iterable[str]) -> str:
@@ -28,6 +32,9 @@ def explain(error: HydraException, known: Iterable[str]) -> str:
     """
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, option = error.missing_cfg_file.rpartition("/")
+        if group == LAUNCHERS and option.startswith(tuple(PACKAGES)):
+            package = PACKAGES[option.partition("_")[0]]
+            return str(MissingDependencyError(package, extra="cluster", purpose="run a sweep on a cluster"))
         return f"{group or 'the configuration'} is {option!r}: it must be one of {listed(option, error.options)}"
     if isinstance(error, OverrideParseException):
         return f"{error.override!r} is no override key=value: {str(error).splitlines()[0]}"

@@ -7,7 +7,7 @@ registers them all, and those of the environments.
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
@@ -21,9 +21,13 @@ __all__ = [
     "HeuristicsConfig",
     "LoggerConfig",
     "TrainConfig",
+    "TuneConfig",
     "Vectorization",
     "run_folder",
 ]
+
+FIRST_VALIDATION_SEED: Final = 20_000
+"""First seed of the episodes that settings are chosen by."""
 
 
 class Vectorization(Enum):
@@ -133,6 +137,7 @@ class TrainConfig(CheckedConfig):
         evaluation: Comparison with the heuristics.
         checkpoints: How often the run is saved.
         run_name: Name of the run, and of its folder.
+        sweep_dir: Folder of a sweep, with a folder for each of its jobs.
         seed: Seed of everything that is drawn.
         total_timesteps: Decisions to learn from.
         vectorization: How the environments are stepped together; a run is resumed as it was begun.
@@ -149,6 +154,7 @@ class TrainConfig(CheckedConfig):
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     run_name: str = MISSING
+    sweep_dir: str = ""
     seed: int = bounded(0, 0, 2**32 - 1)
     total_timesteps: int = bounded(1_000_000, 1)
     vectorization: Vectorization = Vectorization.native
@@ -162,6 +168,27 @@ class TrainConfig(CheckedConfig):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneConfig(TrainConfig):
+    """Configuration of ``flowsched-tune``: a training, and how its settings are searched.
+
+    Attributes:
+        study: Name or file of the search space.
+        trials: Trials of the whole study, those before a resumption included.
+    """
+
+    study: str = MISSING
+    trials: int = bounded(20, 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.evaluation.seed < FIRST_VALIDATION_SEED:
+            raise ConfigError(
+                f"evaluation.seed is {self.evaluation.seed}: a study plays validation episodes, from seed "
+                f"{FIRST_VALIDATION_SEED} on; those before are for tests"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from flowsched_gym.baselines.applications.sweep_folders import register_sweep_resolvers
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     DDPGConfig,
@@ -30,6 +31,7 @@ from flowsched_gym.baselines.configuration.hydra_schemas import (
     HeuristicsConfig,
     LoggerConfig,
     TrainConfig,
+    TuneConfig,
     run_folder,
 )
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
@@ -40,7 +42,14 @@ from flowsched_gym.suggestions import similar
 from flowsched_gym.systems.spec import EnvironmentSpec
 from flowsched_gym.workload import workload_label
 
-__all__ = ["environment_arguments", "environment_schema", "read_config", "register_schemas", "schema_name"]
+__all__ = [
+    "environment_arguments",
+    "environment_schema",
+    "plain_values",
+    "read_config",
+    "register_schemas",
+    "schema_name",
+]
 
 ID_PREFIX: Final = "flowsched_gym:"
 """Makes Gymnasium import the package first, in fresh processes too."""
@@ -49,7 +58,12 @@ ID_FIELD: Final = "environment_id"
 WORKLOAD_FIELD: Final = "workload"
 
 SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
-    "": {"train_schema": TrainConfig, "heuristics_schema": HeuristicsConfig, "evaluate_schema": EvaluateConfig},
+    "": {
+        "train_schema": TrainConfig,
+        "tune_schema": TuneConfig,
+        "heuristics_schema": HeuristicsConfig,
+        "evaluate_schema": EvaluateConfig,
+    },
     "policy": {
         "auto_schema": AutoConfig,
         "flat_schema": FlatConfig,
@@ -69,11 +83,14 @@ SCHEMAS: Final[Mapping[str, Mapping[str, type]]] = {
     "logger": {"logger_schema": LoggerConfig},
 }
 """Schemas by group and name, those of the environments left out."""
+_environment_schemas: dict[str, type] = {}
+"""Those of the environments, by id."""
 
 
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
     register_resolvers()
+    register_sweep_resolvers()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
     store = ConfigStore.instance()
     for group, schemas in SCHEMAS.items():
@@ -96,8 +113,25 @@ def schema_name(environment: EnvironmentSpec) -> str:
     return f"{system}_{own}_schema" if own and own != name else f"{name}_schema"
 
 
+def __getattr__(name: str) -> type:
+    """Finds the schema of an environment by its name, as workers do that a launcher sends it to."""
+    for system in SYSTEMS:
+        for environment in system.environments:
+            if environment.config.rpartition(":")[2] == name:
+                return environment_schema(environment)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def environment_schema(environment: EnvironmentSpec) -> type:
-    """Makes the schema of an environment from the dataclass of its arguments, with the id as one field more."""
+    """Returns the schema of an environment: the dataclass of its arguments, with the id as one field more."""
+    if environment.id not in _environment_schemas:
+        schema = _make_schema(environment)
+        schema.__module__ = __name__  # where others find it: not all that pickle a dataclass by value can read it
+        _environment_schemas[environment.id] = schema
+    return _environment_schemas[environment.id]
+
+
+def _make_schema(environment: EnvironmentSpec) -> type:
     config: type[Any] = load_target(environment.config)
     hints = typing.get_type_hints(config)
     columns: list[tuple[str, Any, Any]] = [(ID_FIELD, str, field(default=ID_PREFIX + environment.id))]
@@ -157,6 +191,13 @@ def read_config(config: DictConfig) -> Any:
         raise ConfigError(f"the configuration has a key that its schema does not know: {key!r}{hint}") from error
     except OmegaConfBaseException as error:
         raise ConfigError(str(_cause(error)).splitlines()[0]) from error
+
+
+def plain_values(config: DictConfig) -> dict[str, Any]:
+    """Returns a composed configuration as plain values, enumerations by name."""
+    content = OmegaConf.to_container(config, resolve=True, enum_to_str=True)
+    assert isinstance(content, dict)
+    return {str(key): value for key, value in content.items()}
 
 
 def _cause(error: BaseException) -> BaseException:

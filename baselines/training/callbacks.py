@@ -3,7 +3,7 @@
 import logging
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -129,6 +129,7 @@ class Comparisons(_BetweenUpdates):
         env_id: Id of the environment.
         kwargs: Its arguments.
         config: Heuristics, played once; episodes, interval and metric, which is logged with the ratios to theirs.
+        report: Called at each comparison with the decisions made and the mean of the metric.
 
     Attributes:
         due_at: Decisions before the next comparison.
@@ -138,9 +139,16 @@ class Comparisons(_BetweenUpdates):
         ConfigError: A heuristic or the metric does not exist.
     """
 
-    def __init__(self, env_id: str, kwargs: dict[str, Any], config: EvaluationConfig) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        kwargs: dict[str, Any],
+        config: EvaluationConfig,
+        report: Callable[[int, float], None] | None = None,
+    ) -> None:
         super().__init__()
         self._config = config
+        self._report = report
         self.due_at = 0
         self.last_summary = ""
         self._player = Player(env_id, heuristic_arguments(env_id, kwargs))
@@ -161,6 +169,8 @@ class Comparisons(_BetweenUpdates):
         metric, values = self._config.metric, self._play(batched(self._learner))
         mean = float(np.mean(values))
         self.logger.record(f"evaluation/{metric}", mean)
+        if self._report is not None:
+            self._report(self.num_timesteps, mean)
         parts = []
         for name, baseline in self._baselines.items():
             ratio = paired_ratio(values, baseline).mean

@@ -120,14 +120,16 @@ class WandbCurves(KVWriter):
         """Logs the numbers."""
         self._run.log({key: value for key, value in key_values.items() if isinstance(value, Real)}, step=step)
 
-    def keep(self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float]) -> None:
+    def keep(
+        self, *, figures: Mapping[str, Path], model: Path, sidecar: Path, summary: Mapping[str, float | str]
+    ) -> None:
         """Logs figures, the model as an artifact, and the final numbers.
 
         Args:
             figures: Pictures by name.
             model: The model file.
             sidecar: What describes it.
-            summary: Final numbers by name.
+            summary: Final numbers and names, by name.
         """
         for name, path in figures.items():
             self._run.log({name: self._wandb.Image(str(path))})

@@ -15,7 +15,7 @@ import logging
 import platform
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -58,7 +58,7 @@ from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.metrics import merit
 from flowsched_gym.workload import workload_label
 
-__all__ = ["MODEL_FILE", "RESULT_FILE", "train"]
+__all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
 
 LOGGER: Final = logging.getLogger(__name__)
 
@@ -77,7 +77,13 @@ VERSIONED: Final = ("gymnasium", "numpy", "sb3-contrib", "stable-baselines3", "t
 
 
 def train(
-    config: TrainConfig, content: Mapping[str, Any], folder: Path, *, command: str | None = None
+    config: TrainConfig,
+    content: Mapping[str, Any],
+    folder: Path,
+    *,
+    command: str | None = None,
+    report: Callable[[int, float], None] | None = None,
+    compare: bool = True,
 ) -> dict[str, Any]:
     """Trains a policy, or resumes its training, and compares it with the heuristics.
 
@@ -86,9 +92,11 @@ def train(
         content: The same as plain values, to be kept.
         folder: Folder of the run.
         command: Command line, to be kept with the results.
+        report: Called at each comparison on the way with the decisions made and the mean of the metric.
+        compare: Whether the model is compared with the heuristics at the end.
 
     Returns:
-        The content of ``result.json``.
+        The content of ``result.json``; empty without a comparison.
 
     Raises:
         ConfigError: The configuration is not allowed, or the folder holds another run.
@@ -99,7 +107,7 @@ def train(
     env_id, kwargs = environment_arguments(config.env)
     _prepare_folder(config, content, folder)
     begun = time.monotonic()
-    comparisons = Comparisons(env_id, kwargs, config.evaluation)
+    comparisons = Comparisons(env_id, kwargs, config.evaluation, report)
     algorithm = config.algorithm
     envs = make_training_envs(
         env_id,
@@ -122,8 +130,11 @@ def train(
         try:
             _learn(config, model, comparisons, folder, resumed)
             _save_model(model, folder, env_id=env_id, kwargs=kwargs, config=config)
+            if not compare:
+                return {}
             final = _compare(config, env_id, kwargs, folder, command)
             result = _summarise(config, final, env_id, kwargs, model.num_timesteps, time.monotonic() - begun)
+            result["evaluation"] = content["evaluation"]
             write_json(result, folder / RESULT_FILE)
             for output in logger.output_formats:
                 if isinstance(output, WandbCurves):
@@ -131,7 +142,7 @@ def train(
                         figures={"comparison": folder / FIGURE_FILE},
                         model=folder / MODEL_FILE,
                         sidecar=folder / SIDECAR_FILE,
-                        summary={f"final/{config.evaluation.metric}": result["metric_mean"]},
+                        summary=_final_numbers(final, result),
                     )
         finally:
             logger.close()
@@ -158,19 +169,19 @@ def _prepare_folder(config: TrainConfig, content: Mapping[str, Any], folder: Pat
             f"{folder} holds a run already: resume=true continues it, overwrite=true throws it away, "
             "run_name=... begins another"
         )
-    differing = _differences(read_json(path), identity)
+    differing = differences(read_json(path), identity)
     if differing:
         raise ConfigError(f"{folder} holds another run; it differs in {', '.join(differing)}")
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+def differences(before: Any, now: Any, name: str = "") -> list[str]:
     """Lists the values that differ, by their dotted names."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         names = sorted({*before, *now})
         return [
             text
             for key in names
-            for text in _differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
+            for text in differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
         ]
     return [] if before == now else [f"{name} ({before!r} then, {now!r} now)"]
 
@@ -290,6 +301,21 @@ def _summarise(
         "over_best_heuristic": _plain(paired_difference(values, best_values)),
         "ratio_to_best_heuristic": _plain(paired_ratio(values, best_values)),
         "bound": _bound(comparison, metric),
+    }
+
+
+def _final_numbers(comparison: Comparison, result: Mapping[str, Any]) -> dict[str, float | str]:
+    """Returns what a run of Weights & Biases ends with: the agent, all heuristics and the bound, by name."""
+    metric = result["metric"]
+    numbers: dict[str, float | str] = {
+        f"final/{other.policy}": other.interval(metric).mean
+        for other in comparison.results
+        if metric in other.metric_names and other.policy not in comparison.learned
+    }
+    return numbers | {
+        f"final/{metric}": result["metric_mean"],
+        "final/over_best_heuristic": result["over_best_heuristic"]["mean"],
+        "final/best_heuristic": result["best_heuristic"],
     }
 
 

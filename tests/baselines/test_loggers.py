@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import wandb
+import yaml
+from hydra import compose, initialize_config_module
+from hydra.core.hydra_config import HydraConfig
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
+from flowsched_gym.baselines.configuration.hydra_store import read_config, register_schemas
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
+from tests.repository import ROOT
 
 EXCLUDED: Any = {}
 
@@ -67,23 +73,57 @@ def test_event_files_hold_the_same_curves_and_hide_what_came_after_the_checkpoin
     assert [row["timesteps"] for row in rows_of(tmp_path / "progress.csv")] == ["10", "20", "25", "35"]
 
 
-def test_a_run_of_weights_and_biases_stays_on_this_machine(tmp_path) -> None:
+def test_a_run_of_weights_and_biases_stays_on_this_machine_and_one_run_when_it_is_resumed(tmp_path) -> None:
     model, sidecar = tmp_path / "model.zip", tmp_path / "model.json"
     for path in (model, sidecar):
         path.write_text("content", encoding="utf-8")
-    config = LoggerConfig(csv=False, tensorboard=False, wandb=True)
+    config = LoggerConfig(csv=False, tensorboard=False, wandb=True, wandb_group="sweep-of-gamma")
 
-    logger = make_logger(config, tmp_path, name="first", content={"algorithm": {"gamma": 0.9}}, first_step=0)
-    (curves,) = logger.output_formats
-    assert isinstance(curves, WandbCurves)
-    logger.record("loss", 0.125)
-    logger.dump(1)
-    curves.keep(figures={}, model=model, sidecar=sidecar, summary={"final/ratio": 1.5})
-    logger.close()
+    for step, loss in ((1, 0.125), (2, 0.0625)):
+        logger = make_logger(config, tmp_path, name="first", content={"algorithm": {"gamma": 0.9}}, first_step=step - 1)
+        (curves,) = logger.output_formats
+        assert isinstance(curves, WandbCurves)
+        logger.record("loss", loss)
+        logger.dump(step)
+        if step == 2:
+            summary = {"final/edf": 0.5, "final/clairvoyant-bound": 0.75, "final/best_heuristic": "least-slack"}
+            curves.keep(figures={}, model=model, sidecar=sidecar, summary=summary)
+        logger.close()
 
-    (stored,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    before, resumed = sorted(tmp_path.glob("wandb/offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime_ns)
     identity = (tmp_path / "wandb_id.txt").read_text(encoding="utf-8").strip()
-    assert identity in stored.name
-    expected = (b"loss", b"0.125", b"gamma", b"final/ratio", b"model-" + identity.encode())
-    wandb.teardown()  # waits for the process that writes the file
-    assert [text for text in expected if text not in stored.read_bytes()] == []
+    assert before.name == resumed.name == f"run-{identity}.wandb"
+    wandb.teardown()  # waits for the process that writes the files
+    assert [text for text in (b"0.125", b"gamma", b"sweep-of-gamma") if text not in before.read_bytes()] == []
+    expected = (b"0.0625", b"sweep-of-gamma", b"final/clairvoyant-bound", b"least-slack", b"model-" + identity.encode())
+    assert [text for text in expected if text not in resumed.read_bytes()] == []
+
+
+def test_the_runs_of_a_sweep_are_a_group_of_its_name() -> None:
+    register_schemas()
+    words = ["logger=wandb", "run_name=first", "sweep_dir=multirun/gammas"]
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        single, sweep = (
+            compose("train", overrides=[*words, *more], return_hydra_config=True)
+            for more in ([], ["hydra.mode=MULTIRUN"])
+        )
+    groups = []
+    for composed in (single, sweep):
+        HydraConfig.instance().set_config(composed)
+        groups.append(composed.logger.wandb_group)
+    HydraConfig.instance().cfg = None
+    assert groups == [None, "gammas"]
+
+
+def test_the_sweep_file_of_weights_and_biases_names_settings_that_there_are(monkeypatch) -> None:
+    monkeypatch.setenv("WANDB_RUN_ID", "abc")
+    sweep = yaml.safe_load((ROOT / "configs" / "sweep" / "wandb" / "ppo.yaml").read_text(encoding="utf-8"))
+    tried = {key: {"value": (each.get("values") or [each["min"]])[0]} for key, each in sweep["parameters"].items()}
+    words = [*sweep["command"][1:-1], *create_sweep_command_args({"args": tried})["args_no_hyphens"]]
+    register_schemas()
+    with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
+        config = read_config(compose("train", overrides=words))
+    assert (config.run_name, config.algorithm.learning_rate, config.algorithm.gamma) == ("wandb/abc", 1e-4, 0.9)
+    assert (sweep["program"], sweep["command"][0], sweep["command"][-1]) == (
+        "flowsched-train", "${program}", "${args_no_hyphens}",
+    )  # fmt: skip

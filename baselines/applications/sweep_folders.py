@@ -1,0 +1,82 @@
+"""Folders of a sweep's jobs, named by what a job computes, so that a sweep can be interrupted and continued.
+
+A job has the same folder whatever its number, its launcher and the order of the command line. A job that is started
+again, after a lost worker or by the same command, finds its checkpoints there, or its result.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+try:
+    import fcntl
+except ImportError:  # where there is none, nothing guards against two processes in one folder
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["IDENTITY", "job_folder", "register_sweep_resolvers", "sole_worker"]
+
+LOGGER: Final = logging.getLogger(__name__)
+
+IDENTITY: Final = ("env", "policy", "algorithm", "seed", "total_timesteps", "evaluation", "vectorization")
+"""Parts of a configuration that tell the jobs of a sweep apart."""
+DIGITS: Final = 8
+LOCK_FILE: Final = ".lock"
+
+
+def register_sweep_resolvers() -> None:
+    """Registers what `train.yaml` refers to; a second call changes nothing."""
+    OmegaConf.register_new_resolver("job_folder", _resolve_job_folder, replace=True)
+    # In the cache, because workers elsewhere have another working folder.
+    OmegaConf.register_new_resolver("absolute", lambda path: str(Path(path).absolute()), replace=True, use_cache=True)
+    OmegaConf.register_new_resolver("sweep_name", _resolve_sweep_name, replace=True)
+
+
+def job_folder(run_name: str, identity: dict[str, Any]) -> str:
+    """Names the folder of a job: the name of its run, and a digest of what it computes.
+
+    Args:
+        run_name: Name of the run.
+        identity: Its settings, as plain values.
+    """
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return f"{run_name.replace('/', '-')}-{digest[:DIGITS]}"
+
+
+@contextmanager
+def sole_worker(folder: Path) -> Iterator[None]:
+    """Waits until no other process works in a folder; a process that is killed gives its folder free."""
+    with (folder / LOCK_FILE).open("w") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                LOGGER.info("waiting for another process that runs this job, in %s", folder)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _resolve_job_folder(*, _root_: DictConfig) -> str:
+    content = {key: _plain(_root_, key) for key in IDENTITY}
+    return job_folder(str(_root_.run_name), content)
+
+
+def _resolve_sweep_name() -> str | None:
+    if not HydraConfig.initialized() or HydraConfig.get().mode is not RunMode.MULTIRUN:
+        return None
+    return Path(HydraConfig.get().sweep.dir).name
+
+
+def _plain(root: DictConfig, key: str) -> Any:
+    value = root[key]
+    if OmegaConf.is_config(value):
+        return OmegaConf.to_container(value, resolve=True, enum_to_str=True)
+    return value.name if isinstance(value, Enum) else value
