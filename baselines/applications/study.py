@@ -1,0 +1,240 @@
+"""A study of Optuna over the settings of a training: trials, what is kept of them, and their resumption.
+
+A trial depends on its number and on those before it alone: its proposal is drawn by a generator of its own. A study
+that was killed runs the trial that was under way again, from its last checkpoint, and ends as if nothing had happened.
+"""
+
+import csv
+import io
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import optuna
+from hydra import compose
+from hydra.core.hydra_config import HydraConfig
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from flowsched_gym.baselines.applications.comparison import Contestant, play_all
+from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, TuneConfig
+from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, plain_values, read_config
+from flowsched_gym.baselines.configuration.study_schema import Dimension, StudySpace, read_study
+from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_FILE, differences, train
+from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import read_json, write_text
+from flowsched_gym.metrics import merit
+from flowsched_gym.seeding import SeedStreams
+
+__all__ = ["run_study"]
+
+LOGGER: Final = logging.getLogger(__name__)
+
+STORAGE_FILE: Final = "study.db"
+IDENTITY_FILE: Final = "study.json"
+TRIALS_FILE: Final = "trials.csv"
+TRIALS_FOLDER: Final = "trials"
+EXPERIMENT_FOLDER: Final = "experiment"
+NAME: Final = "study"
+SAMPLER_SEEDS: Final = 2**32
+FAILURE: Final = "failure"
+
+
+def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> Path:
+    """Runs the trials that are left of a study, and writes the best settings.
+
+    Args:
+        config: The configuration.
+        content: The same as plain values.
+        folder: Folder of the study.
+
+    Returns:
+        The experiment file.
+
+    Raises:
+        ConfigError: The configuration is not allowed, the folder holds another study, or no trial has succeeded.
+        TrainingInterrupted: A training was asked to stop; the study can be resumed.
+    """
+    space = read_study(config.study)
+    overrides = problem_overrides(list(HydraConfig.get().overrides.task))
+    # Composed once before anything is written, for a setting that is none.
+    _compose(config, overrides, {each.key: each.values[0] if each.values else each.low for each in space.space})
+    _prepare_folder(config, content, space, overrides, folder)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    larger = merit(config.evaluation.metric, 1.0) > 0
+    study = optuna.create_study(
+        study_name=NAME,
+        storage=f"sqlite:///{folder / STORAGE_FILE}",
+        direction="maximize" if larger else "minimize",
+        pruner=optuna.pruners.MedianPruner() if space.prune else optuna.pruners.NopPruner(),
+        load_if_exists=True,
+    )
+    for number in range(config.trials):
+        trial = _trial(study, space, config.seed, number)
+        if trial is not None:
+            _run_trial(study, trial, config, space, overrides, folder)
+            _write_trials(study.get_trials(), space, folder)
+    done = study.get_trials(states=[TrialState.COMPLETE])
+    if not done:
+        raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
+    best = study.best_trial
+    LOGGER.info("best of %s trials: trial %s, %s", config.trials, best.number, _told(config, best))
+    path = folder / EXPERIMENT_FOLDER / f"{folder.name}.yaml"
+    last = config.evaluation.seed + config.evaluation.episodes - 1
+    note = (
+        f"Trial {best.number}, the best of {config.trials} of study {folder.name}: {_told(config, best)} "
+        f"on validation episodes {config.evaluation.seed} to {last}."
+    )
+    write_text(experiment_text(overrides, best.params, HydraConfig.get().runtime.choices, note=note), path)
+    return path
+
+
+def _prepare_folder(
+    config: TuneConfig, content: Mapping[str, Any], space: StudySpace, overrides: Sequence[str], folder: Path
+) -> None:
+    """Begins a new study in the folder, or checks that the folder's study is this one."""
+    path = folder / IDENTITY_FILE
+    identity = {name: content[name] for name in (*DECISIVE, "total_timesteps", "evaluation")}
+    identity |= {"overrides": list(overrides), "space": repr(space)}
+    if path.exists() and config.overwrite:
+        shutil.rmtree(folder / TRIALS_FOLDER, ignore_errors=True)
+        for name in (IDENTITY_FILE, STORAGE_FILE, TRIALS_FILE):
+            (folder / name).unlink(missing_ok=True)
+    if not path.exists():
+        write_json(identity, path)
+        return
+    if not config.resume:
+        raise ConfigError(
+            f"{folder} holds a study already: resume=true continues it, overwrite=true throws it away, "
+            "run_name=... begins another"
+        )
+    differing = differences(read_json(path), identity)
+    if differing:
+        raise ConfigError(f"{folder} holds another study; it differs in {', '.join(differing)}")
+
+
+def _trial(study: optuna.Study, space: StudySpace, seed: int, number: int) -> Trial | None:
+    """Returns the trial of a number, a new one or the one that was under way; ``None`` for one that has ended."""
+    known = study.get_trials()
+    if number < len(known):
+        frozen = known[number]
+        return None if frozen.state.is_finished() else Trial(study, frozen._trial_id)
+    return study.ask()
+
+
+def _run_trial(
+    study: optuna.Study,
+    trial: Trial,
+    config: TuneConfig,
+    space: StudySpace,
+    overrides: Sequence[str],
+    folder: Path,
+) -> None:
+    """Trains by the proposed settings, once for each seed, and tells the study what came of it."""
+    draws = SeedStreams(config.seed)[f"trial {trial.number}"]
+    study.sampler = optuna.samplers.TPESampler(
+        seed=int(draws.integers(SAMPLER_SEEDS)), n_startup_trials=space.startup_trials
+    )
+    settings = {dimension.key: _suggest(trial, dimension) for dimension in space.space}
+    seeds = space.seeds or (config.seed,)
+    try:
+        values = [
+            _train(trial, config, overrides, settings, seed, folder, steps_before=number * config.total_timesteps)
+            for number, seed in enumerate(seeds)
+        ]
+    except optuna.TrialPruned:
+        study.tell(trial, state=TrialState.PRUNED)
+    except FlowSchedError as error:
+        LOGGER.warning("trial %s failed: %s", trial.number, error)
+        trial.set_user_attr(FAILURE, str(error))
+        study.tell(trial, state=TrialState.FAIL)
+    else:
+        study.tell(trial, float(np.mean(values)))
+    ended = study.get_trials()[trial.number]
+    LOGGER.info("trial %s of %s: %s, %s", trial.number, config.trials, _told(config, ended), settings)
+
+
+def _train(
+    trial: Trial,
+    config: TuneConfig,
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    *,
+    steps_before: int,
+) -> float:
+    """Trains once and returns the metric on the validation episodes."""
+    run = folder / TRIALS_FOLDER / f"{trial.number:04d}" / f"seed{seed}"
+    run.mkdir(parents=True, exist_ok=True)
+    training, content = _compose(config, [*overrides, f"seed={seed}", f"resume={(run / RUN_FILE).exists()}"], settings)
+    reported = trial.study.get_trials()[trial.number].intermediate_values
+
+    def report(step: int, value: float) -> None:
+        if step > 0 and steps_before + step not in reported:
+            trial.report(value, steps_before + step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
+    train(training, content, run, report=report, compare=False)
+    evaluation = config.evaluation
+    comparison = play_all(
+        *environment_arguments(training.env),
+        [Contestant(name=training.algorithm.name, source=str(run / MODEL_FILE))],
+        episodes=evaluation.episodes,
+        seed=evaluation.seed,
+        bound=False,
+        show_progress=config.progress_bar,
+    )
+    return comparison.results[0].interval(evaluation.metric).mean
+
+
+def _compose(
+    config: TuneConfig, overrides: Sequence[str], settings: Mapping[str, Any]
+) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes the training of a trial."""
+    words = [
+        *overrides,
+        *(f"{key}={value}" for key, value in settings.items()),
+        f"run_name={config.run_name}",
+        f"evaluation.seed={config.evaluation.seed}",
+        f"evaluation.interval={config.evaluation.interval}",
+        "evaluation.baselines=[]",
+        "logger=none",
+    ]
+    composed = compose("train", overrides=words)
+    training: TrainConfig = read_config(composed)
+    return training, plain_values(composed)
+
+
+def _suggest(trial: Trial, dimension: Dimension) -> Any:
+    if dimension.values:
+        return trial.suggest_categorical(dimension.key, dimension.values)
+    low, high = dimension.low, dimension.high
+    assert low is not None
+    assert high is not None
+    if isinstance(low, int) and isinstance(high, int):
+        return trial.suggest_int(dimension.key, low, high, step=int(dimension.step or 1), log=dimension.log)
+    return trial.suggest_float(dimension.key, low, high, step=dimension.step, log=dimension.log)
+
+
+def _told(config: TuneConfig, trial: FrozenTrial) -> str:
+    if trial.value is None or trial.state is not TrialState.COMPLETE:
+        return trial.state.name.lower()
+    return f"{config.evaluation.metric} {trial.value:.4f}"
+
+
+def _write_trials(trials: Sequence[FrozenTrial], space: StudySpace, folder: Path) -> None:
+    keys = [dimension.key for dimension in space.space]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["trial", "state", "value", *keys, FAILURE])
+    for trial in trials:
+        value = "" if trial.value is None else repr(trial.value)
+        settings = [trial.params.get(key, "") for key in keys]
+        writer.writerow([trial.number, trial.state.name.lower(), value, *settings, trial.user_attrs.get(FAILURE, "")])
+    write_text(text.getvalue(), folder / TRIALS_FILE)
