@@ -9,6 +9,7 @@ import numpy.typing as npt
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.batch.choice_tables import new_choosing
 from flowsched_gym.batch.choosing import move
+from flowsched_gym.batch.graft import graft
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.orders import begin_next_period, give_one
@@ -187,6 +188,17 @@ class BatchSimulation:
         times = tables.flows["completion_time"].reshape(self.num_networks, -1)[given]
         first = int(np.isnan(times).any(axis=0).argmax())
         copy(tables, sources, numbers, slice(first, int(tables.networks["num_flows"][given].max())))
+
+    def graft(self, source: int, numbers: IntArray, num_arrived: int) -> None:
+        """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
+
+        Args:
+            source: The other network.
+            numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
+            num_arrived: How many these are.
+        """
+        past = self.take(np.full(len(numbers), source))
+        put(self.tables, numbers, graft(self.tables, past, self.take(numbers), num_arrived))
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0.

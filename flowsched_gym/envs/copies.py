@@ -51,24 +51,41 @@ class EpisodeCopies:
         self.observation, self.mask, self.reward = self._results.observation, self._results.mask, self._results.reward
         self.over: BoolArray = np.zeros(num_copies, dtype=np.bool_)
         self._tables: Tables | None = None
+        self._workload: Workload | None = None
+        self._taken: list[int] = []
         self._all = np.arange(num_copies)
         self._actions = np.zeros(num_copies, dtype=np.int64)
 
-    def begin(self, workloads: Sequence[Workload], actions: Sequence[int]) -> None:
-        """Plays episodes from their beginnings in the first copies, all with the same actions.
+    def follow(self, workload: Workload, actions: Sequence[int]) -> None:
+        """Plays an episode in copy 0 up to where its actions lead; only new actions are played where it goes on.
 
         Args:
-            workloads: The flows of each, as many as copies or fewer.
-            actions: What is done in each; none may end before.
+            workload: Its flows.
+            actions: What is done in it from its beginning; it does not end before.
         """
-        numbers = self._all[: len(workloads)]
-        for number, workload in enumerate(workloads):
-            self._batch.load(number, workload)
-        self.over[numbers] = False
-        self._run(numbers, NOTHING)
-        for action in actions:
-            self._actions[numbers] = action
-            self._run(numbers, self._actions)
+        known = len(self._taken)
+        if workload is not self._workload or list(actions[:known]) != self._taken:
+            self._load([workload], np.zeros(1, dtype=np.int64))
+            self._workload, known = workload, 0
+        self._play(np.zeros(1, dtype=np.int64), actions[known:])
+        self._taken = list(actions)
+
+    def branch(self, numbers: IntArray, workloads: Sequence[Workload]) -> None:
+        """Sets copies, (count,), to where copy 0 is, each with flows to come of its own.
+
+        Args:
+            numbers: The copies.
+            workloads: Their flows; those that have arrived in copy 0 come first, in the same order.
+        """
+        assert self._workload is not None
+        self._load(workloads, numbers)
+        arrival_time = self._workload.arrival_time
+        if (np.diff(arrival_time) >= 0).all():
+            num_arrived = int(np.searchsorted(arrival_time, self._results.time[0], side="right"))
+            self._batch.graft(0, numbers, num_arrived)
+            self._run(numbers, NOTHING)
+        else:  # the rows of flows that have arrived are others there
+            self._play(numbers, self._taken)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
         """Sets copies, (count,), to what others, (count,), are; each number once, and none that is a source."""
@@ -80,6 +97,19 @@ class EpisodeCopies:
         """Takes actions, (count,), in some copies, (count,), none of which is over."""
         self._actions[numbers] = actions
         self._run(numbers, self._actions)
+
+    def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
+        """Begins episodes in copies."""
+        for number, workload in zip(numbers.tolist(), workloads, strict=True):
+            self._batch.load(number, workload)
+        self.over[numbers] = False
+        self._run(numbers, NOTHING)
+
+    def _play(self, numbers: IntArray, actions: Sequence[int]) -> None:
+        """Takes the same actions in copies, one after the other."""
+        for action in actions:
+            self._actions[numbers] = action
+            self._run(numbers, self._actions)
 
     def _run(self, numbers: IntArray, actions: IntArray) -> None:
         """Runs copies to their next decisions."""

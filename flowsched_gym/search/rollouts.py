@@ -29,19 +29,21 @@ class Rollouts:
         self._policy = policy
         self._with_masks = "action_masks" in inspect.signature(policy.predict).parameters
         self._num_futures = num_futures
-        self._copies = EpisodeCopies(env, num_futures + num_rollouts)
+        self._copies = EpisodeCopies(env, 1 + num_futures + num_rollouts)
 
-    def begin(self, workloads: Sequence[Workload], actions: Sequence[int]) -> int:
-        """Plays an episode up to now, with each of several futures.
+    def begin(self, past: Workload, actions: Sequence[int], workloads: Sequence[Workload]) -> int:
+        """Plays an episode up to now, and gives it several futures.
 
         Args:
-            workloads: The flows, up to now the same.
-            actions: What was done.
+            past: Its flows.
+            actions: What was done in it.
+            workloads: The flows with each of the futures.
 
         Returns:
             The action that the policy would take now.
         """
-        self._copies.begin(workloads, actions)
+        self._copies.follow(past, actions)
+        self._copies.branch(1 + np.arange(len(workloads)), workloads)
         return int(self._predict(np.zeros(1, dtype=np.int64))[0])
 
     def values(self, actions: IntArray, futures: IntArray) -> FloatArray:
@@ -55,8 +57,8 @@ class Rollouts:
             The sums of all rewards, (count, num_actions).
         """
         copies = self._copies
-        numbers = self._num_futures + np.arange(len(futures) * len(actions))
-        copies.copy(np.repeat(futures, len(actions)), numbers)
+        numbers = 1 + self._num_futures + np.arange(len(futures) * len(actions))
+        copies.copy(1 + np.repeat(futures, len(actions)), numbers)
         copies.step(numbers, np.tile(actions, len(futures)))
         total = copies.reward[numbers]
         running = np.flatnonzero(~copies.over[numbers])

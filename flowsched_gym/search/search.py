@@ -186,12 +186,13 @@ class Search:
         choices = np.flatnonzero(self._env.action_masks())
         if len(choices) == 1:
             return choices[0], state
-        now, actions = self._env.simulation.now, self._env.get_state().decisions
+        past, now = self._env.workload, self._env.simulation.now
+        actions = cast("tuple[int, ...]", self._env.get_state().decisions)
         if self.config.clairvoyant:
-            workloads = [self._futures.joined(self._env.workload, self._env.workload, now)]
+            workloads = [self._futures.joined(past, past, now)]
         else:
-            workloads = self._futures.sample(self._env.workload, now, len(actions), sum(self.config.counts))
-        preferred = self._rollouts.begin(workloads, cast("tuple[int, ...]", actions))
+            workloads = self._futures.sample(past, now, len(actions), sum(self.config.counts))
+        preferred = self._rollouts.begin(past, actions, workloads)
         best = sequential_halving(choices, preferred, self.config.counts, self._rollouts.values)
         return np.int64(best), state  # type: ignore[return-value]  # an array without axes
 

@@ -15,7 +15,7 @@ from flowsched_gym.policies import FirstSlot, Planner
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.halving import most_tries, sequential_halving
-from flowsched_gym.workload import workload_from_columns
+from flowsched_gym.workload import with_future, workload_from_columns
 
 ARTEMIS = "flowsched/Artemis-v0"
 ROUTE = "flowsched/MERPRoute-v0"
@@ -60,23 +60,40 @@ def test_actions_depend_on_the_past_alone_and_are_those_of_both_engines(env_id: 
     assert actions_of(simpy, future=9) == actions
 
 
-@EACH
-def test_a_copy_goes_on_as_the_episode_that_it_was_copied_from(env_id: str, kwargs: dict[str, Any]) -> None:
-    env = core(gym.make(env_id, **kwargs))
+@pytest.mark.parametrize(
+    ("env_id", "kwargs"),
+    [
+        (ARTEMIS, HEAVY | {"destinations": 3, "transport": "tcp", "defer": "to-back"}),
+        (ROUTE, {"workload": "poisson-fat-tree-failures", "flows": 60}),
+    ],
+    ids=["artemis", "merp-route"],
+)
+def test_a_copy_goes_on_as_the_episode_does_with_the_same_future(env_id: str, kwargs: dict[str, Any]) -> None:
+    env = core(gym.make(env_id, engine="compiled", **kwargs))
     policy = make_policy("random", gym.make(env_id, **kwargs), seed=1)
-    copies = EpisodeCopies(env, 4)
-    copies.begin([env._source.draw(seed) for seed in (1, 1)], [0] * 20)
-    copies.copy(np.array([0, 0]), np.array([3, 2]))
-    pair, steps = np.array([0, 3]), 0
-    while not copies.over[0]:
-        copies.step(pair, np.repeat(policy.predict(copies.observation[0])[0], 2))
-        for shown in (copies.observation, copies.mask, copies.reward, copies.over):
-            assert shown[0].tobytes() == shown[3].tobytes()
-        steps += 1
-
-    assert steps > 20
-    assert not copies.over[2]
-    assert copies.observation[2].tobytes() == copies.observation[1].tobytes()
+    copies, only = EpisodeCopies(env, 4), np.array([3])
+    env.reset(seed=1)
+    for num_before in (1, 20, 21):
+        while len(env.get_state().decisions) < num_before:
+            env.step(env.num_actions - 1)
+        state, past = env.get_state(), env.workload
+        copies.follow(past, state.decisions)
+        futures = [with_future(past, env._source.draw(seed), state.now) for seed in (5, 6)]
+        copies.branch(np.array([1, 2]), futures)
+        copies.copy(np.array([2]), only)
+        env.set_state(state.with_future(6))
+        steps = 0
+        while not copies.over[3]:
+            action = policy.predict(copies.observation[3])[0]
+            copies.step(only, action)
+            observation, reward, _, _, info = env.step(int(action))
+            assert copies.observation[3].tobytes() == observation.tobytes()
+            assert copies.mask[3].tolist() == info["action_mask"].tolist()
+            assert copies.reward[3] == reward
+            steps += 1
+        assert steps > 20
+        assert not copies.over[:3].any()
+        env.set_state(state)
 
 
 def test_the_true_future_shows_what_a_heuristic_misses() -> None:
