@@ -1,87 +1,99 @@
 """Lets networks with other flows to come go on from where a network is."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.snapshot import Snapshot
-from flowsched_gym.batch.tables import NOBODY, Tables
+from flowsched_gym.arrays import IntArray
+from flowsched_gym.batch.snapshot import RECORDS, blocks_of, forget_shares, shift
+from flowsched_gym.batch.tables import Tables
 
 __all__ = ["graft"]
 
 Blocks = dict[str, npt.NDArray[Any]]
 
-OF_FLOWS = ("flows", "windows")
-"""Tables with a row for each flow, beside the routes."""
-OF_NETWORKS = ("num_flows", "in_order", "num_destinations")
+OF_NETWORKS: Final = ("num_flows", "in_order", "num_destinations")
 """What a network has of its own, whatever has happened."""
-OF_DESTINATIONS = ("tokens", "num_holders", "held")
+TOKENS: Final = ("networks", "destinations", "requests", "holders")
+"""Tables in which destinations stand."""
+OF_DESTINATIONS: Final = ("tokens", "num_holders", "held")
 """What a destination has of what has happened."""
 
 
-def graft(tables: Tables, past: Snapshot, fresh: Snapshot, num_arrived: int) -> Snapshot:
-    """Returns networks that are where another one is, with flows to come of their own.
+def graft(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
+    """Lets networks at time 0 go on from where another one is, with flows to come of their own.
 
     Args:
-        tables: Tables that all of them are from.
-        past: The other network, once for each.
-        fresh: Networks at time 0. Their first flows are those that have arrived in the other one, row by row.
-        num_arrived: How many these are.
+        tables: The tables.
+        source: The other network.
+        numbers: The networks, (count,). Their first flows are those that have arrived in the other one, row by row.
+        rows: Rows of the flows that have arrived and not been delivered, and of others between them.
     """
-    blocks = {name: block.copy() for name, block in past.blocks.items()}
-    new = fresh.blocks
-    for name, block in new.items():
-        if name in OF_FLOWS or name.startswith("routes."):
-            blocks[name][:, num_arrived:] = block[:, num_arrived:]
+    forget_shares(tables, numbers)
+    views = blocks_of(tables)
+    large = {name for name in views if name in RECORDS or name.startswith("routes.")}
+    places = views["flows"]["destination_index"][numbers, rows]
+    for name in large:
+        views[name][numbers, rows] = views[name][source, rows]
+    views["flows"]["destination_index"][numbers, rows] = places
+    sources = np.full(len(numbers), source)
+    fresh, blocks = ({name: views[name][which] for name in views.keys() - large} for which in (numbers, sources))
+    shift(tables, fresh, numbers, -1)
+    shift(tables, blocks, sources, -1)
+    blocks["order"] = fresh["order"]
     for name in OF_NETWORKS:
-        blocks["networks"][name] = new["networks"][name]
-    blocks["order"] = new["order"].copy()
-    if "choosing.changes" in new:
-        blocks["choosing.changes"] = new["choosing.changes"].copy()
-        blocks["choosing.choices"]["num_changes"] = new["choosing.choices"]["num_changes"]
-    for number in range(len(fresh)):
-        own = {name: block[number] for name, block in blocks.items()}
-        if tables.num_tokens > 0:
-            own["flows"]["destination_index"] = new["flows"]["destination_index"][number]
-            _graft_destinations(own, {name: block[number] for name, block in past.blocks.items()}, new, number)
-        _foresee_request(tables, own)
-    return Snapshot(blocks)
+        blocks["networks"][name] = fresh["networks"][name]
+    if "choosing.changes" in fresh:
+        blocks["choosing.changes"] = fresh["choosing.changes"]
+        blocks["choosing.choices"]["num_changes"] = fresh["choosing.choices"]["num_changes"]
+    if tables.num_tokens > 0:
+        flows = views["flows"][source, : views["networks"]["num_flows"][source]]
+        totals = np.bincount(flows["destination_index"]).tolist()
+        for place in range(len(numbers)):
+            _graft_destinations(*({name: part[name][place] for name in TOKENS} for part in (blocks, fresh)), totals)
+    for place, number in enumerate(numbers.tolist()):
+        _foresee_request(tables, blocks["networks"][place], blocks["order"][place], views["flows"][number])
+    shift(tables, blocks, numbers, 1)
+    for name, block in blocks.items():
+        views[name][numbers] = block
 
 
-def _graft_destinations(own: Blocks, past: Blocks, new: Any, number: int) -> None:
-    """Moves queues and tokens of a network to the destinations that it has now."""
-    old = past["destinations"][: past["networks"]["num_destinations"]]
-    totals = np.bincount(past["flows"]["destination_index"][: past["networks"]["num_flows"]], minlength=len(old))
-    own["destinations"][:] = new["destinations"][number]
-    hosts = own["destinations"]["host"][: own["networks"]["num_destinations"]].tolist()
-    own["requests"][:] = 0
-    own["holders"][:] = 0
-    for index, total in enumerate(totals.tolist()):
-        was = old[index]
-        if int(was["host"]) not in hosts:  # nobody has asked it, and nobody will
+def _graft_destinations(blocks: Blocks, fresh: Blocks, totals: list[int]) -> None:
+    """Moves queues and tokens of a network to the destinations that it has now.
+
+    Args:
+        blocks: The network, with the destinations of the other one.
+        fresh: What was loaded into it.
+        totals: Flows of each destination of the other one.
+    """
+    network = blocks["networks"]
+    was = {name: block.copy() for name, block in blocks.items()}
+    blocks["destinations"][:] = fresh["destinations"]
+    hosts = blocks["destinations"]["host"][: network["num_destinations"]].tolist()
+    for index, total in enumerate(totals):
+        old = was["destinations"][index]
+        if old["host"] not in hosts:  # nobody has asked it, and nobody will
             continue
-        place = hosts.index(int(was["host"]))
-        now = own["destinations"][place : place + 1]
-        now["expected"] -= total - was["expected"]
+        place = hosts.index(old["host"])
+        new = blocks["destinations"][place : place + 1]
+        new["expected"] -= total - old["expected"]
         for name in OF_DESTINATIONS:
-            now[name] = was[name]
-        queue = past["requests"][was["head"] : was["tail"]]
-        now["head"], now["tail"] = now["queue"], now["queue"] + len(queue)
-        own["requests"][now["head"].item() : now["tail"].item()] = queue
-        holders = past["holders"][was["first_holder"] : was["first_holder"] + was["num_holders"]]
-        first = now["first_holder"].item()
-        own["holders"][first : first + len(holders)] = holders
+            new[name] = old[name]
+        waiting = was["requests"][old["head"] : old["tail"]]
+        new["head"], new["tail"] = new["queue"], new["queue"] + len(waiting)
+        blocks["requests"][new["head"].item() : new["tail"].item()] = waiting
+        holding = was["holders"][old["first_holder"] : old["first_holder"] + old["num_holders"]]
+        blocks["holders"][new["first_holder"].item() :][: len(holding)] = holding
         for name in ("asking", "last_asking"):
-            if past["networks"][name] == index != NOBODY:
-                own["networks"][name] = place
+            if was["networks"][name] == index:
+                network[name] = place
 
 
-def _foresee_request(tables: Tables, own: Blocks) -> None:
+def _foresee_request(tables: Tables, network: Any, order: IntArray, flows: npt.NDArray[Any]) -> None:
     """Notes when the next request of a network arrives."""
-    network = own["networks"]
     network["request_time"] = np.inf
     if network["arrived"] < network["num_flows"]:
-        flow = own["flows"][network["arrived"] if network["in_order"] else own["order"][network["arrived"]]]
+        flow = flows[network["arrived"] if network["in_order"] else order[network["arrived"]]]
         delay = tables.paths["delay"][flow["path"]] if tables.num_tokens > 0 else 0.0
         network["request_time"] = flow["arrival_time"] + delay

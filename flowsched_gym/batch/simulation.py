@@ -184,10 +184,9 @@ class BatchSimulation:
             sources: Networks to copy.
             numbers: Networks to set; no number twice, and none that is a source.
         """
-        tables, given = self.tables, np.unique(sources)
-        times = tables.flows["completion_time"].reshape(self.num_networks, -1)[given]
-        first = int(np.isnan(times).any(axis=0).argmax())
-        copy(tables, sources, numbers, slice(first, int(tables.networks["num_flows"][given].max())))
+        given = np.unique(sources)
+        rows = slice(self._first_active(given), int(self.tables.networks["num_flows"][given].max()))
+        copy(self.tables, sources, numbers, rows)
 
     def graft(self, source: int, numbers: IntArray, num_arrived: int) -> None:
         """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
@@ -197,8 +196,12 @@ class BatchSimulation:
             numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
             num_arrived: How many these are.
         """
-        past = self.take(np.full(len(numbers), source))
-        put(self.tables, numbers, graft(self.tables, past, self.take(numbers), num_arrived))
+        graft(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
+
+    def _first_active(self, numbers: IntArray) -> int:
+        """Returns the first row, counted from that of each network, of a flow that has not been delivered in all."""
+        times = self.tables.flows["completion_time"].reshape(self.num_networks, -1)[numbers]
+        return int(np.isnan(times).any(axis=0).argmax())
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0.

@@ -12,7 +12,7 @@ from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import COMPILED
 from flowsched_gym.model.stages import Stages
 
-__all__ = ["Snapshot", "copy", "put", "rows_of", "take"]
+__all__ = ["RECORDS", "Snapshot", "blocks_of", "copy", "forget_shares", "put", "rows_of", "shift", "take"]
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -115,8 +115,8 @@ def take(tables: Tables, numbers: IntArray) -> Snapshot:
         tables: The tables.
         numbers: Networks to take, (count,).
     """
-    blocks = {name: block[numbers] for name, block in _blocks(tables).items()}
-    _shift(tables, blocks, numbers, -1)
+    blocks = {name: block[numbers] for name, block in blocks_of(tables).items()}
+    shift(tables, blocks, numbers, -1)
     return Snapshot(blocks)
 
 
@@ -128,10 +128,10 @@ def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
         numbers: Networks to set, (count,); no number twice.
         snapshot: What they are set to, in this order.
     """
-    _forget_shares(tables, numbers)
+    forget_shares(tables, numbers)
     blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
-    _shift(tables, blocks, numbers, 1)
-    for name, block in _blocks(tables).items():
+    shift(tables, blocks, numbers, 1)
+    for name, block in blocks_of(tables).items():
         given = blocks[name]
         if given.ndim == 1:
             block[numbers] = given
@@ -148,17 +148,17 @@ def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> N
         numbers: Networks to set, (count,); no number twice, and none that is a source.
         rows: Rows, counted from the first of each network, of all flows that have not been delivered.
     """
-    _forget_shares(tables, numbers)
-    views = _blocks(tables)
+    forget_shares(tables, numbers)
+    views = blocks_of(tables)
     parts = {name: block[:, rows] if name in RECORDS else block for name, block in views.items()}
     blocks = {name: part[sources] for name, part in parts.items()}
-    _shift(tables, blocks, sources, -1)
-    _shift(tables, blocks, numbers, 1)
+    shift(tables, blocks, sources, -1)
+    shift(tables, blocks, numbers, 1)
     for name, part in parts.items():
         part[numbers] = blocks[name]
 
 
-def _forget_shares(tables: Tables, numbers: IntArray) -> None:
+def forget_shares(tables: Tables, numbers: IntArray) -> None:
     """Lets the links of networks be shared anew."""
     if tables.cache is not None:
         tables.cache.networks["known"][numbers] = False
@@ -166,7 +166,7 @@ def _forget_shares(tables: Tables, numbers: IntArray) -> None:
             tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
 
 
-def _blocks(tables: Tables) -> dict[str, Array]:
+def blocks_of(tables: Tables) -> dict[str, Array]:
     """Views what belongs to networks with a leading axis over these."""
     count = len(tables.networks)
     arrays = {name: getattr(tables, name) for name in BLOCKS}
@@ -187,7 +187,7 @@ def _blocks(tables: Tables) -> dict[str, Array]:
     }
 
 
-def _shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
+def shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
     """Moves rows and indices from those of a network to those of all, or back; unused entries may wrap around."""
     networks, destinations = blocks["networks"], blocks["destinations"]
     rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
