@@ -51,7 +51,8 @@ def graft(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
         flows = views["flows"][source, : views["networks"]["num_flows"][source]]
         totals = np.bincount(flows["destination_index"]).tolist()
         for place in range(len(numbers)):
-            _graft_destinations(*({name: part[name][place] for name in TOKENS} for part in (blocks, fresh)), totals)
+            own, loaded = ({name: part[name][place] for name in TOKENS} for part in (blocks, fresh))
+            _graft_destinations(own, loaded, totals)
     for place, number in enumerate(numbers.tolist()):
         _foresee_request(tables, blocks["networks"][place], blocks["order"][place], views["flows"][number])
     shift(tables, blocks, numbers, 1)

@@ -16,6 +16,8 @@ from flowsched_gym.workload import Workload
 
 __all__ = ["EpisodeCopies"]
 
+FIRST: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+"""The number of the copy that follows the episode."""
 NOTHING: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
@@ -65,9 +67,10 @@ class EpisodeCopies:
         """
         known = len(self._taken)
         if workload is not self._workload or list(actions[:known]) != self._taken:
-            self._load([workload], np.zeros(1, dtype=np.int64))
+            self._load([workload], FIRST)
+            self._run(FIRST, NOTHING)
             self._workload, known = workload, 0
-        self._play(np.zeros(1, dtype=np.int64), actions[known:])
+        self._play(FIRST, actions[known:])
         self._taken = list(actions)
 
     def branch(self, numbers: IntArray, workloads: Sequence[Workload]) -> None:
@@ -85,6 +88,7 @@ class EpisodeCopies:
             self._batch.graft(0, numbers, num_arrived)
             self._run(numbers, NOTHING)
         else:  # the rows of flows that have arrived are others there
+            self._run(numbers, NOTHING)
             self._play(numbers, self._taken)
 
     def copy(self, sources: IntArray, numbers: IntArray) -> None:
@@ -99,11 +103,10 @@ class EpisodeCopies:
         self._run(numbers, self._actions)
 
     def _load(self, workloads: Sequence[Workload], numbers: IntArray) -> None:
-        """Begins episodes in copies."""
+        """Puts flows into copies, at time 0."""
         for number, workload in zip(numbers.tolist(), workloads, strict=True):
             self._batch.load(number, workload)
         self.over[numbers] = False
-        self._run(numbers, NOTHING)
 
     def _play(self, numbers: IntArray, actions: Sequence[int]) -> None:
         """Takes the same actions in copies, one after the other."""
