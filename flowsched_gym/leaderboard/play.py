@@ -32,7 +32,7 @@ from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite, load_suite
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import planner_specs, policy_specs, system_of
+from flowsched_gym.registration import is_planner, planner_specs, policy_specs, system_of
 
 __all__ = ["Entrant", "entrants_of", "play", "result_path", "verify"]
 
@@ -76,7 +76,7 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         path = Path(source)
         models: tuple[Path, ...] = ()
         name = source
-        if source.endswith(MODEL_SUFFIX):
+        if source.endswith(MODEL_SUFFIX) and not is_planner(source):
             models, name = (path,), path.stem
         elif path.is_dir():
             models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
