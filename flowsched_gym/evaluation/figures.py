@@ -40,6 +40,8 @@ LABEL_SIZE: Final = 9
 LABEL_HEIGHT: Final = 13.0
 """Least distance of two labels in points."""
 POINTS_PER_INCH: Final = 72.0
+FINE_TICKS: Final = 2_000.0
+"""Ratio of the ends of a logarithmic axis below which three ticks fit into a power of ten."""
 LABELLED_FLOWS: Final = 20
 """Flows whose lateness can be written beside them."""
 
@@ -175,7 +177,9 @@ def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
 
 
 def plain_ticks(axis: "Axis") -> None:
-    """Gives a logarithmic axis ticks at 1, 2 and 5 times powers of ten, written as plain numbers.
+    """Gives a logarithmic axis plain numbers at powers of ten, and at 2 and 5 times these where there is room.
+
+    Call it when limits are final.
 
     Raises:
         MissingDependencyError: Matplotlib is not installed.
@@ -184,7 +188,8 @@ def plain_ticks(axis: "Axis") -> None:
         from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingDependencyError("matplotlib", extra="plot", purpose="draw figures") from None
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < FINE_TICKS * low else (1.0,)))
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axis.set_minor_locator(NullLocator())
 

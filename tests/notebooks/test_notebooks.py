@@ -1,5 +1,6 @@
 """Executes every notebook at small settings, and holds the stored files free of what an execution leaves behind."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,28 @@ NOTEBOOKS: Final = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 SMALL: Final = {
     "FLOWSCHED_NOTEBOOK_EPISODES": "10",
-    "FLOWSCHED_NOTEBOOK_BURSTS": "20",
+    "FLOWSCHED_NOTEBOOK_BURSTS": "10",
     "FLOWSCHED_NOTEBOOK_FLOWS": "100",
+    "FLOWSCHED_NOTEBOOK_STEPS": "128",
+    "FLOWSCHED_NOTEBOOK_TRAINING": (
+        "seed=0 env.bursts=5 vectorization=dummy algorithm.num_envs=2 algorithm.batch_size=64 progress_bar=false"
+    ),
 }
 """Settings under which a notebook takes seconds; ten episodes are the fewest that have intervals."""
+
+SUITE: Final = {
+    "schema": "flowsched-suite/1",
+    "name": "small-v1",
+    "seeds": {"training": [100, 109], "validation": [10, 19], "test": [0, 9]},
+    "settings": {
+        "artemis-heavy": {
+            "environment": "flowsched/Artemis-v0",
+            "kwargs": {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 10},
+            "metric": "deadline_hit_ratio",
+        }
+    },
+}
+"""A suite of short episodes."""
 
 KERNEL: Final = "python3"
 
@@ -93,6 +112,9 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SMALL.items():
             patch.setenv(name, value)
+        suite = place / "small-v1.json"
+        suite.write_text(json.dumps(SUITE), encoding="utf-8")
+        patch.setenv("FLOWSCHED_NOTEBOOK_SUITE", str(suite))
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.setenv("IPYTHONDIR", str(place / "ipython"))
         patch.setenv("JUPYTER_DATA_DIR", str(place / "jupyter"))
