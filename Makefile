@@ -52,7 +52,7 @@ paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures
 	$(BIN)/python -m benchmarks.paper.closeness
 
 docs: $(VENV)/.dev  ## build the documentation into docs/_build/html, without warnings
-	$(BIN)/sphinx-build -W --keep-going -q -c docs . docs/_build/html
+	FLOWSCHED_QUIET=1 $(BIN)/sphinx-build -W --keep-going -q -c docs . docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
 format: $(VENV)/.dev  ## rewrite the sources in the project's format

@@ -61,6 +61,6 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
 
 def setup(app: Sphinx) -> None:
     """Writes the pages that are made from the code before Sphinx looks for pages."""
-    app.add_config_value("pictures", True, "")
-    app.connect("builder-inited", lambda app: write_catalogue(pictures=app.config.pictures))
+    app.add_config_value("complete", True, "")
+    app.connect("builder-inited", lambda app: write_catalogue(complete=app.config.complete))
     app.connect("autodoc-skip-member", skip_fields)

@@ -7,11 +7,11 @@ from tests.repository import ROOT
 
 
 def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
-    """Reads all pages, runs the examples of those that are made from the code, and resolves every link.
+    """Reads all pages, runs examples of those that are made from the code, and resolves every link.
 
-    Pictures, notebooks (which have tests of their own) and HTML are left to ``make docs``.
+    Pictures, episodes that compile much, notebooks (which have tests of their own) and HTML are left to ``make docs``.
     """
-    settings = ("pictures=0", "nb_execution_mode=off")
+    settings = ("complete=0", "nb_execution_mode=off")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
     command += [part for setting in settings for part in ("-D", setting)]
     run = subprocess.run([*command, ".", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -62,6 +62,8 @@ EXAMPLES: Final[Mapping[str, Example]] = {
 }
 """A short episode of each environment; others are shown with their defaults and first policy."""
 SEED: Final = 7
+QUICK: Final = "flowsched/Artemis-v0"
+"""The environment whose example is run in quick builds too: the others compile more."""
 HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 LINKED: Final = {"``docs/workloads.md``": "[workloads](../../workloads.md)"}
 TABLE: Final = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
@@ -72,17 +74,17 @@ def file_name(env_id: str) -> str:
     return env_id.rpartition("/")[2].rpartition("-")[0].lower()
 
 
-def write_environments(folder: Path, *, pictures: bool) -> None:
+def write_environments(folder: Path, *, complete: bool) -> None:
     """Writes a page for each environment, and their list."""
     found = [(system, environment) for system in SYSTEMS for environment in system.environments]
     for system, environment in found:
-        write_page(folder / f"{file_name(environment.id)}.md", _page(system, environment, folder, pictures=pictures))
+        write_page(folder / f"{file_name(environment.id)}.md", _page(system, environment, folder, complete=complete))
     text = "Each environment has the network, the traffic, the decision and the reward of a published system."
     entries = ((file_name(each.id), each.id, each.description) for _, each in found)
     write_page(folder / "index.md", list_page("All environments", text, entries, order=False))
 
 
-def _page(system: SystemSpec, spec: EnvironmentSpec, folder: Path, *, pictures: bool) -> str:
+def _page(system: SystemSpec, spec: EnvironmentSpec, folder: Path, *, complete: bool) -> str:
     kind = load_target(spec.entry_point)
     summary, sections = _sections(kind)
     chosen = EXAMPLES.get(spec.id) or Example({}, spec.policies[0].name, FLOW_METRICS)
@@ -90,10 +92,10 @@ def _page(system: SystemSpec, spec: EnvironmentSpec, folder: Path, *, pictures: 
     env = gym.make(spec.id, **arguments)
     name = spec.id.removeprefix("flowsched/").partition("-")[0]
     parts = [f"# {name}\n", f'`gym.make("{spec.id}")`\n', f"{summary} {system.title[0].upper()}{system.title[1:]}.\n"]
-    if pictures:
+    if complete:
         parts.append(_frame(spec, arguments, policy, folder))
     parts.append(f"## Description\n\n{sections.pop('Description')}\n")
-    parts.append(f"## Example\n\n{_example(spec, chosen)}")
+    parts.append(f"## Example\n\n{_example(spec, chosen, run=complete or spec.id == QUICK)}")
     parts.append(f"## Action Space\n\n{sections.pop('Action Space')}\n")
     parts.append(f"In the example: `{_space(env.action_space)}`.\n")
     layout: Layout = env.unwrapped.layout  # type: ignore[attr-defined]
@@ -175,13 +177,14 @@ def _space(space: gym.Space[Any]) -> str:
     return str(space)
 
 
-def _example(spec: EnvironmentSpec, chosen: Example) -> str:
+def _example(spec: EnvironmentSpec, chosen: Example, *, run: bool) -> str:
     arguments, policy, metrics = chosen
     given = "".join(f", {name}={shown(value)}" for name, value in arguments.items())
     for name, value in spec.heuristic_kwargs.items():
         if name not in arguments and _default(spec, name) != value:
             given += f", {name}={shown(value)}"
-    return f"The heuristic [`{policy}`](../policies/{policy}.md) plays a short episode:\n\n" + example(f"""
+    return f"The heuristic [`{policy}`](../policies/{policy}.md) plays a short episode:\n\n" + example(
+        f"""
         import gymnasium as gym
 
         import flowsched_gym  # registers the environments
@@ -198,7 +201,9 @@ def _example(spec: EnvironmentSpec, chosen: Example) -> str:
         print(f"{{steps}} decisions, sum of rewards {{rewards:.2f}}")
         for name in {shown(metrics)}:
             print(f"{{name}} {{info['episode_metrics'][name]:.4g}}")
-    """)
+    """,
+        run=run,
+    )
 
 
 def _default(spec: EnvironmentSpec, name: str) -> object:

@@ -81,12 +81,15 @@ def arguments_table(kind: type) -> str:
     return table(("argument", "type", "default", "meaning"), rows) if rows else ""
 
 
-def example(source: str, names: dict[str, object] | None = None) -> str:
-    """Runs a piece of Python and returns it with what it prints."""
+def example(source: str, *, run: bool = True) -> str:
+    """Runs a piece of Python and returns it with what it prints; one that is not run is compiled all the same."""
     source = textwrap.dedent(source).strip() + "\n"
+    program = compile(source, "example", "exec")
+    if not run:
+        return f"```python\n{source}```\n"
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(source, "example", "exec"), {} if names is None else names)
+        exec(program, {})
     return f"```python\n{source}```\n\n```text\n{printed.getvalue()}```\n"
 
 

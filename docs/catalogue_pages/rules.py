@@ -57,7 +57,7 @@ PACKET_PARAMETERS: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-def write_disciplines(folder: Path, *, pictures: bool) -> None:
+def write_disciplines(folder: Path, *, complete: bool) -> None:
     """Writes a page for each discipline, and their list."""
     for name, kind in DISCIPLINES.items():
         tasks = name in OF_TASKS
@@ -70,7 +70,7 @@ def write_disciplines(folder: Path, *, pictures: bool) -> None:
         parts = [f"# {name}\n", prose(kind) + "\n", _facts(DISCIPLINE_FACTS[name])]
         parts.append(_parameters(kind))
         parts.append("## Example\n")
-        if pictures:
+        if complete:
             draw_rates(flowsched_gym.workload.workload_from_columns(flows), name, parameters, folder / f"{name}.png")
             what = "Three tasks (one colour each)" if tasks else "Five flows"
             note = (
@@ -95,14 +95,14 @@ def write_disciplines(folder: Path, *, pictures: bool) -> None:
     )
 
 
-def write_schedulers(folder: Path, *, pictures: bool) -> None:
+def write_schedulers(folder: Path, *, complete: bool) -> None:
     """Writes a page for each scheduler of packets, and their list."""
     for name, kind in SCHEDULERS.items():
         parameters = PACKET_PARAMETERS.get(name, {})
         parts = [f"# {name}\n", prose(kind) + "\n", _facts(SCHEDULER_FACTS[name])]
         parts.append(_parameters(kind))
         parts.append("## Example\n")
-        if pictures and name != "pfabric-edf":
+        if complete and name != "pfabric-edf":
             draw_packets(PACKETS, name, parameters, folder / f"{name}.png")
             note = "Thin line: the packet waits; block: it is sent. Packets stand in the order of arrival."
             parts.append(picture(f"{name}.png", f"Nine packets of three flows at a port under {name}") + f"\n{note}\n")

@@ -15,20 +15,20 @@ DRAWN_FLOWS: Final = 500
 SEED: Final = 1
 
 
-def write_workloads(folder: Path, *, pictures: bool) -> None:
+def write_workloads(folder: Path, *, complete: bool) -> None:
     """Writes a page for each workload, and their list."""
     for named in WORKLOADS.values():
-        write_page(folder / f"{named.name}.md", _page(named, folder, pictures=pictures))
+        write_page(folder / f"{named.name}.md", _page(named, folder, complete=complete))
     text = "Any of them can be changed, or described anew, in Python or YAML: [workloads](../../workloads.md)."
     entries = ((named.name, named.name, named.description) for named in WORKLOADS.values())
     write_page(folder / "index.md", list_page("Workloads", text, entries))
 
 
-def _page(named: NamedWorkload, folder: Path, *, pictures: bool) -> str:
+def _page(named: NamedWorkload, folder: Path, *, complete: bool) -> str:
     name, config = named.name, named.config
     parts = [f"# {name}\n", f"{named.description[0].upper()}{named.description[1:]}.\n"]
     environments = [spec.id for system in SYSTEMS for spec in system.environments if name in spec.workloads]
-    if pictures:
+    if complete:
         draw_workload(draw_flows(config, num_flows=DRAWN_FLOWS, seed=SEED), folder / f"{name}.png")
         text = f"Left: sizes of {DRAWN_FLOWS} flows of {name}; right: arrivals and sizes of the first ones"
         parts.append(picture(f"{name}.png", text))

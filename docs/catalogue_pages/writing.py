@@ -16,18 +16,18 @@ __all__ = ["write_catalogue"]
 FOLDER: Final = Path(__file__).resolve().parents[1] / "catalogue"
 
 
-def write_catalogue(*, pictures: bool = True, folder: Path = FOLDER) -> None:
+def write_catalogue(*, complete: bool = True, folder: Path = FOLDER) -> None:
     """Writes the pages of everything that has a name, and of the interfaces, in the place of those written before.
 
     Args:
-        pictures: Whether to draw pictures too.
+        complete: Whether to draw pictures, and to play an episode of each environment; otherwise of Artemis alone.
         folder: Where to.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    write_environments(folder / "environments", pictures=pictures)
-    write_disciplines(folder / "disciplines", pictures=pictures)
-    write_schedulers(folder / "schedulers", pictures=pictures)
+    write_environments(folder / "environments", complete=complete)
+    write_disciplines(folder / "disciplines", complete=complete)
+    write_schedulers(folder / "schedulers", complete=complete)
     write_policies(folder / "policies")
-    write_workloads(folder / "workloads", pictures=pictures)
+    write_workloads(folder / "workloads", complete=complete)
     write_networks(folder / "networks.md")
     write_reference(folder)
