@@ -22,9 +22,9 @@ from torch import nn
 from torch.nn.functional import one_hot
 
 from flowsched_gym.arrays import BoolArray
-from flowsched_gym.baselines.networks.setwise import ACTOR_GAIN, FORBIDDEN
 from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.setwise import ACTOR_GAIN, FORBIDDEN
 
 __all__ = ["Flows", "PathwiseNetwork", "PathwisePolicy", "PathwiseShape"]
 

@@ -41,10 +41,9 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
-from flowsched_gym.baselines.networks.setwise import MaskableSetwisePolicy, SetwisePolicy, SetwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
-from flowsched_gym.encoders import Layout
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.suggestions import listed
 
 __all__ = ["SharedLayers", "build_model"]
@@ -188,9 +187,7 @@ def _policy(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv) -> t
         widths = list(policy.separate)
         return "MlpPolicy", {"net_arch": widths, "activation_fn": ACTIVATIONS[policy.activation]}
     if isinstance(policy, SetwiseConfig):
-        layout: Layout = envs.get_attr("layout", 0)[0]
-        shape = SetwiseShape.of_layout(layout, width=policy.width, num_blocks=policy.num_blocks)
-        kwargs = {"shape": asdict(shape)}
+        _, kwargs = setwise_policy(envs, width=policy.width, num_blocks=policy.num_blocks)
         classes = (SetwisePolicy, MaskableSetwisePolicy, SetwiseMixturePolicy)
     else:
         assert isinstance(policy, FlatConfig)

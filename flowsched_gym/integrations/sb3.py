@@ -1,7 +1,7 @@
 """Connects with Stable-Baselines3 and sb3-contrib: environments to learn on, and models as policies.
 
-`SB3VecEnv` presents a vector environment as a ``VecEnv``; `load_policy` loads a model, whatever its algorithm, and
-`save_model` writes one without anything pickled.
+`SB3VecEnv` presents a vector environment as a ``VecEnv``; `setwise_policy` chooses the network that scores slots;
+`load_policy` loads a model, whatever its algorithm, and `save_model` writes one without anything pickled.
 """
 
 import zipfile
@@ -18,6 +18,13 @@ from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMisma
 from flowsched_gym.integrations.archive import first_sentence, is_archive
 from flowsched_gym.integrations.models import build_policy, read_model, save_model
 from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
+from flowsched_gym.integrations.setwise import (
+    MaskableSetwisePolicy,
+    SetwiseFeatures,
+    SetwisePolicy,
+    setwise_features,
+    setwise_policy,
+)
 from flowsched_gym.policies import Policy
 
 try:
@@ -35,7 +42,18 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="load a model file") from None
 
-__all__ = ["SB3VecEnv", "check_spaces", "load_policy", "make_sb3_vec_env", "save_model"]
+__all__ = [
+    "MaskableSetwisePolicy",
+    "SB3VecEnv",
+    "SetwiseFeatures",
+    "SetwisePolicy",
+    "check_spaces",
+    "load_policy",
+    "make_sb3_vec_env",
+    "save_model",
+    "setwise_features",
+    "setwise_policy",
+]
 
 
 def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trust: bool = False) -> Policy:

@@ -4,29 +4,43 @@ The observation of a slot-choice environment is a context followed by one row of
 (`flowsched_gym.encoders.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here one
 network reads every slot together with the context, the slot's position in the queue and a summary of all slots, so that
 what is learned in one slot holds in all. Slots where nothing waits take no part and cannot be chosen.
+
+`setwise_policy` makes it the policy of PPO, A2C and MaskablePPO; `setwise_features` puts its encoder of slots before
+the perceptrons of other policies of Stable-Baselines3, such as DQN's.
 """
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import torch
+import gymnasium
 from gymnasium import spaces
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.type_aliases import Schedule
-from torch import nn
 
 from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, MissingDependencyError
+
+try:
+    import torch
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3.common.policies import ActorCriticPolicy
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.common.type_aliases import Schedule
+    from stable_baselines3.common.vec_env import VecEnv
+    from torch import nn
+except ImportError as error:
+    missing = error.name or "stable_baselines3"
+    raise MissingDependencyError(missing, extra="train", purpose="build a network that scores slots") from None
 
 __all__ = [
     "ACTOR_GAIN",
     "FORBIDDEN",
     "MaskableSetwisePolicy",
+    "SetwiseFeatures",
     "SetwiseNetwork",
     "SetwisePolicy",
     "SetwiseShape",
     "SlotEncoder",
+    "setwise_features",
+    "setwise_policy",
 ]
 
 MARKERS: Final = ("live", "present", "size")
@@ -286,3 +300,76 @@ class SetwisePolicy(_Setwise, ActorCriticPolicy):
 
 class MaskableSetwisePolicy(_Setwise, MaskableActorCriticPolicy):
     """Set-wise policy of MaskablePPO."""
+
+
+class SetwiseFeatures(BaseFeaturesExtractor):
+    """Slots as a set-wise network encodes them, before the perceptrons of a policy of Stable-Baselines3.
+
+    The features are the vectors of all slots, zeros where one is empty, and the summary.
+
+    Args:
+        observation_space: A one-dimensional box.
+        shape: Fields of ``SetwiseShape``.
+    """
+
+    def __init__(self, observation_space: Any, *, shape: dict[str, int]) -> None:
+        sizes = SetwiseShape(**shape)
+        super().__init__(observation_space, features_dim=(sizes.num_slots + 2) * sizes.width + sizes.num_context)
+        self.encoder = SlotEncoder(sizes, sizes.num_blocks)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Returns the features, (batch, features_dim)."""
+        vectors, summary, empty = self.encoder(observations)
+        return torch.cat([vectors.masked_fill(empty.unsqueeze(-1), 0.0).flatten(start_dim=1), summary], dim=-1)
+
+
+def setwise_policy(
+    env: gymnasium.Env[Any, Any] | VecEnv, *, maskable: bool = False, width: int = 32, num_blocks: int = 1
+) -> tuple[type[SetwisePolicy] | type[MaskableSetwisePolicy], dict[str, Any]]:
+    """Chooses the policy that scores the slots of an environment with one network.
+
+    Args:
+        env: An environment of this package, alone or many of them for Stable-Baselines3, where an action is a slot.
+        maskable: Whether MaskablePPO learns with it, instead of PPO or A2C.
+        width: Width of all layers, >= 1.
+        num_blocks: Rounds in which each slot reads a summary of all, >= 0.
+
+    Returns:
+        The class, and its ``policy_kwargs``.
+
+    Raises:
+        ConfigError: The environment has no such slots or actions, or its observations are changed by a wrapper.
+    """
+    if not isinstance(env.action_space, spaces.Discrete):
+        raise ConfigError(f"network is setwise: the action space is {env.action_space}, it must be Discrete")
+    shape = asdict(_shape_of(env, width, num_blocks))
+    return (MaskableSetwisePolicy if maskable else SetwisePolicy), {"shape": shape}
+
+
+def setwise_features(env: gymnasium.Env[Any, Any] | VecEnv, *, width: int = 32, num_blocks: int = 1) -> dict[str, Any]:
+    """Makes the ``policy_kwargs`` that put the encoder of slots before any ``MlpPolicy`` of Stable-Baselines3.
+
+    Args:
+        env: An environment of this package that shows slots, alone or many of them for Stable-Baselines3.
+        width: Width of all layers, >= 1.
+        num_blocks: Rounds in which each slot reads a summary of all, >= 0.
+
+    Raises:
+        ConfigError: The environment shows no slots, or its observations are changed by a wrapper.
+    """
+    shape = asdict(_shape_of(env, width, num_blocks))
+    return {"features_extractor_class": SetwiseFeatures, "features_extractor_kwargs": {"shape": shape}}
+
+
+def _shape_of(env: gymnasium.Env[Any, Any] | VecEnv, width: int, num_blocks: int) -> SetwiseShape:
+    """Reads the sizes of a network from an environment."""
+    try:
+        layout: Layout = env.get_attr("layout", 0)[0] if isinstance(env, VecEnv) else env.get_wrapper_attr("layout")
+    except AttributeError:
+        raise ConfigError(f"env is {env}: it has no layout, as environments of flowsched-gym have") from None
+    if env.observation_space.shape != (layout.size,):
+        raise ConfigError(
+            f"observations have the shape {env.observation_space.shape}, the layout has {layout.size} columns: "
+            "a set-wise network needs observations that no wrapper has reshaped"
+        )
+    return SetwiseShape.of_layout(layout, width=width, num_blocks=num_blocks)

@@ -7,12 +7,22 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from gymnasium.wrappers import FrameStackObservation
 from sb3_contrib import MaskablePPO
-from stable_baselines3 import A2C, PPO
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.baselines.networks.setwise import MaskableSetwisePolicy, SetwiseNetwork, SetwisePolicy, SetwiseShape
 from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.integrations.sb3 import (
+    MaskableSetwisePolicy,
+    SetwisePolicy,
+    load_policy,
+    save_model,
+    setwise_features,
+    setwise_policy,
+)
+from flowsched_gym.integrations.setwise import SetwiseNetwork, SetwiseShape
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 NUM_CONTEXT, NUM_SLOTS, NUM_FEATURES = 3, 5, 4
@@ -122,8 +132,9 @@ def test_actions_are_scored_slot_by_slot_and_the_rest_from_the_summary(num_actio
 )
 def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_path) -> None:
     env = gym.make(ENV_ID, bursts=2, **kwargs)
-    shape = SetwiseShape.of_layout(env.unwrapped.layout, width=4, num_blocks=1)  # type: ignore[attr-defined]
-    model = algorithm(policy, env, n_steps=64, policy_kwargs={"shape": asdict(shape)}, device="cpu")
+    found, policy_kwargs = setwise_policy(env, maskable=algorithm is MaskablePPO, width=4)
+    assert found is policy
+    model = algorithm(found, env, n_steps=64, policy_kwargs=policy_kwargs, device="cpu")
 
     model.learn(64)
     model.save(tmp_path / "model")
@@ -131,6 +142,37 @@ def test_each_algorithm_learns_saves_and_loads(algorithm, policy, kwargs, tmp_pa
 
     observation, _ = env.reset(seed=1)
     assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+
+
+def test_the_encoder_of_slots_stands_before_any_other_policy_and_in_model_files(tmp_path) -> None:
+    env = gym.make(ENV_ID, bursts=2)
+    policy_kwargs = setwise_features(env, width=4) | {"net_arch": [8]}
+    DQN("MlpPolicy", env, policy_kwargs=policy_kwargs, learning_starts=8, buffer_size=32, device="cpu").learn(16)
+    model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, policy_kwargs=policy_kwargs, device="cpu").learn(16)
+
+    observation, _ = env.reset(seed=1)
+    save_model(model, tmp_path / "model.zip")
+    loaded = load_policy(tmp_path / "model.zip", env)
+
+    assert model.policy.features_extractor.features_dim == (env.get_wrapper_attr("layout").num_slots + 2) * 4 + (
+        env.get_wrapper_attr("layout").num_context
+    )
+    assert loaded.predict(observation, deterministic=True)[0] == model.predict(observation, deterministic=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (lambda: gym.make("CartPole-v1"), "it has no layout, as environments of flowsched-gym have"),
+        (lambda: FrameStackObservation(gym.make(ENV_ID), 2), "no wrapper has reshaped"),
+        (lambda: gym.make("flowsched_gym:flowsched/QCluster-v0"), "action space is Box.*must be Discrete"),
+        (lambda: DummyVecEnv([lambda: gym.make("CartPole-v1")]), "it has no layout"),
+    ],
+    ids=["no layout", "other observations", "numbers", "no layout in a vector"],
+)
+def test_environments_without_slots_to_choose_are_refused(env, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        setwise_policy(env())
 
 
 def test_actions_that_are_no_choice_are_refused() -> None:
