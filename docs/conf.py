@@ -42,6 +42,7 @@ nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 default_role = "code"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 

@@ -48,7 +48,7 @@ def _page(name: str, owners: list[tuple[EnvironmentSpec, PolicySpec]]) -> str:
         parts.append(f"## {kind.__name__}\n\n{prose(kind)}\n")
         needs = getattr(kind, "needs", ())
         if needs:
-            parts.append(f"It reads the columns {', '.join(map(code, needs))} of the observation.\n")
+            parts.append(f"Columns of the observation that it needs: {', '.join(map(code, needs))}.\n")
         arguments = section_entries(kind, "Args")
         own = [name for name in inspect.signature(kind).parameters if name not in ("layout", "seed")]
         if rows := [(code(name), arguments[name]) for name in own if name in arguments]:

@@ -70,7 +70,7 @@ def _shown(value: object) -> str:
     if hasattr(value, "__dataclass_fields__"):
         own = [(field.name, getattr(value, field.name)) for field in fields(value)]
         inside = ", ".join(f"{name} {_shown(each)}" for name, each in own if each is not None)
-        return f"{type(value).__name__}: {inside}"
+        return f"{type(value).__name__.lower()} of {inside}" if own else type(value).__name__
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{value:g}"
     text = " ".join(str(value).split())
