@@ -68,7 +68,7 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple) and value and hasattr(value[0], "__dataclass_fields__"):
         return "; ".join(_shown(each) for each in value)
     if hasattr(value, "__dataclass_fields__"):
-        own = [(field.name, getattr(value, field.name)) for field in fields(value)]
+        own = [(field.name, getattr(value, field.name)) for field in fields(value) if field.init]
         inside = ", ".join(f"{name} {_shown(each)}" for name, each in own if each is not None)
         return f"{type(value).__name__.lower()} of {inside}" if own else type(value).__name__
     if isinstance(value, (int, float)) and not isinstance(value, bool):
