@@ -23,7 +23,7 @@ from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
-from flowsched_gym.leaderboard import comparison_table
+from flowsched_gym.leaderboard import column_of, comparison_table
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
@@ -51,13 +51,23 @@ FIGURE_FILE: Final = "comparison.png"
 
 FIGURE_INCHES: Final = (12.0, 5.2)
 LEARNED: Final = "#d1495b"
-HEURISTIC_COLOURS: Final = (
-    "#1b7f9c", "#e0a030", "#5b8c5a", "#7a5195", "#4a5a7a", "#b0793d", "#5fb0c9", "#9aa23a", "#c08497",
-)  # fmt: skip
+"""Colour of learned agents, which no heuristic has."""
+HEURISTIC: Final = "#9aa1ab"
+"""Colour of heuristics without a curve of their own."""
+HEURISTIC_COLOURS: Final = ("#1b7f9c", "#c98a1b", "#5b8c5a", "#7a5195", "#4a5a7a")
+MOST_CURVES: Final = 6
+BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
+"""Plain heuristics: the first of them that plays has a curve, however it fares."""
 CURVE_POINTS: Final = 400
 """Points of a curve: more would not show."""
 SHOWN_SHARE: Final = 0.995
 """Share of the flows that the axis of times covers; the longest few would squeeze the rest."""
+RESAMPLES: Final = 400
+"""Bootstrap resamples of the episodes behind the bands of curves."""
+BAND: Final = (2.5, 97.5)
+"""Percentiles of the resamples between which a band lies."""
+LABELLED: Final = (0.08, 0.7)
+"""Shares of flows between which lines lead from the curves to their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +96,12 @@ class Comparison:
 
     Attributes:
         results: One result for each policy, that of the bound among them where there is one.
-        fct: Flow completion times in s of all episodes together, (num_flows,), by policy; NaN where not finished.
+        fct: Flow completion times in s of each episode, (num_flows,), by policy; NaN where not finished.
         learned: Names of the trained models.
     """
 
     results: tuple[EvaluationResult, ...]
-    fct: dict[str, FloatArray]
+    fct: dict[str, tuple[FloatArray, ...]]
     learned: tuple[str, ...]
 
     def result(self, policy: str) -> EvaluationResult:
@@ -153,7 +163,7 @@ def play_all(
     arguments = {True: kwargs, False: heuristic_arguments(env_id, kwargs)}
     players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
     results: list[EvaluationResult] = []
-    times: dict[str, FloatArray] = {}
+    times: dict[str, tuple[FloatArray, ...]] = {}
     times_of: dict[int, FloatArray] = {}
     total = (len(players) + bound) * episodes
     with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
@@ -178,7 +188,7 @@ def play_all(
                 on_records=keep,
             )
             results.append(result)
-            times[contestant.name] = np.concatenate([times_of[episode] for episode in range(episodes)])
+            times[contestant.name] = tuple(times_of[episode] for episode in range(episodes))
         if bound:
             bar.set_postfix_str(BOUND_POLICY, refresh=False)
             results.append(
@@ -240,52 +250,90 @@ def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: s
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes half a second that other commands need not spend
 
     order = sorted(comparison.fct, key=lambda name: -merit(metric, comparison.result(name).interval(metric).mean))
-    heuristics = [name for name in order if name not in comparison.learned]
-    colours = {name: HEURISTIC_COLOURS[i % len(HEURISTIC_COLOURS)] for i, name in enumerate(heuristics)}
+    curves = curves_of(order, comparison.learned)
+    heuristics = [name for name in curves if name not in comparison.learned]
+    colours = dict.fromkeys(order, HEURISTIC) | dict(zip(heuristics, HEURISTIC_COLOURS, strict=False))
     colours |= dict.fromkeys(comparison.learned, LEARNED)
     figure = Figure(figsize=FIGURE_INCHES, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    _draw_times(left, comparison, order, colours)
+    _draw_times(left, comparison, curves, colours)
     _draw_intervals(right, comparison, order, colours, metric)
     with replace_when_written(path) as temporary:
         figure.savefig(temporary, dpi=DOTS_PER_INCH)
 
 
-def _draw_times(axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str]) -> None:
-    """Draws the cumulative distributions of the flow completion times."""
-    farthest = 0.0
-    shares = np.linspace(0.0, SHOWN_SHARE, CURVE_POINTS)
-    for name in order:
-        finished = comparison.fct[name][np.isfinite(comparison.fct[name])] / SECONDS_PER_MILLISECOND
-        if len(finished):
-            times = np.quantile(finished, shares)
-            learned = name in comparison.learned
-            share_finished = len(finished) / len(comparison.fct[name])
-            axes.plot(
-                times,
-                shares * share_finished,
-                color=colours[name],
-                linewidth=2.6 if learned else 1.3,
-                zorder=3 if learned else 2,
-                label=name,
-            )
-            farthest = max(farthest, float(times[-1]))
+def curves_of(order: Sequence[str], learned: Sequence[str]) -> list[str]:
+    """Chooses the policies whose curves are drawn: learned ones, one plain heuristic, and the best of the others.
+
+    Args:
+        order: Policies, best first.
+        learned: Those that are trained models.
+
+    Returns:
+        At most six of them, best first.
+    """
+    plain = [name for name in BASELINES if name in order][:1]
+    first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
+    others = [name for name in order if name not in first and name not in learned]
+    chosen = first + others[: MOST_CURVES - len(first)]
+    return [name for name in order if name in chosen]
+
+
+def _draw_times(axes: "Axes", comparison: Comparison, curves: Sequence[str], colours: dict[str, str]) -> None:
+    """Draws the cumulative distributions of the flow completion times, their names beside them."""
+    finished = {name: np.concatenate(comparison.fct[name]) / SECONDS_PER_MILLISECOND for name in curves}
+    finished = {name: times[np.isfinite(times)] for name, times in finished.items()}
+    drawn = sorted((name for name in curves if len(finished[name])), key=lambda name: float(np.median(finished[name])))
+    levels = np.linspace(LABELLED[1], LABELLED[0], max(len(drawn), 2))
+    for name, level in zip(drawn, levels, strict=False):
+        times = np.unique(np.quantile(finished[name], np.linspace(0.0, SHOWN_SHARE, CURVE_POINTS)))
+        share, low, high = _shares(comparison.fct[name], times * SECONDS_PER_MILLISECOND)
+        learned = name in comparison.learned
+        style = {"color": colours[name], "zorder": 3 if learned else 2}
+        axes.plot(times, share, linewidth=2.6 if learned else 1.3, **style)
+        axes.fill_between(times, low, high, alpha=0.12, linewidth=0, **style)
+        at = min(int(np.searchsorted(share, level)), len(times) - 1)
+        axes.plot(times[at], share[at], "o", markersize=5, **style)
+        axes.annotate(
+            name,
+            (float(times[at]), float(share[at])),
+            xytext=(0.99, float(share[at])),
+            textcoords=("axes fraction", "data"),
+            ha="right",
+            va="center",
+            fontsize=9,
+            fontweight="bold" if learned else "normal",
+            color=colours[name],
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            arrowprops={"arrowstyle": "-", "color": colours[name], "linewidth": 0.8},
+        )
     axes.set_xscale("log")
-    axes.set_xlim(right=farthest)
+    if drawn:
+        axes.set_xlim(right=max(float(np.quantile(finished[name], SHOWN_SHARE)) for name in drawn))
     axes.set_ylim(0, 1)
     axes.set_xlabel("flow completion time (ms)", color=INK)
     axes.set_ylabel("share of flows", color=INK)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.legend(fontsize=8, loc="lower right", framealpha=0.9, edgecolor="none")
     dress(axes)
+
+
+def _shares(episodes: Sequence[FloatArray], times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts the share of flows that have finished by each time, and its 95 % interval over episodes."""
+    # A flow that did not finish is NaN, which is sorted behind all others.
+    done = np.array([np.searchsorted(np.sort(fct), times, side="right") for fct in episodes], dtype=np.float64)
+    flows = np.array([len(fct) for fct in episodes], dtype=np.float64)
+    draws = np.random.default_rng(0).multinomial(len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES)
+    low, high = np.percentile((draws @ done) / (draws @ flows)[:, None], BAND, axis=0)
+    return done.sum(axis=0) / flows.sum(), low, high
 
 
 def _draw_intervals(
     axes: "Axes", comparison: Comparison, order: Sequence[str], colours: dict[str, str], metric: str
 ) -> None:
     """Draws the metric of every policy with its interval, best on top, and the bound as a line."""
-    scale = 100.0 if metric.endswith("_ratio") else 1.0
+    shown = column_of(metric)
+    scale, digits = shown.scale, shown.digits
     for row, name in enumerate(order):
         interval = comparison.result(name).interval(metric)
         mean = interval.mean * scale
@@ -293,7 +341,7 @@ def _draw_intervals(
             axes.plot([interval.low * scale, interval.high * scale], [row, row], color=colours[name], linewidth=2)
         axes.plot(mean, row, "o", color=colours[name], markersize=8 if name in comparison.learned else 6)
         axes.annotate(
-            f"{mean:.1f}" if scale > 1 else f"{mean:.3g}",
+            f"{mean:.{digits}f}",
             (mean, row),
             xytext=(0, 7),
             textcoords="offset points",
@@ -306,7 +354,7 @@ def _draw_intervals(
         value = bounds[0].interval(metric).mean * scale
         axes.axvline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1)
         axes.annotate(
-            f"no scheduler exceeds {value:.1f}",
+            f"no scheduler exceeds {value:.{digits}f}",
             (value, len(order) - 0.6),
             xytext=(-4, 0),
             textcoords="offset points",
@@ -315,9 +363,10 @@ def _draw_intervals(
             color=INK,
         )
     axes.set_yticks(range(len(order)), order)
+    dress(axes)
+    for label, name in zip(axes.get_yticklabels(), order, strict=True):
+        label.set(color=colours[name], fontweight="bold" if name in comparison.learned else "normal")
     axes.set_ylim(len(order) - 0.4, -0.7)
     axes.margins(x=0.08)
     episodes = len(comparison.results[0].episodes)
-    unit = " (%)" if scale > 1 else ""
-    axes.set_xlabel(f"{metric.replace('_', ' ')}{unit}, mean and 95% interval over {episodes} episodes", color=INK)
-    dress(axes)
+    axes.set_xlabel(f"{shown.label}: mean and 95 % interval, {episodes} episodes", color=INK)
