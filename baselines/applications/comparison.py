@@ -23,7 +23,7 @@ from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
-from flowsched_gym.leaderboard import column_of, comparison_table
+from flowsched_gym.leaderboard import column_of, comparison_table, curves_of
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
@@ -55,9 +55,6 @@ LEARNED: Final = "#d1495b"
 HEURISTIC: Final = "#9aa1ab"
 """Colour of heuristics without a curve of their own."""
 HEURISTIC_COLOURS: Final = ("#1b7f9c", "#c98a1b", "#5b8c5a", "#7a5195", "#4a5a7a")
-MOST_CURVES: Final = 6
-BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
-"""Plain heuristics: the first of them that plays has a curve, however it fares."""
 CURVE_POINTS: Final = 400
 """Points of a curve: more would not show."""
 SHOWN_SHARE: Final = 0.995
@@ -263,23 +260,6 @@ def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: s
         figure.savefig(temporary, dpi=DOTS_PER_INCH)
 
 
-def curves_of(order: Sequence[str], learned: Sequence[str]) -> list[str]:
-    """Chooses the policies whose curves are drawn: learned ones, one plain heuristic, and the best of the others.
-
-    Args:
-        order: Policies, best first.
-        learned: Those that are trained models.
-
-    Returns:
-        At most six of them, best first.
-    """
-    plain = [name for name in BASELINES if name in order][:1]
-    first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
-    others = [name for name in order if name not in first and name not in learned]
-    chosen = first + others[: MOST_CURVES - len(first)]
-    return [name for name in order if name in chosen]
-
-
 def _draw_times(axes: "Axes", comparison: Comparison, curves: Sequence[str], colours: dict[str, str]) -> None:
     """Draws the cumulative distributions of the flow completion times, their names beside them."""
     finished = {name: np.concatenate(comparison.fct[name]) / SECONDS_PER_MILLISECOND for name in curves}
@@ -290,11 +270,11 @@ def _draw_times(axes: "Axes", comparison: Comparison, curves: Sequence[str], col
         times = np.unique(np.quantile(finished[name], np.linspace(0.0, SHOWN_SHARE, CURVE_POINTS)))
         share, low, high = _shares(comparison.fct[name], times * SECONDS_PER_MILLISECOND)
         learned = name in comparison.learned
-        style = {"color": colours[name], "zorder": 3 if learned else 2}
-        axes.plot(times, share, linewidth=2.6 if learned else 1.3, **style)
-        axes.fill_between(times, low, high, alpha=0.12, linewidth=0, **style)
+        colour, zorder = colours[name], 3 if learned else 2
+        axes.plot(times, share, linewidth=2.6 if learned else 1.3, color=colour, zorder=zorder)
+        axes.fill_between(times, low, high, alpha=0.12, linewidth=0, color=colour, zorder=zorder)
         at = min(int(np.searchsorted(share, level)), len(times) - 1)
-        axes.plot(times[at], share[at], "o", markersize=5, **style)
+        axes.plot(times[at], share[at], "o", markersize=5, color=colour, zorder=zorder)
         axes.annotate(
             name,
             (float(times[at]), float(share[at])),
@@ -304,9 +284,9 @@ def _draw_times(axes: "Axes", comparison: Comparison, curves: Sequence[str], col
             va="center",
             fontsize=9,
             fontweight="bold" if learned else "normal",
-            color=colours[name],
+            color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-            arrowprops={"arrowstyle": "-", "color": colours[name], "linewidth": 0.8},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8},
         )
     axes.set_xscale("log")
     if drawn:

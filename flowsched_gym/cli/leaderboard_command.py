@@ -1,4 +1,4 @@
-"""Puts policies onto a leaderboard: ``flowsched leaderboard run``, ``table`` and ``verify``."""
+"""Puts policies onto a leaderboard: ``flowsched leaderboard run``, ``table``, ``page`` and ``verify``."""
 
 import argparse
 import os
@@ -26,6 +26,7 @@ from flowsched_gym.leaderboard import (
     tables_markdown,
     verify,
 )
+from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
 from flowsched_gym.registration import policy_specs, system_of
 
 __all__ = ["run"]
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
     # there by itself. It looks there last, so that what lies there takes the place of no installed module.
     sys.path.append(os.getcwd())
-    {"run": _run, "table": _table, "verify": _verify}[options.action](options)
+    {"run": _run, "table": _table, "page": _page, "verify": _verify}[options.action](options)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -84,6 +85,33 @@ def _table(options: argparse.Namespace) -> None:
     _show(_results_of(options.folder, suite), suite, options, suite.select(options.env))
 
 
+def _page(options: argparse.Namespace) -> None:
+    """Writes a page of the results in a folder, the published ones beside them, and animates episodes."""
+    suite = load_suite(options.suite)
+    names = {setting.name for setting in suite.select(options.env)}
+    own = [] if options.folder is None else _results_of(options.folder, suite)
+    results, places = _with_published(own, suite, names)
+    if not results:
+        raise ConfigError(f"nothing was published for suite {suite.name}: name a FOLDER with results")
+    groups = group_results(results, list(suite.settings.values()))
+    site, models = Path(options.out), None if options.models is None else Path(options.models)
+    films = [] if options.no_episodes else list(players_to_film(groups, models, options.episodes_of))
+    own_places = places if len(places) < len(results) else set()
+    site.mkdir(parents=True, exist_ok=True)
+    with standard_output_kept_clean():
+        for number, (setting, entrant) in enumerate(films, start=1):
+            path = film_path(site, setting, entrant)
+            if path.exists():
+                continue
+            with ProgressBar(f"{number}/{len(films)} animating {entrant.label} on {setting.name}") as progress:
+                write_film(setting, entrant, path, seed=suite.test[0], trust=options.trust, progress=progress)
+        with ProgressBar("comparing") as progress:
+            path = write_site(
+                groups, site, suite=suite.name, own=own_places, models=models, films=films, progress=progress
+            )
+    print(f"{path}: {len(results)} results in {len(groups)} settings, {len(films)} animated episodes")
+
+
 def _verify(options: argparse.Namespace) -> None:
     """Plays result files again, and says whether they reproduce."""
     for path in options.file:
@@ -129,6 +157,22 @@ def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
     return results
 
 
+def _with_published(
+    own: list[EvaluationResult], suite: Suite, names: set[str]
+) -> tuple[list[EvaluationResult], set[tuple[str, str]]]:
+    """Adds the published results of some settings; returns all, and the settings and policies of the own ones."""
+    own = [result for result in own if result.reference is not None and result.reference.setting in names]
+    places = {(result.reference.setting, result.policy) for result in own if result.reference is not None}
+    published = [
+        result
+        for result in published_results(suite)
+        if result.reference is not None
+        and result.reference.setting in names
+        and (result.reference.setting, result.policy) not in places
+    ]
+    return [*own, *published], places
+
+
 def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace, settings: list[Setting]) -> None:
     """Prints tables: the own results, and the published ones of the settings that these belong to."""
     names = {setting.name for setting in settings}
@@ -136,19 +180,12 @@ def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace
     if options.json:
         print_json({"suite": suite.name, "results": [result_content(result) for result in own]})
         return
-    places = {(result.reference.setting, result.policy) for result in own if result.reference is not None}
-    played = {setting for setting, _ in places}
-    published = [
-        result
-        for result in published_results(suite)
-        if result.reference is not None
-        and result.reference.setting in (played or names)
-        and (result.reference.setting, result.policy) not in places
-    ]
+    played = {result.reference.setting for result in own if result.reference is not None}
+    results, places = _with_published(own, suite, played or names)
     if options.markdown:
-        print(tables_markdown([*own, *published], suite), end="")
+        print(tables_markdown(results, suite), end="")
         return
-    for setting, members in group_results([*own, *published], list(suite.settings.values())):
+    for setting, members in group_results(results, list(suite.settings.values())):
         print(f"\n{setting.name}: {setting.environment}, {setting.title}")
         print(comparison_table(members, metric=setting.metric).text(), end="")
         mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)

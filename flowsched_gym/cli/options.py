@@ -193,11 +193,33 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     _add_trust(run)
     table = actions.add_parser("table", help="print the tables of a folder of results", allow_abbrev=False)
     table.add_argument("folder", nargs="?", default=LEADERBOARD_FOLDER, metavar="FOLDER", help="results")
-    for action in (run, table):
+    page = actions.add_parser("page", help="write a page of tables, curves and animated episodes", allow_abbrev=False)
+    page.epilog = (
+        "Writes index.html, which any browser shows without a network, and its animations beside it. What is there "
+        "already is kept: an interrupted command goes on where it stopped. In each setting the best heuristic has an "
+        "animation, and the best learned agent whose models are in --models."
+    )
+    page.add_argument("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")
+    page.add_argument("--out", required=True, metavar="SITE", help="folder of the page")
+    page.add_argument(
+        "--models", metavar="FOLDER", help="models and learning curves: SETTING/AGENT/*.zip and SETTING/AGENT/curve.csv"
+    )
+    episodes = page.add_mutually_exclusive_group()
+    episodes.add_argument(
+        "--episodes-of",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help="policy or agent whose episodes are animated, instead of the best; may be repeated",
+    )
+    episodes.add_argument("--no-episodes", action="store_true", help="animate no episodes")
+    _add_trust(page)
+    for action in (run, table, page):
         action.add_argument("--suite", default=DEFAULT_SUITE, metavar="SUITE", help=f"name or file ({DEFAULT_SUITE})")
         action.add_argument(
             "--env", action="append", default=[], metavar="NAME", help="setting or environment; may be repeated"
         )
+    for action in (run, table):
         action.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
         action.add_argument("--json", action="store_true", help="print the results as one JSON document")
     verify = actions.add_parser("verify", help="play result files again and compare every number", allow_abbrev=False)

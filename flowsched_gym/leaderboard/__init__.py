@@ -1,6 +1,7 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
 from flowsched_gym.leaderboard.comparison import ComparisonRow, column_of, compare, comparison_table, reference_of
+from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.document import leaderboard_markdown, speed_table, tables_markdown, write_leaderboard
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path, verify
 from flowsched_gym.leaderboard.published import published_results, write_published
@@ -19,6 +20,7 @@ __all__ = [
     "column_of",
     "compare",
     "comparison_table",
+    "curves_of",
     "default_metric",
     "entrants_of",
     "format_interval",

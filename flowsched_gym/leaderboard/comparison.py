@@ -163,7 +163,11 @@ def compare(
 
 
 def comparison_table(
-    results: Sequence[EvaluationResult], *, metric: str | None = None, reference: str | None = None
+    results: Sequence[EvaluationResult],
+    *,
+    metric: str | None = None,
+    reference: str | None = None,
+    rows: Sequence[ComparisonRow] | None = None,
 ) -> Table:
     """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
 
@@ -171,11 +175,12 @@ def comparison_table(
         results: As in `compare`.
         metric: As in `compare`.
         reference: As in `compare`.
+        rows: What `compare` gave for the same results. Default: it is called.
 
     Raises:
         ConfigError: As in `compare`.
     """
-    rows = compare(results, metric=metric, reference=reference)
+    rows = rows or compare(results, metric=metric, reference=reference)
     metric = metric or default_metric(results[0])
     reference = reference or reference_of(results, metric)
     shown = column_of(metric)

@@ -34,7 +34,7 @@ from flowsched_gym.leaderboard.suite import Suite, load_suite
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import is_planner, planner_specs, policy_specs, system_of
 
-__all__ = ["Entrant", "entrants_of", "play", "result_path", "verify"]
+__all__ = ["Entrant", "entrants_of", "play", "players", "result_path", "verify"]
 
 MODEL_SUFFIX: Final = ".zip"
 DIGEST_BYTES: Final = 16
@@ -134,7 +134,7 @@ def play(
     count = len(suite.test)
     runs: list[Run] = []
     played: dict[str, object] = {}
-    for model, policy, arguments in _players(setting, entrant, kwargs or {}, trust=trust):
+    for model, policy, arguments in players(setting, entrant, kwargs or {}, trust=trust):
         done = len(runs) * count
         total = max(1, len(entrant.models)) * count
 
@@ -229,7 +229,7 @@ def verify(
     return again
 
 
-def _players(
+def players(
     setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
 ) -> Iterator[tuple[ModelFile | None, str | Policy, dict[str, object]]]:
     """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment."""

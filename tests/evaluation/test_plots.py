@@ -13,6 +13,8 @@ from flowsched_gym.workload import draw_flows, make_workload
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.collections import LineCollection
+
 from flowsched_gym.evaluation.plots import TIMELINE_FLOWS, check_plot, draw_records, plot_records
 
 
@@ -56,7 +58,8 @@ def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its
     row = int(bar.get_y() + bar.get_height() / 2)
     assert bar.get_x() == pytest.approx(records.grant_time[row])
     assert bar.get_x() + bar.get_width() == pytest.approx(records.completion_time[row])
-    met, missed = (np.concatenate(lines.get_segments()).reshape(-1, 4) for lines in axes.collections)
+    joins = [lines for lines in axes.collections if isinstance(lines, LineCollection)]
+    met, missed = (np.concatenate(lines.get_segments()).reshape(-1, 4) for lines in joins)
     due = records.arrival_time + records.deadline_span
     for lines, chosen in ((met, records.deadline_met[first]), (missed, ~records.deadline_met[first])):
         assert lines[:, 1].tolist() == first[chosen].tolist()

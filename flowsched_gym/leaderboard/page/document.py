@@ -1,0 +1,292 @@
+"""The page: a table for each setting, which sorts, the curves below it, and an overview on top.
+
+What comes from result files is escaped: their labels may come from anybody. The page shows all there is without its
+script, which only sorts, filters and opens animations in place.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, bootstrap_intervals
+from flowsched_gym.leaderboard.comparison import ComparisonRow, MetricColumn, column_of, compare, comparison_table
+from flowsched_gym.leaderboard.curves import curves_of
+from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
+from flowsched_gym.leaderboard.settings import Setting
+from flowsched_gym.leaderboard.table import Table, format_interval
+from flowsched_gym.metrics import SMALLER_IS_BETTER
+
+__all__ = ["Film", "page_html"]
+
+PROFILE_POINTS: Final = 33
+PROFILE_RESAMPLES: Final = 500
+NAMED_BETWEEN: Final = (0.88, 0.12)
+"""Shares at which lines lead from the curves of a profile to their names."""
+
+HEAD: Final = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Leaderboard {suite}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<a class="skip" href="#settings">Skip to the tables</a>
+<header>
+<h1>Leaderboard <small>{suite}</small></h1>
+<p>{count} results in {settings} settings. In each setting all policies met the same flows; values are means over its
+episodes, and over the trainings of agents that were trained several times, with 95&nbsp;% bootstrap intervals.
+Each table names its reference, the best heuristic: the other policies are compared with it in the same
+episodes.</p>
+<details><summary>What the columns mean</summary>
+<dl>
+<dt>middle half</dt><dd>Interquartile mean: the mean without the best and the worst quarter of the values.</dd>
+<dt>minus …</dt><dd>Difference to the best heuristic, in the same episodes.</dd>
+<dt>better than …</dt><dd>Probability that the policy is better than the best heuristic in an episode.</dd>
+<dt>{bound}</dt><dd>Deadlines that no scheduler can exceed, even one that knows all flows beforehand.</dd>
+<dt>to the bound</dt><dd>How far the policy stays below that.</dd>
+<dt>FCT, slowdown, TCT</dt><dd>Flow completion time, waiting included; that over what the flow would take alone;
+completion time of a task.</dd>
+</dl></details>
+</header>
+<form id="filters" hidden>
+<label>Environment <select id="environment"><option value="">all</option>{options}</select></label>
+<label><input type="checkbox" id="agents"> with learned agents only</label>
+<output id="shown" aria-live="polite"></output>
+</form>
+<main id="settings">
+"""
+FOOT: Final = """</main>
+<dialog id="player" aria-labelledby="playing">
+<form method="dialog"><h2 id="playing"></h2><button>Close</button></form>
+<img alt="">
+</dialog>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """An animated episode of a policy in a setting.
+
+    Attributes:
+        setting: Name of the setting.
+        policy: Name of the policy.
+        address: Where it lies, from the page.
+    """
+
+    setting: str
+    policy: str
+    address: str
+
+
+def page_html(
+    groups: Sequence[tuple[Setting, Sequence[EvaluationResult]]],
+    *,
+    suite: str,
+    own: Collection[tuple[str, str]] = (),
+    films: Sequence[Film] = (),
+    learning: Mapping[str, Sequence[Curve]] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Returns the page.
+
+    Args:
+        groups: Settings and their results, each policy once.
+        suite: Name of the suite.
+        own: Settings and policies whose results are not published ones.
+        films: Animated episodes.
+        learning: Learning curves of agents, by name of the setting.
+        progress: Called with the number of settings that have been compared, and of all.
+
+    Raises:
+        ConfigError: The results of a setting cannot be compared.
+    """
+    compared = []
+    for number, (setting, members) in enumerate(groups):
+        if progress is not None:
+            progress(number, len(groups))
+        compared.append((setting, members, compare(members, metric=setting.metric)))
+    environments = sorted({setting.environment for setting, _ in groups})
+    options = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in environments)
+    folder = resources.files("flowsched_gym.leaderboard.page")
+    parts = [
+        HEAD.format(
+            suite=escape(suite),
+            style=(folder / "page.css").read_text(encoding="utf-8"),
+            count=sum(len(members) for _, members in groups),
+            settings=len(groups),
+            bound=BOUND_POLICY,
+            options=options,
+        ),
+        _overview([(setting, rows) for setting, _, rows in compared]),
+    ]
+    for number, (setting, members, rows) in enumerate(compared):
+        played = {film.policy: film.address for film in films if film.setting == setting.name}
+        mine = {policy for name, policy in own if name == setting.name}
+        curves = (learning or {}).get(setting.name, ())
+        parts.append(_section(number, setting, members, rows, played=played, mine=mine, learning=curves))
+    parts.append(FOOT.format(script=(folder / "page.js").read_text(encoding="utf-8")))
+    return "".join(parts)
+
+
+def _overview(compared: Sequence[tuple[Setting, Sequence[ComparisonRow]]]) -> str:
+    """Sets the best learned agent of each setting beside the best heuristic."""
+    lines = []
+    for number, (setting, rows) in enumerate(compared):
+        shown = column_of(setting.metric)
+        best = {
+            learned: next((row for row in rows if row.learned == learned and row.policy != BOUND_POLICY), None)
+            for learned in (False, True)
+        }
+        link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
+        cells = [f'<th scope="row">{link} <small>{escape(shown.label)}</small></th>']
+        cells += [_best(best[learned], shown) for learned in (False, True)]
+        agent = best[True]
+        difference = None if agent is None else agent.difference
+        cells.append(_cell(format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)))
+        cells.append(f"<td>{_verdict(agent, setting.metric)}</td>")
+        lines.append(_line(cells, environment=setting.environment, learned=agent is not None))
+    heads = ("setting", "best heuristic", "best learned agent", "difference", "the agent")
+    return f'<section id="overview"><h2>Overview</h2>{_table(heads, lines, "Overview")}</section>\n'
+
+
+def _section(
+    number: int,
+    setting: Setting,
+    members: Sequence[EvaluationResult],
+    rows: Sequence[ComparisonRow],
+    *,
+    played: Mapping[str, str],
+    mine: Collection[str],
+    learning: Sequence[Curve],
+) -> str:
+    """Lays out a setting: its table, then its curves."""
+    shown = column_of(setting.metric)
+    table: Table = comparison_table(members, metric=setting.metric, rows=rows)
+    lines = []
+    for row, (_, *values) in zip(rows, table.rows, strict=True):
+        notes = [f"learned, {row.num_runs} {'seed' if row.num_runs == 1 else 'seeds'}"] * row.learned
+        notes += ["yours"] * (row.policy in mine)
+        note = f" <small>{', '.join(notes)}</small>" if notes else ""
+        film = ""
+        if row.policy in played:
+            title = escape(f"{row.policy} on {_name(setting)}")
+            film = f'<a class="film" href="{escape(played[row.policy])}" data-title="{title}">watch</a>'
+        cells = [f'<th scope="row">{escape(row.policy)}{note}</th>', *map(_cell, values)]
+        cells += [f"<td>{film}</td>"] * bool(played)
+        lines.append(_line(cells, learned=row.learned, bound=row.policy == BOUND_POLICY))
+    heads = (*table.columns, *["episode"] * bool(played))
+    figures = [_figure(_profile(setting, members, rows), _profile_caption(setting))]
+    if learning:
+        reference = next((row for row in rows if not row.learned and row.policy != BOUND_POLICY), None)
+        level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
+        chart = draw_chart(
+            learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
+        )
+        caption = f"Learning curves: {shown.label} in validation episodes, mean and range of the training seeds"
+        figures.append(
+            _figure(chart, caption + ("; dashed: the best heuristic, in the test episodes." if level else "."))
+        )
+    learned = any(row.learned for row in rows)
+    return (
+        f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.environment)}" '
+        f'data-learned="{int(learned)}">\n<h2>{escape(_name(setting))}</h2>\n'
+        f"<p>{escape(setting.environment)}: {escape(setting.title)}; {len(members[0].seeds)} episodes, ordered by "
+        f"{escape(shown.label)}</p>\n{_table(heads, lines, _name(setting))}"
+        f'<div class="charts">{"".join(figures)}</div>\n</section>\n'
+    )
+
+
+def _profile(setting: Setting, members: Sequence[EvaluationResult], rows: Sequence[ComparisonRow]) -> str:
+    """Draws the share of episodes in which each policy reaches a value (Agarwal et al., section 4)."""
+    shown, smaller = column_of(setting.metric), setting.metric in SMALLER_IS_BETTER
+    learned = {row.policy for row in rows if row.learned}
+    names = curves_of([row.policy for row in rows if row.policy != BOUND_POLICY], learned)
+    samples = {member.policy: member.samples(setting.metric) for member in members if member.policy in names}
+    samples = {name: values[:, np.isfinite(values).all(axis=0)] for name, values in samples.items()}
+    samples = {name: shown.scale * values for name, values in samples.items() if values.size}
+    if not samples:
+        return ""
+    every = np.concatenate([values.ravel() for values in samples.values()])
+    # Two per cent of the values lie outside the axis, so that outliers of one policy do not squeeze all curves.
+    low_end, high_end = np.quantile(every, (0.0, 0.98) if smaller else (0.02, 1.0)).tolist()
+    thresholds = np.linspace(low_end, high_end, PROFILE_POINTS)
+    ordered = sorted(samples, key=lambda name: float(np.median(samples[name])), reverse=not smaller)
+    levels = dict(
+        zip(ordered, np.linspace(NAMED_BETWEEN[0], NAMED_BETWEEN[1], max(len(ordered), 2)).tolist(), strict=False)
+    )
+    curves = []
+    for name in (name for name in names if name in samples):
+        reached = {
+            str(at): (samples[name] <= each if smaller else samples[name] >= each).astype(np.float64)
+            for at, each in enumerate(thresholds.tolist())
+        }
+        shares = bootstrap_intervals(reached, num_resamples=PROFILE_RESAMPLES).values()
+        mean, low, high = (100 * np.array([getattr(each, end) for each in shares]) for end in ("mean", "low", "high"))
+        at = int(np.argmin(np.abs(mean - 100 * levels[name])))
+        curves.append(Curve(name=name, learned=name in learned, x=thresholds, y=mean, low=low, high=high, named_at=at))
+    title = f"Performance profiles on {_name(setting)}"
+    return draw_chart(curves, title=title, x_label=shown.label, y_range=(0.0, 100.0))
+
+
+def _profile_caption(setting: Setting) -> str:
+    reach = "at most" if setting.metric in SMALLER_IS_BETTER else "at least"
+    return f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
+
+
+def _verdict(row: ComparisonRow | None, metric: str) -> str:
+    """Says whether the best learned agent beats the best heuristic, as far as the interval tells."""
+    if row is None or row.difference is None or not row.difference.known:
+        return ""
+    low, high = sorted((row.difference.low, row.difference.high))
+    if low <= 0.0 <= high:
+        return "open"
+    return "wins" if (low > 0.0) != (metric in SMALLER_IS_BETTER) else "loses"
+
+
+def _best(row: ComparisonRow | None, shown: MetricColumn) -> str:
+    if row is None:
+        return "<td></td>"
+    value = format_interval(row.estimate, scale=shown.scale, digits=shown.digits).partition(" ")[0]
+    return f'<td data-value="{value}"><small>{escape(row.policy)}</small> {value}</td>'
+
+
+def _cell(text: str) -> str:
+    """Writes an estimate with its interval smaller, and a value to sort by."""
+    value, _, interval = text.partition(" ")
+    small = f" <small>{escape(interval)}</small>" if interval else ""
+    return f'<td data-value="{escape(value)}">{escape(value)}{small}</td>'
+
+
+def _line(cells: Sequence[str], *, environment: str = "", learned: bool = False, bound: bool = False) -> str:
+    kind = "learned" if learned and not environment else "bound" if bound else ""
+    marks = f' class="{kind}"' if kind else ""
+    if environment:
+        marks += f' data-environment="{escape(environment)}" data-learned="{int(learned)}"'
+    return f"<tr{marks}>{''.join(cells)}</tr>\n"
+
+
+def _table(heads: Sequence[str], lines: Sequence[str], name: str) -> str:
+    columns = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(name)}"><table>\n'
+        f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table></div>\n"
+    )
+
+
+def _figure(chart: str, caption: str) -> str:
+    return f"<figure>{chart}<figcaption>{escape(caption)}</figcaption></figure>" if chart else ""
+
+
+def _name(setting: Setting) -> str:
+    return setting.name or f"{setting.environment}, {setting.title}"
