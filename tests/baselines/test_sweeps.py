@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from flowsched_gym.baselines.train import main
 from tests.baselines.small_training import NETWORK, SMALL
 from tests.processes import run
@@ -90,6 +92,7 @@ def test_a_killed_sweep_goes_on_where_it_stopped_and_runs_nothing_twice(tmp_path
     ]
 
 
+@pytest.mark.exhaustive  # four processes that import torch
 def test_jobs_go_through_the_launcher_of_slurm_and_a_lost_one_is_reported(tmp_path) -> None:
     """Submitit's executor on this machine takes the place of a queue."""
     words = (*SWEEP, "launcher=slurm", "hydra/launcher=submitit_local", "seed=1")
