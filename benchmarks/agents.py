@@ -28,17 +28,40 @@ VALIDATION: Final = (
 )
 """Agents are looked at in episodes of the validation seeds, never in those of the test."""
 
-DEFER: Final = "experiment=fast env.defer=to-back"
+FAST: Final = "experiment=fast"
+DEFER: Final = f"{FAST} env.defer=to-back"
+TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
+ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
+ROUTE: Final = "experiment=merp_route total_timesteps=300000 evaluation.interval=150000"
+QCLUSTER: Final = "env.queues=8 evaluation.interval=4096"
+TASKS: Final = "experiment=tafe_tasks total_timesteps=400000 evaluation.interval=100000"
 AGENTS: Final = {
+    ("artemis-a1", "ppo"): TCP,
+    ("artemis-a2", "ppo"): f"{TCP} workload=gather-a2",
     ("artemis-heavy", "ppo-defer"): f"{DEFER} total_timesteps=800000",
+    ("artemis-heavy", "ppo"): FAST,
     ("artemis-heavy-a2", "ppo-defer"): f"{DEFER} workload=gather-heavy-a2 total_timesteps=600000",
     ("artemis-uniform", "ppo-defer"): f"{DEFER} workload=gather-uniform total_timesteps=600000",
     ("artemis-multi", "ppo-defer"): f"{DEFER} workload=gather-multi total_timesteps=600000",
-    ("merp-order-pareto", "ppo"): (
-        "experiment=merp_order env.f=32 policy.num_blocks=0 total_timesteps=400000 evaluation.interval=100000"
+    ("merp-order-pareto", "ppo"): f"{ORDER} total_timesteps=400000",
+    ("merp-order-tree", "ppo"): f"{ORDER} workload=poisson-tree env.topology=tree9 total_timesteps=300000",
+    ("merp-route", "ppo"): ROUTE,
+    ("merp-route-failures", "ppo"): f"{ROUTE} workload=poisson-fat-tree-failures",
+    ("auto-thresholds-web-search", "ppo"): "experiment=auto_thresholds_web_search workload.flows=5000",
+    ("auto-thresholds-clusters", "ppo"): "experiment=auto_thresholds_clusters workload.flows=5000",
+    ("auto-thresholds-changing", "ppo"): (
+        "experiment=auto_thresholds_changing workload.flows=5000 env.period_flows=100"
     ),
-    ("merp-route", "ppo"): "experiment=merp_route total_timesteps=300000 evaluation.interval=150000",
-    ("qcluster-changing", "ppo"): "experiment=qcluster_changing evaluation.interval=4096",
+    ("qcluster-w4", "ppo"): f"experiment=qcluster_w4 {QCLUSTER}",
+    ("qcluster-changing", "ppo"): f"experiment=qcluster_changing {QCLUSTER}",
+    ("qcluster-w6-fq", "ppo"): (
+        f"experiment=qcluster_w4 workload=qcluster-w6-fq workload.flows=300 env.goal=fq env.reward=jain {QCLUSTER} "
+        "evaluation.metric=slowdown_fairness"
+    ),
+    ("tafe-tasks-log", "ppo"): TASKS,
+    ("tafe-tasks-alibaba", "ppo"): f"{TASKS} workload=tafe-alibaba",
+    ("tafe-thresholds-log", "ppo"): "experiment=tafe_thresholds",
+    ("tafe-thresholds-alibaba", "ppo"): "experiment=tafe_thresholds workload=tafe-alibaba env.within=shortest",
 }
 """What ``flowsched-train`` is told for each agent of a setting; seeds are added."""
 

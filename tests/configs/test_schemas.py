@@ -1,6 +1,7 @@
 """Holds the configuration files to their schemas: what is not declared is refused, what is declared arrives."""
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -8,6 +9,7 @@ from hydra import compose, initialize_config_module
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
+from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
     AlgorithmConfig,
@@ -141,6 +143,16 @@ def test_the_thresholds_are_learned_by_other_algorithms_too(choice) -> None:
     algorithm, policy = choice
     config = composed("experiment=auto_thresholds_clusters", f"algorithm={algorithm}", f"policy={policy}", own=())
     assert (config.algorithm.gamma, config.policy.start, config.env.clusters) == (0.0, "mismatched", 4)
+
+
+@pytest.mark.parametrize(("setting", "agent"), AGENTS)
+def test_the_agents_of_the_leaderboard_are_trained_in_their_settings(setting, agent) -> None:
+    config = composed(*AGENTS[setting, agent].split(), own=())
+    environment, kwargs = environment_arguments(config.env)
+    played = SimpleNamespace(environment=environment.removeprefix("flowsched_gym:"), kwargs=kwargs)
+
+    assert SUITE.settings[setting].holds(played), (SUITE.settings[setting].kwargs, kwargs)  # type: ignore[arg-type]
+    assert config.evaluation.metric in (None, SUITE.settings[setting].metric)
 
 
 def test_unknown_keys_and_wrong_types_are_refused() -> None:
