@@ -117,6 +117,11 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         return self._simulation
 
     @property
+    def source(self) -> WorkloadSource:
+        """What the flows of every episode are drawn by."""
+        return self._source
+
+    @property
     def workload(self) -> Workload:
         """The flows of the current episode."""
         return self.simulation.workload
