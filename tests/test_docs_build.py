@@ -1,8 +1,8 @@
 """Builds the documentation."""
 
-import subprocess
 import sys
 
+from tests.processes import run
 from tests.repository import ROOT
 
 
@@ -14,7 +14,7 @@ def test_the_documentation_builds_without_a_warning(tmp_path) -> None:
     settings = ("complete=0", "nb_execution_mode=off")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-c", "docs"]
     command += [part for setting in settings for part in ("-D", setting)]
-    run = subprocess.run([*command, ".", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
 
-    assert run.returncode == 0, run.stdout + run.stderr
+    run(*command, ".", str(tmp_path))
+
     assert (ROOT / "docs" / "catalogue" / "environments" / "artemis.md").is_file()

@@ -41,6 +41,7 @@ SUMS_OF_INTEGERS: Final = frozenset(
         "envs.drawing.frame",
         "envs.drawing.tables",
         "systems.qcluster.mapping",
+        "search.search",
         "workload.mix",
     ]
 )

@@ -100,7 +100,7 @@ def test_a_users_class_and_heuristics_stand_beside_each_other(flowsched, own: st
     assert mine["runs"] == fifo["runs"] != edf["runs"]
     alone = json.loads(flowsched("evaluate", *ARTEMIS, "--policy", "edf", "--json").out)
     assert (edf["runs"], edf["intervals"]) == (alone["runs"], alone["intervals"])
-    assert edf["command"].count("--policy") == 3
+    assert edf["made"]["command"].count("--policy") == 3
 
 
 @pytest.mark.parametrize("policies", [("edf",), ("edf", "fifo")], ids=["one", "two"])
