@@ -2,7 +2,13 @@
 
 from flowsched_gym.leaderboard.comparison import ComparisonRow, column_of, compare, comparison_table, reference_of
 from flowsched_gym.leaderboard.curves import curves_of
-from flowsched_gym.leaderboard.document import leaderboard_markdown, speed_table, tables_markdown, write_leaderboard
+from flowsched_gym.leaderboard.document import (
+    leaderboard_markdown,
+    learned_table,
+    speed_table,
+    tables_markdown,
+    write_leaderboard,
+)
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path, verify
 from flowsched_gym.leaderboard.published import published_results, write_published
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
@@ -26,6 +32,7 @@ __all__ = [
     "format_interval",
     "group_results",
     "leaderboard_markdown",
+    "learned_table",
     "load_suite",
     "play",
     "published_results",

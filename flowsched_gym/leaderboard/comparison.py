@@ -27,7 +27,7 @@ from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.registration import planner_specs
 
-__all__ = ["ComparisonRow", "MetricColumn", "column_of", "compare", "comparison_table", "reference_of"]
+__all__ = ["ComparisonRow", "MetricColumn", "column_of", "compare", "comparison_table", "plans", "reference_of"]
 
 PERCENT: Final = 100.0
 MILLISECONDS: Final = 1000.0
@@ -114,10 +114,16 @@ def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None
     means = {
         result.policy: merit(metric, result.interval(metric).mean)
         for result in results
-        if result.policy != BOUND_POLICY and not result.learned and not _plans(result)
+        if result.policy != BOUND_POLICY and not result.learned and not plans(result)
     }
     known = {policy: mean for policy, mean in means.items() if not np.isnan(mean)}
     return max(known, key=lambda policy: known[policy]) if known else None
+
+
+def plans(result: EvaluationResult) -> bool:
+    """Returns whether what played tries its choices on copies of the episode, as search does."""
+    planners = planner_specs(result.environment)
+    return any(name is not None and name.partition(":")[0] in planners for name in (result.source, result.policy))
 
 
 def compare(
@@ -233,12 +239,6 @@ def _row(
     theirs = base.samples(metric)
     chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))
     return replace(row, difference=paired_difference(samples, theirs), improvement=chance)
-
-
-def _plans(result: EvaluationResult) -> bool:
-    """Returns whether what played tries its choices on copies of the episode."""
-    planners = planner_specs(result.environment)
-    return any(name is not None and name.partition(":")[0] in planners for name in (result.source, result.policy))
 
 
 def _name_of(row: ComparisonRow) -> str:

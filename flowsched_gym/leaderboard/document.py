@@ -5,15 +5,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
 from flowsched_gym.evaluation.texts import check_printable
 from flowsched_gym.files import read_json, write_text
-from flowsched_gym.leaderboard.comparison import comparison_table
+from flowsched_gym.leaderboard.comparison import (
+    column_of,
+    compare,
+    comparison_table,
+    plans,
+    reference_of,
+)
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
 from flowsched_gym.leaderboard.suite import Suite, load_suite
-from flowsched_gym.leaderboard.table import Table, code_span, escaped
+from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
+from flowsched_gym.metrics import merit
 
-__all__ = ["leaderboard_markdown", "speed_table", "tables_markdown", "write_leaderboard"]
+__all__ = ["leaderboard_markdown", "learned_table", "speed_table", "tables_markdown", "write_leaderboard"]
 
 RESULTS_FOLDER: Final = "results"
 SPEED_FILE: Final = "speed/results.json"
@@ -72,6 +79,9 @@ def leaderboard_markdown(folder: str | Path) -> str:
     first = results[0]
     explanation = EXPLANATION.format(bound=BOUND_POLICY)
     parts = [HEAD.format(suite=suite.name, first=first.seeds[0], count=len(first.seeds), explanation=explanation)]
+    learned = learned_table(results, suite)
+    if learned.rows:
+        parts.append(f"\n## Learned agents and search beside the best heuristic\n\n{learned.markdown(numbers=False)}")
     parts += [tables_markdown(results, suite), _provenance(results)]
     speed = Path(folder) / SPEED_FILE
     if speed.exists():
@@ -93,6 +103,32 @@ def tables_markdown(results: Sequence[EvaluationResult], suite: Suite) -> str:
     return "".join(parts)
 
 
+def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
+    """Sets learned agents and search beside the best heuristic of each setting, a row for each of them."""
+    lines = []
+    for setting, members in group_results(results, list(suite.settings.values())):
+        best = reference_of(members, setting.metric)
+        rows = {row.policy: row for row in compare(members, metric=setting.metric)}
+        shown = column_of(setting.metric)
+        searching = {member.policy for member in members if plans(member)}
+        for row in rows.values():
+            if best is None or row.difference is None or not (row.learned or row.policy in searching):
+                continue
+            line = (
+                escaped(setting.name or setting.title),
+                escaped(row.policy),
+                str(row.num_runs) if row.learned else "",
+                shown.label,
+                format_interval(row.estimate, scale=shown.scale, digits=shown.digits),
+                f"{escaped(best)} {format_interval(rows[best].estimate, scale=shown.scale, digits=shown.digits)}",
+                format_interval(row.difference, scale=shown.scale, digits=shown.digits, signed=True),
+                _verdict(row.difference, setting.metric),
+            )
+            lines.append(line)
+    columns = ("setting", "agent", "trainings", "measure", "its mean", "best heuristic", "difference", "the agent is")
+    return Table(columns=columns, rows=tuple(lines))
+
+
 def speed_table(content: Mapping[str, Any]) -> Table:
     """Lays the figures of ``benchmarks/speed/run.py`` out."""
     rates: Mapping[str, Mapping[str, Any]] = content["rates"]
@@ -103,6 +139,12 @@ def speed_table(content: Mapping[str, Any]) -> Table:
         numbers = (f"{rate[key]:,.0f}" for key in ("min", "median", "max"))
         rows.append((escaped(name), escaped(f"{rate['unit']}/s"), *numbers, beside))
     return Table(columns=("what", "unit", "min", "median", "max", "of CartPole's"), rows=tuple(rows))
+
+
+def _verdict(difference: Interval, metric: str) -> str:
+    """Returns what the interval of a difference from the reference allows to say."""
+    worst, best = sorted(merit(metric, end) for end in (difference.low, difference.high))
+    return "**better**" if worst > 0 else "worse" if best < 0 else "not told apart"
 
 
 def _heading(setting: Setting) -> str:

@@ -27,6 +27,7 @@ from flowsched_gym.leaderboard import (
     format_interval,
     group_results,
     leaderboard_markdown,
+    learned_table,
     load_suite,
     published_results,
     read_results,
@@ -94,6 +95,25 @@ def test_a_table_names_its_reference_and_marks_what_is_learned():
         *("minus edf, points", "better than edf, %"),
     )
     assert {row[0] for row in table.rows} == {"edf", "ppo (learned, 2 seeds)"}
+
+
+def test_learned_agents_stand_beside_the_best_heuristic_with_what_can_be_said():
+    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10}
+    heuristics = [make_result("edf", SPREAD, kwargs=kwargs), make_result("fifo", SPREAD - 0.1, kwargs=kwargs)]
+    agents = [
+        make_result("good", SPREAD + 0.1, SPREAD + 0.2, kwargs=kwargs, learned=True),
+        make_result("even", SPREAD[::-1], kwargs=kwargs, learned=True),
+        make_result("search", SPREAD - 0.05, kwargs=kwargs),
+    ]
+    rows = learned_table(heuristics + agents, SUITE).rows
+    assert [(row[1], row[2], row[7]) for row in rows] == [
+        ("good", "2", "**better**"),
+        ("even", "1", "not told apart"),
+        ("search", "", "worse"),
+    ]
+    assert {row[0] for row in rows} == {"artemis-heavy"}
+    assert {row[5].split()[0] for row in rows} == {"edf"}
+    assert learned_table(heuristics, SUITE).rows == ()
 
 
 def test_where_a_smaller_value_is_better_the_smallest_comes_first():
