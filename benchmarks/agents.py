@@ -32,7 +32,13 @@ FAST: Final = "experiment=fast"
 DEFER: Final = f"{FAST} env.defer=to-back"
 TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
 ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
-ROUTE: Final = "experiment=merp_route total_timesteps=300000 evaluation.interval=150000"
+ROUTE: Final = "experiment=merp_route"
+LONG_FLOWS: Final = (
+    "experiment=auto_long_flows workload.flows=2000 env.scope=server env.n_l=11 "
+    "env.thresholds=[200000.0,2000000.0,10000000.0] "
+    "algorithm.n_steps=256 algorithm.gamma=0.97 algorithm.gae_lambda=0.95 "
+    "total_timesteps=98304 evaluation.interval=49152 logger.interval=8192"
+)
 QCLUSTER: Final = "env.queues=8 evaluation.interval=4096"
 TASKS: Final = "experiment=tafe_tasks total_timesteps=400000 evaluation.interval=100000"
 AGENTS: Final = {
@@ -52,14 +58,16 @@ AGENTS: Final = {
     ("auto-thresholds-changing", "ppo"): (
         "experiment=auto_thresholds_changing workload.flows=5000 env.period_flows=100"
     ),
+    ("auto-long-flows", "ppo"): LONG_FLOWS,
     ("qcluster-w4", "ppo"): f"experiment=qcluster_w4 {QCLUSTER}",
     ("qcluster-changing", "ppo"): f"experiment=qcluster_changing {QCLUSTER}",
     ("qcluster-w6-fq", "ppo"): (
         f"experiment=qcluster_w4 workload=qcluster-w6-fq workload.flows=300 env.goal=fq env.reward=jain {QCLUSTER} "
         "evaluation.metric=slowdown_fairness"
     ),
-    ("tafe-tasks-log", "ppo"): TASKS,
-    ("tafe-tasks-alibaba", "ppo"): f"{TASKS} workload=tafe-alibaba",
+    ("tafe-tasks-log", "ppo-attained"): TASKS,
+    ("tafe-tasks-log", "ppo-full"): f"{TASKS} env.information=full",
+    ("tafe-tasks-alibaba", "ppo-attained"): f"{TASKS} workload=tafe-alibaba",
     ("tafe-thresholds-log", "ppo"): "experiment=tafe_thresholds",
     ("tafe-thresholds-alibaba", "ppo"): "experiment=tafe_thresholds workload=tafe-alibaba env.within=shortest",
 }

@@ -37,7 +37,7 @@ from flowsched_gym.workload import (
 )
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "auto.json"
-MODELS: Final = Path(__file__).resolve().parents[1] / "models"
+MODELS: Final = Path(__file__).resolve().parents[1] / "models" / "paper"
 COMMAND: Final = "python -m benchmarks.paper.auto"
 FLOWS: Final = 20_000
 LOAD: Final = 0.8

@@ -46,7 +46,7 @@ here of schedulers in their place:
 """
 
 NO_AGENT: Final = "No agent was trained for these settings when this was measured: there is no row of one."
-AGENTS: Final = "Rows that begin with `learned` are agents of `benchmarks/models`."
+AGENTS: Final = "Rows that begin with `learned` are agents of `benchmarks/models/paper`."
 
 HOMOGENEOUS: Final = """
 Figure 9, {name} at load 0.8. Change: of the mean FCT, against QLAS.

@@ -28,8 +28,8 @@ LEARNED_ON: Final = "artemis-heavy"
 """The setting of the leaderboard whose learned agent the README shows."""
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
-    "ppo-defer": "**learned**: PPO that may send a request to the back of the queue; five trainings",
-    "ppo": "**learned**: PPO that grants one of the requests; one training",
+    "ppo-defer": "**learned**: PPO that may send a request to the back of the queue",
+    "ppo": "**learned**: PPO that grants one of the requests",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
     "edf": "earliest deadline first",
@@ -162,7 +162,7 @@ def learned_table() -> str:
     rows = tuple(
         (
             f"`{row.policy}`",
-            SHOWN[row.policy],
+            f"{SHOWN[row.policy]}; {row.num_runs} trainings" if row.learned else SHOWN[row.policy],
             format_interval(row.estimate, scale=100.0),
             format_interval(row.difference, scale=100.0, signed=True),
         )

@@ -77,7 +77,7 @@ next task after the last), {AT_ONCE}, and a Poisson process. What the paper call
 
 FIFO-LM is `fifo-lm` with no task heavy. D2TCP knows deadlines, 2 to 10 times what a task needs alone; in a {CLOSED}
 there are none, so that it shares fairly. STF, the shortest task first, knows sizes and shows what could be had. TAFE
-does not learn; agents in the place of its queues are beside [their models](../models/README.md).
+does not learn; agents in the place of its queues are on [the leaderboard](../README.md).
 
 ## Figure 2: two tasks of two flows
 

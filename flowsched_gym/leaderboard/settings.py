@@ -125,9 +125,9 @@ def default_metric(result: EvaluationResult) -> str:
 
 
 def _complete(env_id: str, kwargs: Mapping[str, object]) -> dict[str, object]:
-    """Fills in the defaults of an environment's arguments and leaves out the agent's own business."""
+    """Fills in the defaults of an environment's arguments and leaves out the agent's own business; files have lists."""
     return {
-        name: kwargs.get(name, parameter.default)
+        name: tuple(value) if isinstance(value := kwargs.get(name, parameter.default), list) else value
         for name, parameter in check_arguments(env_id, kwargs).items()
         if name not in VIEW_ARGUMENTS
     }

@@ -17,7 +17,7 @@ from tests.faults.generator import damaged_bytes, damaged_json, share
 from tests.payload import add_payload
 from tests.repository import ROOT
 
-MODEL = ROOT / "benchmarks" / "models" / "gather-heavy" / "ppo.zip"
+MODEL = ROOT / "benchmarks" / "models" / "artemis-heavy" / "ppo" / "seed0.zip"
 ARTEMIS = "flowsched/Artemis-v0"
 ARGUMENTS = {"workload": "gather-heavy", "k": 3, "f": 10}
 CHUNKS = 4

@@ -98,7 +98,7 @@ def test_where_actions_are_nearly_equally_likely_the_model_is_asked_alone(algori
 def test_a_published_model_acts_the_same_in_a_batch() -> None:
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 30}
     env = make_environment(ARTEMIS, kwargs)
-    model = load_policy(MODELS / "gather-heavy" / "ppo.zip", env)
+    model = load_policy(MODELS / "artemis-heavy" / "ppo" / "seed0.zip", env)
     alone = evaluate(ARTEMIS, model, episodes=3, seed=3, kwargs=kwargs)
     together = evaluate(ARTEMIS, batched(model), episodes=3, seed=3, kwargs=kwargs)
     assert together.episodes == alone.episodes

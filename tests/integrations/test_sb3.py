@@ -102,14 +102,16 @@ def test_a_file_of_stable_baselines3_is_not_loaded_untrusted_and_the_message_say
 @pytest.mark.parametrize(("name", "trust"), [("data", True), ("policy.pth", True), ("evil.pkl", False)])
 def test_a_kept_model_runs_no_code_that_was_put_into_it(name, trust, tmp_path) -> None:
     path, marker = tmp_path / "ppo.zip", tmp_path / "ran"
-    shutil.copy(MODELS / "gather-heavy" / "ppo.zip", path)
+    shutil.copy(MODELS / "artemis-heavy" / "ppo" / "seed0.zip", path)
     add_payload(path, name, marker=marker)
     with pytest.raises(ConfigError, match=rf"holds .*{name}.*: allowed are content\.json and arrays\.safetensors"):
         load_policy(path, gym.make(ENV_ID, workload="gather-heavy", k=3, f=10), trust=trust)
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("path", sorted(MODELS.glob("*/*.zip")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", sorted(MODELS.glob("*/*/*.zip")), ids=lambda path: "-".join(path.relative_to(MODELS).with_suffix("").parts)
+)
 def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> None:
     sidecar = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     content = read_model(path)
