@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from nbclient import NotebookClient
 from sphinx.application import Sphinx
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -40,6 +41,9 @@ myst_heading_anchors = 4
 nb_execution_mode = "cache"  # runs a notebook again only where it has changed
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
+# What a slider shows becomes an output of its cell. A widget of nbclient would write to the kernel while it waits for a
+# reply, and at times not see the reply before the time limit (nbclient, issue 312).
+NotebookClient.on_comm_open_jupyter_widget = lambda self, message: None  # type: ignore[method-assign]
 default_role = "code"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

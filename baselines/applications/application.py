@@ -5,6 +5,7 @@ import logging
 import os
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -47,6 +48,8 @@ CONFIG_PATH: Final = f"pkg://{CONFIGS}"
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 LOST_WORKER: Final = 1
+LAUNCHERS: Final = frozenset({"ray", "submitit"})
+"""Packages that run the jobs of a sweep elsewhere."""
 
 Job = Callable[[Any, Mapping[str, Any], Path, str], None]
 """Takes the configuration, as its frozen object and as plain values, the output folder and the command line."""
@@ -95,6 +98,10 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         status = LOST_WORKER
     except ConfigError as error:
         print(f"{command}: {error}", file=sys.stderr)
+    except (OSError, RuntimeError) as error:
+        if not _comes_from_launcher(error):
+            raise
+        print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
     except HydraException as error:
         print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except SystemExit as end:
@@ -136,6 +143,12 @@ def _lost_worker_errors() -> tuple[type[BaseException], ...]:
         if module in sys.modules:
             found.append(getattr(sys.modules[module], name))
     return tuple(found)
+
+
+def _comes_from_launcher(error: BaseException) -> bool:
+    """Returns whether a launcher's package raised an error, such as Ray's where there is no cluster."""
+    (*_, (frame, _)) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals["__name__"]).partition(".")[0] in LAUNCHERS
 
 
 def _how_to_go_on() -> str:

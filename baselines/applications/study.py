@@ -204,6 +204,9 @@ def _compose(
         f"evaluation.seed={config.evaluation.seed}",
         f"evaluation.interval={config.evaluation.interval}",
         "evaluation.baselines=[]",
+        f"checkpoints.interval={config.checkpoints.interval}",
+        f"checkpoints.keep={config.checkpoints.keep}",
+        f"progress_bar={config.progress_bar}",
         "logger=none",
     ]
     composed = compose("train", overrides=words)

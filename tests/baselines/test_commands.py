@@ -110,6 +110,13 @@ def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None
     assert list(here.iterdir()) == []
 
 
+def test_a_multirun_where_there_is_no_slurm_leaves_with_one_line_and_no_folder(here, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert call("flowsched-train", train_main, "-m", "launcher=slurm", "seed=0,1") == 2
+    assert capsys.readouterr().err.startswith("flowsched-train: the launcher could not start: ")
+    assert list(here.iterdir()) == []
+
+
 def test_a_wrong_value_leaves_what_was_there_before(here) -> None:
     (here / "runs" / "first").mkdir(parents=True)
     (here / "runs" / "first" / "model.zip").touch()

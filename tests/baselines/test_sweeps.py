@@ -34,6 +34,10 @@ def job(config, content, folder, command):
 
     def save_and_die(self):
         save(self)
+        if os.environ.get("LOSE") == "node":
+            parent = os.getppid()
+            assert "raylet" in open(f"/proc/{parent}/comm").read()
+            os.kill(parent, signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
     if config.seed == 1 and not (folder / "checkpoints").exists():
@@ -43,12 +47,14 @@ def job(config, content, folder, command):
 if "launcher=ray" in sys.argv:
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    # The head computes nothing, so that no job takes it along.
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
     cluster.add_node(num_cpus=1)
     sys.argv.append(f"hydra.launcher.ray.init.address={cluster.address}")
 run_application("flowsched-train", "train", job)
 """
-"""Trains; the job of seed 1 kills its own process after its first checkpoint, once."""
+"""Trains; the job of seed 1 kills its process after its first checkpoint, once; with LOSE=node, Ray's node as well."""
 PRIVATE: Final = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
@@ -63,10 +69,11 @@ def log_of(folder: Path, seed: int) -> str:
     return log.read_text(encoding="utf-8")
 
 
-def test_a_sweep_on_two_nodes_of_ray_that_loses_a_worker_ends_complete(tmp_path) -> None:
+@pytest.mark.parametrize("lost", ["worker", pytest.param("node", marks=pytest.mark.exhaustive)])
+def test_a_sweep_on_two_nodes_of_ray_that_loses_a_part_ends_complete(lost, tmp_path) -> None:
     words = (*SWEEP, "launcher=ray", "seed=0,1")
 
-    run(sys.executable, "-c", LOSING, *words, folder=tmp_path, **PRIVATE)
+    run(sys.executable, "-c", LOSING, *words, folder=tmp_path, LOSE=lost, **PRIVATE)
 
     assert rows_of(tmp_path) == [("0", ""), ("1", "")]
     assert "resuming from" in log_of(tmp_path, 1)

@@ -79,7 +79,9 @@ def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, monk
     assert tune(monkeypatch, "run_name=whole") == 0
     run(sys.executable, "-c", KILLED, *STUDY, "run_name=killed", folder=here, status=-signal.SIGKILL)
     assert [row[1] for row in trials_of("killed")] == ["state", "complete"]
-    model = here / "studies" / "killed" / "trials" / "0000" / "seed0" / "model.zip"
+    first, second = (here / "studies" / "killed" / "trials" / name / "seed0" for name in ("0000", "0001"))
+    assert [path.name for path in (second / "checkpoints").iterdir()] == ["000000000064.zip"]
+    model = first / "model.zip"
     written = model.stat().st_mtime_ns
 
     assert tune(monkeypatch, "run_name=killed") == 2

@@ -87,6 +87,7 @@ class Kernel:
         notebook.cells.insert(0, new_code_cell("%reset -f"))
         waiting = {"startup_timeout": PATIENCE, "iopub_timeout": PATIENCE}
         client = NotebookClient(notebook, km=self.manager, allow_errors=allow_errors, **waiting)
+        client.comm_open_handlers["jupyter.widget"] = lambda message: None  # see docs/conf.py
         try:
             client.execute()
         finally:
