@@ -15,6 +15,7 @@ from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
+from flowsched_gym.envs.drawing.window import Window
 from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
@@ -49,7 +50,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         source: Where the flows of each episode are drawn from.
         network: The network, and what is decided in it.
         layout: Columns of the observation.
-        render_mode: ``rgb_array``, ``ansi`` or ``None``.
+        render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
         engine: ``simpy``, or ``compiled``, which is faster and gives the same bits.
 
@@ -70,7 +71,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     """Names of the terms of the reward."""
     final_infos: tuple[str, ...] = ()
     """Names of what the last info tells besides."""
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._futures: tuple[tuple[float, int], ...] = ()
         self._over = True
         self._closed = False
+        self._window: Window | None = None
         self._decisions: list[Action] = []
         self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
         self._check_first()
@@ -159,6 +161,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if not workload.num_flows:
             raise ConfigError(NO_FLOW)
         self._start(workload, episode_seed)
+        self._show_window()
         return self._observe(), self._info([], {})
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -177,11 +180,14 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         info = self._info(finished, terms)
         if self._over:
             info["episode_metrics"] = self._metrics(truncated)
+        self._show_window()
         return self._observe(), reward, terminated, truncated, info
 
     def close(self) -> None:
-        """Ends the use of the environment; what has become of the last episode can still be read."""
+        """Ends the use of the environment, closes its window; what has become of the last episode can still be read."""
         self._closed = self._over = True
+        if self._window is not None:
+            self._window.close()
 
     def get_state(self) -> EnvState:
         """Returns where the environment is, for search and branching: the episode, and what is drawn after it.
@@ -251,7 +257,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         copied = copy(self)
         memo[id(self)] = copied
         copied.action_space, copied._np_random = deepcopy((self.action_space, self._np_random), memo)
-        copied._batch = None
+        copied._batch = copied._window = None
         if hasattr(self, "_simulation"):
             copied._repeat(self.workload, self._episode_seed, self._decisions)
             copied._over, copied._flows, copied._futures = self._over, self._flows, self._futures
@@ -261,13 +267,17 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         """Draws the current state as the render mode says.
 
         Returns:
-            A (height, width, 3) uint8 frame, text, or ``None`` without a render mode.
+            A (height, width, 3) uint8 frame, text, or ``None`` without a render mode and where a window shows it
+            (``human``, at ``reset`` and ``step`` by itself).
 
         Raises:
             SimulationError: There is no episode yet.
-            MissingDependencyError: ``rgb_array`` needs Pillow.
+            MissingDependencyError: ``rgb_array`` needs Pillow, ``human`` pygame too.
         """
         if self.render_mode is None:
+            return None
+        if self.render_mode == "human":
+            self._show_window()
             return None
         view = self.panels()
         return write_text(view) if self.render_mode == "ansi" else draw_frame(view)
@@ -289,6 +299,14 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         scene = self.scene()
         banner = scene.banner(type(self).__name__, "", "What now?")
         return View(banner=banner, stacks=(Stack(1, (scene.links(),)), Stack(1, (scene.finished(),))))
+
+    def _show_window(self) -> None:
+        """Shows the current state in a window, where there is to be one."""
+        if self.render_mode == "human":
+            self._window = self._window or Window(
+                self.spec.id if self.spec else self._name, self.metadata["render_fps"]
+            )
+            self._window.show(draw_frame(self.panels()))
 
     def _check_open(self) -> None:
         """Refuses to go on after ``close``."""

@@ -48,7 +48,7 @@ class DecisionEnv(MaskedEnv[int], Generic[Rules]):
         layout: Columns of the observation.
         terms: Names of the terms of the reward.
         final_infos: Names of what the last info tells besides.
-        render_mode: ``rgb_array``, ``ansi`` or ``None``.
+        render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
         engine: ``simpy`` or ``compiled``.
 

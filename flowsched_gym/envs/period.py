@@ -145,7 +145,7 @@ class PeriodEnv(FlowSchedEnv[Action]):
         control: The system's part.
         source: Where the flows of each episode are drawn from.
         network: The network, whose agent is asked after each period, with the control's ``episode_fields``.
-        render_mode: ``rgb_array``, ``ansi`` or ``None``.
+        render_mode: ``human``, ``rgb_array``, ``ansi`` or ``None``.
         max_decisions: Decisions after which an episode is truncated; ``None`` for no limit.
 
     Raises:

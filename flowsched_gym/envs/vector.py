@@ -81,6 +81,8 @@ class FlowSchedVectorEnv(VectorInfos):
         template = self._template
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = template.render_mode
+        if self.render_mode == "human":
+            raise ConfigError("render_mode is 'human': vector environments draw rgb_array or ansi")
         self.config = template.config
         self.layout = template.layout
         self.single_observation_space = template.observation_space

@@ -215,7 +215,7 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         make(spec).reset(options={"fast": True})
     with pytest.raises(TypeError, match="num_tokens"):
         gym.make(spec.id, num_tokens=3)
-    with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of rgb_array, ansi"):
+    with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of human, rgb_array, ansi"):
         load_target(spec.entry_point)(render_mode="gif")
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
         system_of("flowsched/Athena-v0")

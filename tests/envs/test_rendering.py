@@ -1,6 +1,7 @@
 """Looks at the pictures of all environments: they can be read, and they change nothing."""
 
 import sys
+from copy import deepcopy
 from typing import Any, Final
 
 import gymnasium as gym
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.errors import ConfigError, MissingDependencyError
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT
 from tests.envs.pictures import Recorder, moments
@@ -183,3 +184,45 @@ def test_text_needs_no_pillow_and_a_frame_names_the_command_that_brings_it(monke
     env.render_mode = "rgb_array"
     with pytest.raises(MissingDependencyError, match=r"Pillow is needed to draw frames: pip install '.*\[plot\]'"):
         env.render()
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Gives pygame a screen that nobody sees."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame").display
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_window_shows_every_state_until_it_is_closed(screen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FlowSchedEnv.metadata, "render_fps", 1000)
+    drawn, shown = (make("flowsched/Artemis-v0", render_mode=mode, bursts=2) for mode in ("rgb_array", "human"))
+
+    drawn.reset(seed=3), shown.reset(seed=3)
+    for _ in range(4):
+        seen = pygame_pixels(screen)
+        assert np.array_equal(seen, drawn.render())
+        drawn.step(0), shown.step(0)
+        assert shown.render() is None
+        assert not np.array_equal(pygame_pixels(screen), seen)
+    assert screen.get_caption()[0] == "flowsched/Artemis-v0"
+    copied = deepcopy(shown.unwrapped)
+    shown.close()
+    assert not screen.get_init()
+    copied.close()
+
+
+def pygame_pixels(screen: Any) -> Any:
+    """Returns what stands in the window, (height, width, 3)."""
+    import pygame
+
+    return pygame.surfarray.array3d(screen.get_surface()).transpose(1, 0, 2)
+
+
+def test_windows_are_for_single_environments_and_need_pygame(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="render_mode is 'human': vector environments draw rgb_array or ansi"):
+        gym.make_vec("flowsched/Artemis-v0", num_envs=2, render_mode="human")
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = make("flowsched/Artemis-v0", render_mode="human", bursts=2)
+    with pytest.raises(MissingDependencyError, match=r"pygame.*flowsched-gym\[human\]"):
+        env.reset(seed=0)

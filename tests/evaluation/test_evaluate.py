@@ -119,7 +119,7 @@ def test_an_object_is_named_by_its_class_or_its_label_and_a_class_is_found_by_mo
         ({"episodes": 0}, "episodes is 0: it must be an integer >= 1"),
         ({"seed": -1}, "seed is -1: it must be an integer >= 0"),
         ({"kwargs": {"tokens": 3}}, "no argument 'tokens': it has workload, "),
-        ({"kwargs": {"render_mode": "human"}}, "render_mode is 'human': it must be None or one of rgb_array, ansi"),
+        ({"kwargs": {"render_mode": "gif"}}, "render_mode is 'gif': it must be None or one of human, rgb_array, ansi"),
         ({"policy": "..policies:FirstSlot"}, r"target is '\.\.policies:FirstSlot': it must have the form module:name"),
         ({"policy": "fastest"}, "policy is 'fastest'"),
         ({"policy": f"{__name__}:NoForEnv"}, "needs a class method for_env"),
