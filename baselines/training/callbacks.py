@@ -29,6 +29,7 @@ from flowsched_gym.suggestions import listed
 __all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 
 LOGGER: Final = logging.getLogger(__name__)
+EVALUATION: Final = "evaluation/"
 
 
 class TrainingInterrupted(Exception):  # noqa: N818 - an interruption is no error
@@ -99,7 +100,7 @@ class Schedules(_BetweenUpdates):
 
 
 class Curves(_BetweenUpdates):
-    """Learning curves with a row every so many decisions, whatever the length of a rollout.
+    """Learning curves: a row every so many decisions, whatever the length of a rollout, and one for each comparison.
 
     Args:
         interval: Decisions between two rows.
@@ -114,7 +115,8 @@ class Curves(_BetweenUpdates):
         self._last = self.num_timesteps
 
     def _on_rollout_start(self) -> None:
-        if self.num_timesteps // self._interval > self._last // self._interval:
+        compared = any(name.startswith(EVALUATION) for name in self.logger.name_to_value)
+        if compared or self.num_timesteps // self._interval > self._last // self._interval:
             self._learner.dump_logs()
         self._last = self.num_timesteps
 
@@ -168,13 +170,13 @@ class Comparisons(_BetweenUpdates):
         """Compares and logs."""
         metric, values = self._config.metric, self._play(batched(self._learner))
         mean = float(np.mean(values))
-        self.logger.record(f"evaluation/{metric}", mean)
+        self.logger.record(f"{EVALUATION}{metric}", mean)
         if self._report is not None:
             self._report(self.num_timesteps, mean)
         parts = []
         for name, baseline in self._baselines.items():
             ratio = paired_ratio(values, baseline).mean
-            self.logger.record(f"evaluation/ratio_to_{name}", ratio)
+            self.logger.record(f"{EVALUATION}ratio_to_{name}", ratio)
             parts.append(f"{ratio:.3f} x {name}")
         self.last_summary = f"{metric} {mean:.4f}"
         LOGGER.info(

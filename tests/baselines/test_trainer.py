@@ -61,7 +61,9 @@ def test_a_training_leaves_model_results_table_figure_and_curves(finished) -> No
     names = {path.name for path in finished.iterdir()}
 
     assert {"model.zip", "model.json", "run.json", "result.json", "comparison.md", "comparison.png"} <= names
-    assert len(curves(finished)) == 6
+    rows = curves(finished)
+    assert len(rows) == 7
+    assert [row["timesteps"] for row in rows if row["evaluation/deadline_hit_ratio"]] == ["0", "256", "512"]
     results = [read_result(path) for path in (finished / "results").iterdir()]
     assert {"ppo", "edf", "feasible-first"} <= {result.policy for result in results}
     assert {tuple(result.seeds) for result in results} == {(10_000, 10_001)}
@@ -149,7 +151,7 @@ def test_to_resume_a_finished_run_trains_no_further_and_to_overwrite_begins_anew
     run(tmp_path / "run", "overwrite=true")
     run(tmp_path / "run", "resume=true")
     assert_same_weights(finished, tmp_path / "run")
-    assert len(curves(tmp_path / "run")) == 6
+    assert len(curves(tmp_path / "run")) == 7
 
 
 def test_a_run_is_neither_written_over_by_accident_nor_resumed_with_another_configuration(finished) -> None:

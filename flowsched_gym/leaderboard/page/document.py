@@ -13,7 +13,14 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, bootstrap_intervals
-from flowsched_gym.leaderboard.comparison import ComparisonRow, MetricColumn, column_of, compare, comparison_table
+from flowsched_gym.leaderboard.comparison import (
+    ComparisonRow,
+    MetricColumn,
+    column_of,
+    compare,
+    comparison_table,
+    reference_of,
+)
 from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
 from flowsched_gym.leaderboard.settings import Setting
@@ -128,7 +135,7 @@ def page_html(
             bound=BOUND_POLICY,
             options=options,
         ),
-        _overview([(setting, rows) for setting, _, rows in compared]),
+        _overview(compared),
     ]
     for number, (setting, members, rows) in enumerate(compared):
         played = {film.policy: film.address for film in films if film.setting == setting.name}
@@ -139,19 +146,16 @@ def page_html(
     return "".join(parts)
 
 
-def _overview(compared: Sequence[tuple[Setting, Sequence[ComparisonRow]]]) -> str:
-    """Sets the best learned agent of each setting beside the best heuristic."""
+def _overview(compared: Sequence[tuple[Setting, Sequence[EvaluationResult], Sequence[ComparisonRow]]]) -> str:
+    """Sets the best learned agent of each setting beside the best heuristic, with which its table compares."""
     lines = []
-    for number, (setting, rows) in enumerate(compared):
+    for number, (setting, members, rows) in enumerate(compared):
         shown = column_of(setting.metric)
-        best = {
-            learned: next((row for row in rows if row.learned == learned and row.policy != BOUND_POLICY), None)
-            for learned in (False, True)
-        }
+        heuristic = _reference(setting, members, rows)
+        agent = next((row for row in rows if row.learned), None)
         link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
         cells = [f'<th scope="row">{link} <small>{escape(shown.label)}</small></th>']
-        cells += [_best(best[learned], shown) for learned in (False, True)]
-        agent = best[True]
+        cells += [_best(heuristic, shown), _best(agent, shown)]
         difference = None if agent is None else agent.difference
         cells.append(_cell(format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)))
         cells.append(f"<td>{_verdict(agent, setting.metric)}</td>")
@@ -188,7 +192,7 @@ def _section(
     heads = (*table.columns, *["episode"] * bool(played))
     figures = [_figure(_profile(setting, members, rows), _profile_caption(setting))]
     if learning:
-        reference = next((row for row in rows if not row.learned and row.policy != BOUND_POLICY), None)
+        reference = _reference(setting, members, rows)
         level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
         chart = draw_chart(
             learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
@@ -242,6 +246,14 @@ def _profile(setting: Setting, members: Sequence[EvaluationResult], rows: Sequen
 def _profile_caption(setting: Setting) -> str:
     reach = "at most" if setting.metric in SMALLER_IS_BETTER else "at least"
     return f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
+
+
+def _reference(
+    setting: Setting, members: Sequence[EvaluationResult], rows: Sequence[ComparisonRow]
+) -> ComparisonRow | None:
+    """Returns the best heuristic, with which a table compares; search is none."""
+    name = reference_of(members, setting.metric)
+    return next((row for row in rows if row.policy == name), None)
 
 
 def _verdict(row: ComparisonRow | None, metric: str) -> str:
