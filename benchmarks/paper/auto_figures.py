@@ -3,24 +3,31 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from benchmarks.paper.auto import FIXED, PHASES, SEARCHED_TOLD, SIZES, TOLD, TOLD_MIXTURE
+from benchmarks.paper.auto import PHASES, SEARCHED_TOLD, SIZES, TOLD
 from benchmarks.paper.auto_tables import LONGEST, MIXED
+from benchmarks.paper.figures import AGENT, GREY, HERE, headline, label_all, panel_title, panels, save, scheme_label
 from benchmarks.paper.merp import Runs
-from benchmarks.paper.merp_figures import DOTS_PER_INCH, HERE, SHADES, headline, panel_title, panels
 from benchmarks.paper.merp_tables import MS, mean
-from flowsched_gym.files import replace_when_written
+from flowsched_gym.evaluation.figures import CURVES, LEARNED, draw_intervals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POINTS: Final = {name: f"{name}, load 0.8" for name in SIZES} | {MIXED: "four clusters"}
 METRICS: Final = (("mean FCT (ms)", "mean_fct"), ("99th percentile FCT (ms)", "p99_fct"))
-DRAWN: Final = (*FIXED, TOLD, TOLD_MIXTURE, SEARCHED_TOLD, "SRPT")
-COLOURS: Final = dict(zip(DRAWN, (*SHADES[:5], "tab:brown", "tab:red", "black", "tab:pink", "0.5"), strict=True))
-LINKS: Final = {"ecmp": "tab:blue", "least-loaded": "tab:green", "least-attained": "tab:red"}
-"""Colours of the policies that count long flows; agents are black."""
+DRAWN: Final = {
+    "QLAS for the mixture": CURVES[0],
+    "PIAS for the mixture": CURVES[2],
+    TOLD: CURVES[1],
+    SEARCHED_TOLD: CURVES[3],
+    AGENT: LEARNED,
+    "SRPT": GREY,
+}
+"""Colours of the curves by phase; the table has all schedulers."""
+LINKS: Final = {"ecmp": GREY, "least-loaded": CURVES[2], "least-attained": CURVES[0], AGENT: LEARNED}
+"""Colours of the policies that count long flows."""
+ARRIVALS: Final = 2.0
+"""Seconds in which flows arrive."""
 
 
 def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
@@ -31,24 +38,18 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
         "auto_changing.png": draw_changing(runs),
         "auto_long_flows.png": draw_long_flows(results["imbalance"]),
     }
-    for name, figure in drawn.items():
-        with replace_when_written(folder / name) as temporary:
-            figure.savefig(temporary, dpi=DOTS_PER_INCH)
-    return [folder / name for name in drawn]
+    return save(drawn, folder)
 
 
 def draw_schedulers(runs: Runs) -> "Figure":
-    """Draws Figures 9 and 10: a bar for each scheduler, with its interval."""
-    figure, rows = panels(len(METRICS), len(POINTS), (14, 6.5))
-    for row, (title, metric) in zip(rows, METRICS, strict=True):
-        for axes, (point, name) in zip(row, POINTS.items(), strict=True):
-            intervals = [mean(runs, point, scheme, metric) for scheme in runs[point]]
-            heights = np.array([each.mean for each in intervals])
-            ends = np.array([[each.mean - each.low, each.high - each.mean] for each in intervals]).T
-            axes.barh(list(runs[point]), MS * heights, xerr=MS * np.maximum(ends, 0.0), color="tab:blue", alpha=0.7)
-            axes.invert_yaxis()
-            axes.tick_params(labelsize=8)
-            panel_title(axes, f"{title}, {name}")
+    """Draws Figures 9 and 10: the mean of each scheduler, with its interval."""
+    figure, rows = panels(len(POINTS), len(METRICS), (10, 12), sharey=True)
+    for row, (point, title) in zip(rows, POINTS.items(), strict=True):
+        panel_title(row[0], title[0].upper() + title[1:])
+        for axes, (what, metric) in zip(row, METRICS, strict=True):
+            found = {scheme_label(scheme): mean(runs, point, scheme, metric) for scheme in runs[point]}
+            draw_intervals(axes, found, learned=(AGENT,), scale=MS, digits=0)
+            axes.set(xlabel=what, xlim=(0, None))
     headline(figure, "Schedulers on traffic that stays, in this model (AuTO, Figures 9 and 10)")
     return figure
 
@@ -56,27 +57,27 @@ def draw_schedulers(runs: Runs) -> "Figure":
 def draw_changing(runs: Runs) -> "Figure":
     """Draws Figures 11 and 12: the phases of the first seed, as each has other traffic."""
     figure, (row,) = panels(1, len(METRICS), (11, 4.5))
-    for axes, (title, metric) in zip(row, METRICS, strict=True):
-        for name in DRAWN:
-            by_phase = [MS * runs[LONGEST][name][f"{metric}, phase {phase}"][0] for phase in range(PHASES)]
-            axes.plot(range(1, PHASES + 1), by_phase, marker="o", markersize=4, color=COLOURS[name], label=name)
-        panel_title(axes, title)
-        axes.set(xlabel="phase of arrival", ylim=(0, None))
-    figure.legend(*row[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+    schemes = {scheme_label(name): found for name, found in runs[LONGEST].items()}
+    for axes, (what, metric) in zip(row, METRICS, strict=True):
+        for name, colour in DRAWN.items():
+            by_phase = [MS * schemes[name][f"{metric}, phase {phase}"][0] for phase in range(PHASES)]
+            axes.plot(range(1, PHASES + 1), by_phase, marker="o", markersize=4, color=colour, label=name)
+        axes.set(xlabel="phase of arrival", ylabel=what, ylim=(0, None))
     headline(figure, f"Traffic {LONGEST}, one seed, in this model (AuTO, Figures 11 and 12)")
+    label_all([row])
     return figure
 
 
 def draw_long_flows(imbalance: dict[str, dict[str, list[list[float]]]]) -> "Figure":
     """Draws Figure 16: differences between links over time, of the first seed."""
-    figure, (row,) = panels(1, len(imbalance), (11, 4))
+    figure, (row,) = panels(1, len(imbalance), (11, 4.5))
     for axes, (point, found) in zip(row, imbalance.items(), strict=True):
         for name, pairs in found.items():
-            time, difference = zip(*pairs, strict=True)
-            axes.step(time, difference, where="post", color=LINKS.get(name, "black"), label=name, linewidth=1)
-        panel_title(axes, f"long from {point}")
-        axes.set(xlabel="time (s)", ylim=(0, None))
-    row[0].set_ylabel("most less fewest long flows on a link")
-    row[0].legend(fontsize=8)
+            time, difference = zip(*(pair for pair in pairs if pair[0] <= ARRIVALS), strict=True)
+            label = scheme_label(name)
+            axes.step(time, difference, where="post", color=LINKS[label], label=label, linewidth=1.2)
+        panel_title(axes, f"Flows are long from {point}")
+        axes.set(xlabel="time (s)", ylabel="most less fewest long flows on a link", ylim=(0, None))
     headline(figure, "Long flows on links of three paths, one seed, in this model (AuTO, Figure 16)")
+    label_all([row])
     return figure

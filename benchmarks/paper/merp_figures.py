@@ -6,32 +6,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.merp import PERCENTS, STUDIES, Runs
 from benchmarks.paper.merp_tables import MIDDLE, MS
-from flowsched_gym.evaluation import bootstrap_interval
-from flowsched_gym.files import replace_when_written
+from flowsched_gym.evaluation.figures import CURVES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-HERE: Final = Path(__file__).resolve().parent
 COLOURS: Final = {
-    "MERP": "tab:red",
-    "pFabric": "tab:blue",
-    "pFabric by size": "tab:cyan",
-    "TCP": "0.5",
-    "MEMR": "tab:red",
-    "ECMP": "tab:blue",
-    "CONGA": "tab:green",
-    "CONGA once": "tab:olive",
-    "CONGA, TCP": "0.5",
+    "MERP": CURVES[1],
+    "pFabric": CURVES[0],
+    "pFabric by size": CURVES[3],
+    "TCP": GREY,
+    "MEMR": CURVES[1],
+    "ECMP": CURVES[0],
+    "CONGA": CURVES[2],
+    "CONGA once": CURVES[4],
+    "CONGA, TCP": GREY,
 }
-SHADES: Final = ("#440154", "#3b528b", "#21918c", "#5ec962", "tab:orange", "0.5")
-"""Colours of settings, which stand for no scheme."""
-MARKERS: Final = "osD^vX"
-DOTS_PER_INCH: Final = 110
 RATE_PANELS: Final = (
     ("99th percentile slowdown", "p99_slowdown", 1.0),
     ("largest slowdown", "max_slowdown", 1.0),
@@ -49,108 +43,65 @@ def draw(results: dict[str, Any], folder: Path = HERE) -> list[Path]:
         "merp_settings.png": draw_settings(studies),
         "merp_routes.png": draw_routes(studies),
     }
-    for name, figure in drawn.items():
-        with replace_when_written(folder / name) as temporary:
-            figure.savefig(temporary, dpi=DOTS_PER_INCH)
-    return [folder / name for name in drawn]
+    return save(drawn, folder)
 
 
 def draw_rates(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 5 to 7: rate control on the tree."""
-    figure, rows = panels(len(SIZES), len(RATE_PANELS), (13, 6))
+    figure, rows = panels(len(SIZES), len(RATE_PANELS), (14, 6.5))
     for row, (name, size) in zip(rows, SIZES.items(), strict=True):
-        for axes, (title, metric, scale) in zip(row, RATE_PANELS, strict=True):
+        panel_title(row[0], f"Mean flow size {size}")
+        for axes, (what, metric, scale) in zip(row, RATE_PANELS, strict=True):
             _curves(axes, studies[name], list(STUDIES[name].schemes), metric, scale=scale)
-            panel_title(axes, f"{title}, {size}")
-            axes.set(xlabel="load", yscale="log")
-            plain_numbers(axes.yaxis, (1, 2, 5))
-    rows[0][0].legend(fontsize=8)
+            axes.set(xlabel="load", ylabel=what)
+            logarithmic(axes.yaxis, (1, 2, 5))
     headline(figure, "Nine-host tree: MERP, pFabric and TCP in this model (MERP, Figures 5 to 7)")
+    label_all(rows)
     return figure
 
 
 def draw_settings(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 8 and 9: alpha, and the detecting rate threshold as a gap."""
-    figure, ((left, right),) = panels(1, 2, (10, 4))
-    for axes, name, title in ((left, "alpha", "by alpha, tree"), (right, "theta", "by threshold, one link")):
+    figure, (row,) = panels(1, 2, (11, 4))
+    for axes, name, title in zip(row, ("alpha", "theta"), ("Tree, by alpha", "One link, by threshold"), strict=True):
         _curves(axes, studies[name], list(STUDIES[name].schemes), "p999_fct", scale=MS)
-        panel_title(axes, f"99.9th percentile FCT (ms) {title}")
-        axes.set(xlabel="load")
-        axes.legend(fontsize=8)
+        panel_title(axes, title)
+        axes.set(xlabel="load", ylabel="99.9th percentile FCT (ms)")
     headline(figure, "MERP's settings, mean size 150 KB, in this model (MERP, Figures 8 and 9)")
+    label_all([row])
     return figure
 
 
 def draw_routes(studies: dict[str, Runs]) -> "Figure":
     """Draws Figures 10 and 11, and the failures: route control on the fat-tree."""
-    figure, ((times, slowdowns), (tail, failures)) = panels(2, 2, (11, 8))
+    figure, rows = panels(2, 2, (12, 8))
+    (times, slowdowns), (tail, failures) = rows
     schemes = list(STUDIES["routes"].schemes)
-    for axes, metric, scale, title in (
+    for axes, metric, scale, what in (
         (times, "mean_fct", MS, "mean FCT (ms)"),
         (slowdowns, "mean_slowdown", 1.0, "mean slowdown"),
     ):
         _curves(axes, studies["routes"], schemes, metric, scale=scale)
-        panel_title(axes, title)
-        axes.set(xlabel="load", yscale="log")
-        plain_numbers(axes.yaxis, (1, 2, 5))
-    times.legend(fontsize=8)
+        axes.set(xlabel="load", ylabel=what)
+        logarithmic(axes.yaxis, (1, 2, 5))
     for name, found in studies["distribution"][MIDDLE].items():
         percentiles = [MS * np.mean(found[str(percent)]) for percent in PERCENTS]
-        tail.plot(percentiles, 1 - np.array(PERCENTS) / 100, color=COLOURS[name])
-    panel_title(tail, f"share of flows that take longer, load {MIDDLE}")
-    tail.set(xlabel="flow completion time (ms)", xscale="log", yscale="log")
+        tail.plot(percentiles, 1 - np.array(PERCENTS) / 100, color=COLOURS[name], label=name)
+    panel_title(tail, f"Load {MIDDLE}")
+    tail.set(xlabel="flow completion time (ms)", ylabel="share of flows that take longer")
     for axis in (tail.xaxis, tail.yaxis):
-        plain_numbers(axis, (1,))
+        logarithmic(axis, (1,))
     _curves(failures, studies["failures"], list(STUDIES["failures"].schemes), "mean_fct", scale=MS)
-    panel_title(failures, f"mean FCT (ms), load {MIDDLE}")
-    failures.set(xlabel="failed cables of 16", xticks=range(len(studies["failures"])))
+    panel_title(failures, f"Load {MIDDLE}")
+    failures.set(xlabel="failed cables of 16", ylabel="mean FCT (ms)", xticks=range(len(studies["failures"])))
     headline(figure, "Fat-tree, k = 4: paths by MEMR, ECMP and CONGA in this model (MERP, section 6.2)")
+    label_all(rows)
     return figure
-
-
-def panels(rows: int, columns: int, inches: tuple[float, float]) -> "tuple[Figure, list[list[Axes]]]":
-    """Lays panels out."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the document is made without it
-
-    figure = Figure(figsize=inches, layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False)
-    for axes in panels.flat:
-        axes.grid(alpha=0.3)
-    return figure, panels.tolist()
 
 
 def _curves(axes: "Axes", runs: Runs, schemes: Sequence[str], metric: str, *, scale: float) -> None:
     """Draws a metric of each scheme with its interval as a band."""
-    points = [float(point) for point in runs]
-    for number, name in enumerate(schemes):
-        intervals = [bootstrap_interval(found[name][metric]) for found in runs.values()]
-        colour = COLOURS.get(name, SHADES[number])
-        axes.plot(
-            points,
-            [scale * interval.mean for interval in intervals],
-            color=colour,
-            marker=MARKERS[number],
-            markersize=4,
-            label=name,
-        )
-        low, high = ([scale * end for end in ends] for ends in zip(*((i.low, i.high) for i in intervals), strict=True))
-        axes.fill_between(points, low, high, color=colour, alpha=0.2, linewidth=0)
-
-
-def headline(figure: "Figure", text: str) -> None:
-    """Says on top what a figure is about."""
-    figure.suptitle(text, x=0.01, ha="left", fontsize=12)
-
-
-def panel_title(axes: "Axes", text: str) -> None:
-    """Says what a panel shows."""
-    axes.set_title(text, loc="left", fontsize=10)
-
-
-def plain_numbers(axis: "Axis", steps: tuple[int, ...]) -> None:
-    """Writes the numbers of a logarithmic axis as such, not as powers, at these steps of each decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - as above
-
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    for name, shade in zip(schemes, CURVES, strict=False):
+        samples = [found[name][metric] for found in runs.values()]
+        points = [float(point) for point in runs]
+        band(axes, points, samples, color=COLOURS.get(name, shade), scale=scale, label=name)

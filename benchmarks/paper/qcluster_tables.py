@@ -269,7 +269,9 @@ PICTURES: Final = """
 
 ![Mean FCT by load, DCTCP](qcluster_dctcp.png)
 
-![Fairness, deadlines, disorder, queues and sketches](qcluster_goals.png)
+![Fairness and deadlines by load](qcluster_goals.png)
+
+![Disorder, messages, queues and sketches](qcluster_parts.png)
 
 ![Packets in each queue over time](qcluster_starts.png)
 """

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from benchmarks.paper.auto_figures import draw as draw_auto
 from benchmarks.paper.auto_tables import auto_markdown
 from benchmarks.paper.auto_tables import read_results as read_auto
+from benchmarks.paper.figures import GREY, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.merp_tables import read_results as read_merp
@@ -36,7 +37,8 @@ from flowsched_gym.evaluation import (
     resolve_policy,
     rollout,
 )
-from flowsched_gym.files import replace_when_written, write_text
+from flowsched_gym.evaluation.figures import CURVES, LEARNED
+from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
 from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
@@ -49,7 +51,9 @@ DATA: Final = HERE / "data"
 DOCUMENT: Final = HERE / "README.md"
 FIGURE: Final = HERE / "fct_variant1.png"
 FIGURE_EPISODES: Final = 10
-COLOURS: Final = {"fifo": "0.6", "edf": "tab:red", "ssdf": "tab:green", "lsdf": "tab:blue", "a2c-thesis": "black"}
+COLOURS: Final = {"fifo": GREY, "edf": CURVES[1], "ssdf": CURVES[2], "lsdf": CURVES[0], "a2c-thesis": LEARNED}
+PERCENTS: Final = range(99)
+"""Percentiles of completion times that are drawn."""
 RESULTS: Final = HERE.parent / "results"
 NUM_SOURCES: Final = 10
 NUM_TOKENS: Final = 10
@@ -228,30 +232,28 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
 
 
 def draw_completion_times(path: Path) -> None:
-    """Draws the distribution of the flow completion times of variant 1 here, and the thesis's percentiles as dots."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the document is made without it
-
+    """Draws quantiles of the flow completion times of variant 1, here and in the thesis."""
     kwargs = {"workload": "gather-a1", "k": NUM_TOKENS, "f": WINDOW, "transport": "tcp"}
     flows = EnvironmentFlows(ARTEMIS, kwargs)
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.add_subplot()
-    figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
+    episodes = [flows.draw(seed) for seed in SUITE.test[:FIGURE_EPISODES]]
+    figure, (row,) = panels(1, 2, (11, 4.5), sharey=True)
+    here, thesis = row
+    printed = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
     for policy, colour in COLOURS.items():
         if policy != "a2c-thesis":
-            episodes = [flows.draw(seed) for seed in SUITE.test[:FIGURE_EPISODES]]
             times = [play(one, policy, transport="tcp", tokens=NUM_TOKENS, window=WINDOW)[0] for one in episodes]
-            ordered = 1000 * np.sort(np.concatenate(times))
-            axes.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), color=colour, label=f"{policy}, here")
-        printed = figures.get(policy, {}).get("fct_percentiles_ms", {})
-        if printed:
-            shares = [int(percent) / 100 for percent in printed]
-            axes.plot(list(printed.values()), shares, "o:", color=colour, label=f"{policy}, thesis", markersize=4)
-    axes.set(xscale="log", xlabel="flow completion time (ms)", ylabel="share of flows", ylim=(0, 1))
-    axes.set_title("Artemis, workload A, variant 1: this model (tcp) and the thesis", loc="left", fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    with replace_when_written(path) as temporary:
-        figure.savefig(temporary, dpi=110)
+            here.plot(PERCENTS, 1000 * np.percentile(np.concatenate(times), PERCENTS), color=colour, label=policy)
+        percentiles = printed.get(policy, {}).get("fct_percentiles_ms", {})
+        if percentiles:
+            thesis.plot([int(each) for each in percentiles], [*percentiles.values()], "o-", color=colour, label=policy)
+    logarithmic(here.yaxis, (1, 2, 5))
+    here.set_ylabel("flow completion time (ms)")
+    for axes, name in ((here, f"This model (tcp), {FIGURE_EPISODES} episodes"), (thesis, "Thesis, one run")):
+        axes.set(xlabel="percentile of flows", xlim=(0, 100))
+        panel_title(axes, name)
+    headline(figure, "Artemis, workload A, variant 1")
+    label_all([row])
+    save({path.name: figure}, path.parent)
 
 
 def compare_policies() -> list[PolicyComparison]:

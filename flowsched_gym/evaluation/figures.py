@@ -202,6 +202,8 @@ def label_curves(axes: "Axes") -> None:
     curves = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     if not curves:
         return
+    # Of curves that end at one height, the leftmost has the highest label: the lines to the labels do not cross.
+    curves.sort(key=lambda line: -np.asarray(line.get_xydata())[-1, 0])
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()

@@ -257,7 +257,7 @@ def _reference(
 
 
 def _verdict(row: ComparisonRow | None, metric: str) -> str:
-    """Says whether the best learned agent beats the best heuristic, as far as the interval tells."""
+    """Returns ``wins``, ``loses``, or ``open`` where the interval contains 0, for the best learned agent; else empty."""
     if row is None or row.difference is None or not row.difference.known:
         return ""
     low, high = sorted((row.difference.low, row.difference.high))
