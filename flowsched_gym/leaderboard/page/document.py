@@ -257,7 +257,7 @@ def _reference(
 
 
 def _verdict(row: ComparisonRow | None, metric: str) -> str:
-    """Returns ``wins``, ``loses``, or ``open`` where the interval contains 0, for the best learned agent; else empty."""
+    """Returns whether the best learned agent ``wins`` or ``loses``, or ``open``, by the interval; empty if unknown."""
     if row is None or row.difference is None or not row.difference.known:
         return ""
     low, high = sorted((row.difference.low, row.difference.high))
