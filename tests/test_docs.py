@@ -22,7 +22,6 @@ from tests.repository import ROOT
 DOCUMENTS: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 PAGES: Final = (
     "docs/architecture.md",
-    "docs/glossary.md",
     "docs/packets.md",
     "docs/simpy.md",
     "CONTRIBUTING.md",
@@ -64,13 +63,16 @@ def test_every_scheduler_is_described() -> None:
     assert [name for name in SCHEDULERS if f"`{name}`" not in rows] == []
 
 
-def test_terms_are_in_alphabetical_order_and_lead_to_pages_that_exist() -> None:
+def test_terms_are_in_alphabetical_order_and_lead_to_pages_and_files_that_exist() -> None:
     rows = re.findall(r"^\| (.+?) \| .+ \| (.+) \|$", text_of("docs/glossary.md"), re.MULTILINE)[1:]
+    files = [name for _, where in rows for name in re.findall(r"`([\w./]+\.\w+)`", where)]
     terms = [term.replace("`", "").casefold() for term, _ in rows]
     links = [link for _, where in rows for link in re.findall(r"\]\((.+?)\)", where)]
 
     assert terms == sorted(set(terms))
     assert [link for link in links if not (ROOT / "docs" / link).is_file()] == []
+    assert len(files) > 40
+    assert [name for name in files if not (ROOT / "flowsched_gym" / name).is_file()] == []
 
 
 def test_processes_and_resources_are_where_the_page_on_simpy_says() -> None:

@@ -47,10 +47,11 @@ def job(config, content, folder, command):
 if "launcher=ray" in sys.argv:
     from ray.cluster_utils import Cluster
 
-    # The head computes nothing, so that no job takes it along.
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    cluster.add_node(num_cpus=1)
-    cluster.add_node(num_cpus=1)
+    # Where a node will be lost, the head computes nothing, as Ray ends without it.
+    nodes = 2 if os.environ.get("LOSE") == "node" else 1
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2 - nodes, "include_dashboard": False})
+    for _ in range(nodes):
+        cluster.add_node(num_cpus=1)
     sys.argv.append(f"hydra.launcher.ray.init.address={cluster.address}")
 run_application("flowsched-train", "train", job)
 """

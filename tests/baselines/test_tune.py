@@ -11,6 +11,7 @@ import yaml
 
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
+from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
 from flowsched_gym.errors import ConfigError
 from tests.baselines.small_training import NETWORK, SMALL
@@ -98,7 +99,7 @@ def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, monk
     assert "flowsched-train experiment=studies/killed/experiment/killed.yaml" in out
 
 
-def test_the_best_settings_are_an_experiment_that_other_commands_read(here) -> None:
+def test_the_best_settings_are_an_experiment_that_other_commands_read(here, monkeypatch, capsys) -> None:
     words = problem_overrides(
         ["algorithm=a2c", "workload=gather-heavy", "env.k=3", "seed=4", "study=a2c", "evaluation.episodes=2"]
     )
@@ -107,9 +108,9 @@ def test_the_best_settings_are_an_experiment_that_other_commands_read(here) -> N
     (here / "experiment").mkdir()
     (here / "experiment" / "tuned.yaml").write_text(text, encoding="utf-8")
 
-    program = "from flowsched_gym.baselines.train import main; main()"
-    shown = run(sys.executable, "-c", program, "experiment=experiment/tuned.yaml", "--cfg", "job", folder=here).out
-    shown = yaml.safe_load(shown)
+    monkeypatch.setattr(sys, "argv", ["flowsched-train", "experiment=experiment/tuned.yaml", "--cfg", "job"])
+    train_main()
+    shown = yaml.safe_load(capsys.readouterr().out)
 
     assert (shown["algorithm"]["name"], shown["algorithm"]["gamma"], shown["env"]["k"]) == ("a2c", 0.5, 3)
     assert (shown["workload"]["name"], shown["seed"]) == ("gather-heavy", 0)
