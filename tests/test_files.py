@@ -18,7 +18,7 @@ from flowsched_gym.files import replace_when_written
 signal.signal({number:d}, signal.default_int_handler if {number:d} == signal.SIGINT else signal.SIG_DFL)
 with replace_when_written(sys.argv[1]) as temporary:
     temporary.write_text("half")
-    print(len(os.listdir(temporary.parent)))
+    print(len(os.listdir(temporary.parent)), flush=True)
     os.kill(os.getpid(), {number:d})
 """
 """Writes half a file and is asked to end; prints how many entries the folder then has.
