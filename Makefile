@@ -17,7 +17,7 @@ TREE := build/tree
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
+.PHONY: help demo test test-all coverage lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -32,6 +32,11 @@ test: $(VENV)/.dev  ## run the tests
 test-all: $(VENV)/.dev  ## run the tests, and those that are exhaustive
 	$(BIN)/python -m tests.compile $(WORKERS)
 	$(BIN)/python -m pytest -n $(WORKERS) -m ''
+
+# Rules run as plain functions until they are compiled; machine code that is on disk already would hide them.
+coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the package Python ran
+	rm -rf build/coverage
+	NUMBA_CACHE_DIR=$(CURDIR)/build/coverage $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
 
 lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
 

@@ -9,7 +9,7 @@ import flowsched_gym
 from tests.processes import run
 from tests.repository import ROOT
 
-TARGETS = ("help", "demo", "test", "lint", "test-all", "check", "bench", "paper", "clean")
+TARGETS = ("help", "demo", "test", "lint", "test-all", "coverage", "check", "bench", "paper", "clean")
 
 MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root|home)/[\w.]|/opt/pypi|/tmp/bash_|\bfarm-(?:bench|studio)\b")
 """What would name the machine that a file was written on: home folders, workplaces, package mirrors."""
