@@ -209,7 +209,12 @@ def test_a_window_shows_every_state_until_it_is_closed(screen: Any, monkeypatch:
     copied = deepcopy(shown.unwrapped)
     shown.close()
     assert not screen.get_init()
+    copied.step(0)
+    assert screen.get_init(), "a copy has a window of its own"
+    shown.close()
+    assert screen.get_init(), "and closes it itself"
     copied.close()
+    assert not screen.get_init()
 
 
 def pygame_pixels(screen: Any) -> Any:

@@ -32,7 +32,7 @@ class Window:
         """
         pygame = _pygame()
         size = frame.shape[1], frame.shape[0]
-        if self._surface is None or self._surface.get_size() != size:
+        if not self._is_open() or self._surface.get_size() != size:
             pygame.display.init()
             pygame.display.set_caption(self._title)
             self._surface = pygame.display.set_mode(size)
@@ -44,9 +44,13 @@ class Window:
 
     def close(self) -> None:
         """Closes the window, if it is open."""
-        if self._surface is not None:
+        if self._is_open():
             _pygame().display.quit()
-            self._surface = None
+        self._surface = None
+
+    def _is_open(self) -> bool:
+        """Returns whether the one window of pygame is still this one, which another environment may have taken."""
+        return self._surface is not None and _pygame().display.get_surface() is self._surface
 
 
 def _pygame() -> Any:
