@@ -114,6 +114,8 @@ def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
         for row in rows.values():
             if best is None or row.difference is None or not (row.learned or row.policy in searching):
                 continue
+            is_small = round(shown.scale * row.difference.mean, shown.digits) == 0
+            digits = shown.digits + 1 if is_small else shown.digits
             line = (
                 escaped(setting.name or setting.title),
                 escaped(row.policy),
@@ -121,7 +123,7 @@ def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
                 shown.label,
                 format_interval(row.estimate, scale=shown.scale, digits=shown.digits),
                 f"{escaped(best)} {format_interval(rows[best].estimate, scale=shown.scale, digits=shown.digits)}",
-                format_interval(row.difference, scale=shown.scale, digits=shown.digits, signed=True),
+                format_interval(row.difference, scale=shown.scale, digits=digits, signed=True),
                 _verdict(row.difference, setting.metric),
             )
             lines.append(line)
