@@ -31,6 +31,7 @@ VALIDATION: Final = (
 FAST: Final = "experiment=fast"
 DEFER: Final = f"{FAST} env.defer=to-back"
 TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
+THESIS: Final = "experiment=thesis workload=gather-a1 total_timesteps=400000"
 ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
 ROUTE: Final = "experiment=merp_route"
 LONG_FLOWS: Final = (
@@ -44,6 +45,8 @@ TASKS: Final = "experiment=tafe_tasks total_timesteps=400000 evaluation.interval
 AGENTS: Final = {
     ("artemis-a1", "ppo"): TCP,
     ("artemis-a2", "ppo"): f"{TCP} workload=gather-a2",
+    ("artemis-a1", "a2c-thesis"): THESIS,
+    ("artemis-a2", "a2c-thesis"): f"{THESIS} workload=gather-a2",
     ("artemis-heavy", "ppo-defer"): f"{DEFER} total_timesteps=800000",
     ("artemis-heavy", "ppo"): FAST,
     ("artemis-heavy-a2", "ppo-defer"): f"{DEFER} workload=gather-heavy-a2 total_timesteps=600000",
