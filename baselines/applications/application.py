@@ -98,12 +98,12 @@ def run_application(command: str, config_name: str, job: Job) -> None:
         status = LOST_WORKER
     except ConfigError as error:
         print(f"{command}: {error}", file=sys.stderr)
+    except HydraException as error:
+        print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except (OSError, RuntimeError) as error:
         if not _comes_from_launcher(error):
             raise
         print(f"{command}: the launcher could not start: {str(error).splitlines()[0]}", file=sys.stderr)
-    except HydraException as error:
-        print(f"{command}: {explain(error, _known_keys(config_name))}", file=sys.stderr)
     except SystemExit as end:
         # Hydra leaves with 1 after it has said what is wrong with the command line.
         status = end.code if state["begun"] else BAD_USAGE
