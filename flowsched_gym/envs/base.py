@@ -184,7 +184,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         return self._observe(), reward, terminated, truncated, info
 
     def close(self) -> None:
-        """Ends the use of the environment, closes its window; what has become of the last episode can still be read."""
+        """Closes the environment and its window; what has become of the last episode can still be read."""
         self._closed = self._over = True
         if self._window is not None:
             self._window.close()
@@ -274,9 +274,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             SimulationError: There is no episode yet.
             MissingDependencyError: ``rgb_array`` needs Pillow, ``human`` pygame too.
         """
-        if self.render_mode is None:
-            return None
-        if self.render_mode == "human":
+        if self.render_mode in (None, "human"):
             self._show_window()
             return None
         view = self.panels()
@@ -303,9 +301,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     def _show_window(self) -> None:
         """Shows the current state in a window, where there is to be one."""
         if self.render_mode == "human":
-            self._window = self._window or Window(
-                self.spec.id if self.spec else self._name, self.metadata["render_fps"]
-            )
+            title = self.spec.id if self.spec else self._name
+            self._window = self._window or Window(title, self.metadata["render_fps"])
             self._window.show(draw_frame(self.panels()))
 
     def _check_open(self) -> None:

@@ -8,13 +8,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
 from flowsched_gym.evaluation.texts import check_printable
 from flowsched_gym.files import read_json, write_text
-from flowsched_gym.leaderboard.comparison import (
-    column_of,
-    compare,
-    comparison_table,
-    plans,
-    reference_of,
-)
+from flowsched_gym.leaderboard.comparison import column_of, compare, comparison_table, plans, reference_of
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
 from flowsched_gym.leaderboard.suite import Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
