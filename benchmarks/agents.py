@@ -23,8 +23,7 @@ MODELS: Final = HERE / "models"
 SUITE: Final = load_suite("standard-v1")
 NUM_SEEDS: Final = 5
 VALIDATION: Final = (
-    f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 evaluation.interim_episodes=10 "
-    "evaluation.bound=false"
+    f"evaluation.seed={SUITE.validation[0]} evaluation.episodes=1 evaluation.interim_episodes=10 evaluation.bound=false"
 )
 """Agents are looked at in episodes of the validation seeds, never in those of the test."""
 
