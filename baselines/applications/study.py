@@ -8,7 +8,8 @@ import csv
 import io
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import numpy as np
 import optuna
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
+from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from flowsched_gym.baselines.applications.comparison import Contestant, play_all
@@ -66,22 +68,22 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
     _prepare_folder(config, content, space, overrides, folder)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     larger = merit(config.evaluation.metric, 1.0) > 0
-    study = optuna.create_study(
-        study_name=NAME,
-        storage=f"sqlite:///{folder / STORAGE_FILE}",
-        direction="maximize" if larger else "minimize",
-        pruner=optuna.pruners.MedianPruner() if space.prune else optuna.pruners.NopPruner(),
-        load_if_exists=True,
-    )
-    for number in range(config.trials):
-        trial = _trial(study, space, config.seed, number)
-        if trial is not None:
-            _run_trial(study, trial, config, space, overrides, folder)
-            _write_trials(study.get_trials(), space, folder)
-    done = study.get_trials(states=[TrialState.COMPLETE])
-    if not done:
-        raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
-    best = study.best_trial
+    with _storage(folder) as storage:
+        study = optuna.create_study(
+            study_name=NAME,
+            storage=storage,
+            direction="maximize" if larger else "minimize",
+            pruner=optuna.pruners.MedianPruner() if space.prune else optuna.pruners.NopPruner(),
+            load_if_exists=True,
+        )
+        for number in range(config.trials):
+            trial = _trial(study, space, config.seed, number)
+            if trial is not None:
+                _run_trial(study, trial, config, space, overrides, folder)
+                _write_trials(study.get_trials(), space, folder)
+        if not study.get_trials(states=[TrialState.COMPLETE]):
+            raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
+        best = study.best_trial
     LOGGER.info("best of %s trials: trial %s, %s", config.trials, best.number, _told(config, best))
     path = folder / EXPERIMENT_FOLDER / f"{folder.name}.yaml"
     last = config.evaluation.seed + config.evaluation.episodes - 1
@@ -91,6 +93,17 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
     )
     write_text(experiment_text(overrides, best.params, HydraConfig.get().runtime.choices, note=note), path)
     return path
+
+
+@contextmanager
+def _storage(folder: Path) -> Iterator[RDBStorage]:
+    """Opens the database of a study, and closes it."""
+    storage = RDBStorage(f"sqlite:///{folder / STORAGE_FILE}")
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
 
 
 def _prepare_folder(
