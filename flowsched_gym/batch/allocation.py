@@ -13,7 +13,7 @@ from flowsched_gym.model.rules.sharing.incremental import leave, share_increment
 from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
 from flowsched_gym.model.state import Network
 
-__all__ = ["changed_flows", "forget_network", "leave_links", "mark_changed", "set_rates"]
+__all__ = ["changed_flows", "data_network", "forget_network", "leave_links", "mark_changed", "set_rates"]
 
 
 def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:
@@ -22,7 +22,7 @@ def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> Non
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
     net.served = share_links(
-        active, net.num_active, t.controls, _data_network(t, n), t.state.rate, t.filling, served, net.served
+        active, net.num_active, t.controls, data_network(t, n), t.state.rate, t.filling, served, net.served
     )
 
 
@@ -34,7 +34,7 @@ def _share_changes(t: View, n: int, rows: IntArray, count: int, cache: Allocatio
     # As ``share_links`` leaves them: whoever adds up over these flows must do it in one order.
     sort_by_priority(active, net.num_active, t.controls.priority)
     net.served = share_incrementally(
-        n, rows, count, t.controls, _data_network(t, n), t.state.rate, served, net.served, cache
+        n, rows, count, t.controls, data_network(t, n), t.state.rate, served, net.served, cache
     )
 
 
@@ -49,7 +49,7 @@ def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCach
 
 
 @inlined_rule
-def _data_network(t: View, n: int) -> Network:
+def data_network(t: View, n: int) -> Network:
     """Returns the links with the capacities for data."""
     first_link = n * t.link_stride
     capacity = t.data_capacity[first_link : first_link + len(t.links)]

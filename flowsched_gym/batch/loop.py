@@ -9,7 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.allocation import changed_flows, forget_network, leave_links, mark_changed, set_rates
+from flowsched_gym.batch.allocation import (
+    changed_flows,
+    data_network,
+    forget_network,
+    leave_links,
+    mark_changed,
+    set_rates,
+)
 from flowsched_gym.batch.choosing import (
     asks_for_periods,
     begin_period,
@@ -34,6 +41,10 @@ from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, threaded_rule
+from flowsched_gym.model.rules.transport.lossy.modes import control_senders
+from flowsched_gym.model.rules.transport.lossy.overflow import deliver
+from flowsched_gym.model.rules.transport.lossy.senders import Senders
+from flowsched_gym.model.rules.transport.lossy.steps import next_change
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.rules.transport.tokens import take_out
 from flowsched_gym.model.state import Network
@@ -234,6 +245,7 @@ def _advance_flows(t: View, n: int) -> None:
         t.finished,
         t.crossed,
     )
+    _deliver_lossy(t, n, elapsed, t.senders)
     net.num_active = kept
     if num_finished + num_crossed > 0:
         net.sharing_due = True
@@ -249,7 +261,7 @@ def _advance_flows(t: View, n: int) -> None:
         row = np.int64(t.crossed[index])  # type: ignore[assignment]
         note(t, n, BYTE_THRESHOLD, row)
         mark_changed(n, row, t.cache)
-        if t.sending.initial_window > 0.0:
+        if t.sending.first_burst > 0.0:
             if net.now >= t.round_end[row]:
                 next_round(t, n, row)
             else:
@@ -279,9 +291,53 @@ def _share(t: View, n: int) -> None:
         forget_network(n, t.cache)
     changed, num_changed = changed_flows(t, n, t.cache)
     control(net.now, n, changed, num_changed, state, controls, network, t.own)
+    _control_lossy(t, n, t.senders)
     set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, active, count, state, controls, t.own)
+    next_review = min(next_review, _next_change_lossy(t, n, t.senders))
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
+    )
+
+
+@inlined_rule
+def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> None:
+    """Lets windows grow by what was delivered, and loses what has found no room, where packets can be lost."""
+    if senders is not None:
+        net = t.networks[n]
+        served = t.served[n * t.most_active : (n + 1) * t.most_active]
+        deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, data_network(t, n), senders)
+
+
+@inlined_rule
+def _control_lossy(t: View, n: int, senders: Senders | None) -> None:
+    """Sets the weights and largest rates of senders whose packets can be lost."""
+    if senders is not None:
+        net = t.networks[n]
+        active = t.active[n * t.most_active : (n + 1) * t.most_active]
+        network = data_network(t, n)
+        control_senders(net.now, n, active, net.num_active, t.state, t.controls, network, t.round_trip, senders)
+
+
+@inlined_rule
+def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
+    """Returns when senders whose packets can be lost next change by themselves, in s."""
+    if senders is None:
+        return np.inf
+    net = t.networks[n]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    return next_change(
+        net.now,
+        n,
+        active,
+        net.num_active,
+        served,
+        net.served,
+        t.state,
+        t.controls,
+        data_network(t, n),
+        t.round_trip,
+        senders,
     )

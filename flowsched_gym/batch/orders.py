@@ -10,7 +10,7 @@ from flowsched_gym.batch.choice_tables import Choosing
 from flowsched_gym.batch.choosing import ask_next_contest, set_path
 from flowsched_gym.batch.control import serve_first as serve_flow_first
 from flowsched_gym.batch.log import note
-from flowsched_gym.batch.senders import ask, begin, permit
+from flowsched_gym.batch.senders import ask, begin, lateness, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.model.decision import Order
 from flowsched_gym.model.events import EventKind
@@ -37,7 +37,7 @@ def _grant(t: View, n: int, index: int) -> int:
     d.num_holders += 1
     t.grant_time[row] = net.now
     note(t, n, DECISION, row)
-    permit(t, n, row, t.path_delay[t.controls.path[row]])
+    permit(t, n, row, t.path_delay[t.controls.path[row]] + lateness(n, row, t.senders))
     ask(t, n)
     return row
 

@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from flowsched_gym.batch.allocation import mark_changed
+from flowsched_gym.batch.allocation import data_network, mark_changed
 from flowsched_gym.batch.choosing import touch
 from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.transport.lossy.modes import start_sender
+from flowsched_gym.model.rules.transport.lossy.senders import Senders, token_jitter
 from flowsched_gym.model.rules.transport.windows import next_window
 
-__all__ = ["ask", "begin", "next_round", "open_window", "permit", "send"]
+__all__ = ["ask", "begin", "lateness", "next_round", "open_window", "permit", "send"]
 
 START: Final = int(EventKind.START)
 
@@ -28,13 +30,29 @@ def begin(t: View, n: int, row: int) -> None:
 def send(t: View, n: int, row: int) -> None:
     """Lets a flow send from now on, for the first time."""
     net = t.networks[n]
-    if t.sending.initial_window > 0.0:
-        open_window(t, n, row, t.sending.initial_window)
+    if t.sending.first_burst > 0.0:
+        open_window(t, n, row, t.sending.first_burst)
+    _start_lossy(t, n, row, t.senders)
     t.active[n * t.most_active + net.num_active] = row
     net.num_active += 1
     net.sharing_due = True
     mark_changed(n, row, t.cache)
     touch(t, n, row, t.choosing)
+
+
+@inlined_rule
+def _start_lossy(t: View, n: int, row: int, senders: Senders | None) -> None:
+    """Lets a sender begin whose packets can be lost."""
+    if senders is not None:
+        start_sender(t.networks[n].now, n, row, t.controls, data_network(t, n), senders)
+
+
+@inlined_rule
+def lateness(n: int, row: int, senders: Senders | None) -> float:
+    """Returns by how many s the sender of a flow is late in reacting to its token."""
+    if senders is None:
+        return 0.0
+    return token_jitter(n, row, senders)
 
 
 @inlined_rule

@@ -22,10 +22,12 @@ from flowsched_gym.model.decision import Order
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
+from flowsched_gym.model.losses import episode_key
 from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.model.rules.routing.availability import path_is_up
+from flowsched_gym.model.rules.transport.lossy.senders import begin_senders
 from flowsched_gym.model.rules.transport.windows import wire_volume
 from flowsched_gym.model.stages import Barrier, fill_stages
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
@@ -105,7 +107,7 @@ class BatchSimulation:
             )
         if not isinstance(discipline, BaseDiscipline) or type(discipline) not in CLASSES:
             raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
-        check_transport(discipline, transport)
+        check_transport(discipline, transport, paths_stay=routing is None)
         self.num_networks = num_networks
         self.topology = topology
         self.transport = transport
@@ -239,6 +241,8 @@ class BatchSimulation:
         fill_flow_fields(columns, names, workload, lambda: self._ideal_fct(workload, volume))
         self.tables.episodes[number] = 0
         self.discipline.begin_network(number, number * self.num_rows, workload)
+        if self.tables.senders is not None:
+            begin_senders(number, episode_key(workload, self.transport), self.tables.senders)
         self._open_stages(number, workload, path, volume)
         self._open_paths(number, workload)
 

@@ -50,9 +50,11 @@ SHIFTED: Final = {
 """What counts rows and indices from those of a network."""
 STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
 """What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
-RECORDS: Final = ("flows", "windows")
+RECORDS: Final = ("flows", "windows", "senders.flows")
 """What is large, and touched only as long as a flow has not been delivered."""
-ONE_EACH: Final = ("networks", "episodes", "choosing.choices")
+SENDERS: Final = ("flows", "ports", "keys")
+"""What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
+ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.keys")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
 
@@ -175,6 +177,8 @@ def blocks_of(tables: Tables) -> dict[str, Array]:
     arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
     if tables.stages is not None:
         arrays |= {f"stages.{name}": getattr(tables.stages, name) for name in STAGES}
+    if tables.senders is not None:
+        arrays |= {f"senders.{name}": getattr(tables.senders, name) for name in SENDERS}
     if choosing is not None:
         arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
         if choosing.chooser is not None:

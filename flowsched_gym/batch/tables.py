@@ -26,9 +26,11 @@ from flowsched_gym.batch.records import (
 from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.flow_fields import Fields
+from flowsched_gym.model.losses import new_senders
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.model.rules.sharing.filling import Filling, new_filling
+from flowsched_gym.model.rules.transport.lossy.senders import Senders
 from flowsched_gym.model.stages import Stages, new_stages
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.model.transport import Transport
@@ -51,7 +53,7 @@ class Sending(NamedTuple):
 
     Attributes:
         handshake: Round trips between the token's arrival and the first data.
-        initial_window: Segments of the first round; 0 for a sender that needs no window.
+        first_burst: Segments that a sender sends at once and then waits; 0 for one that does not wait.
         exit_window: Segments at which slow start ends.
         slow_start_growth: Factor per round in slow start.
         later_growth: Factor per round after slow start.
@@ -60,7 +62,7 @@ class Sending(NamedTuple):
     """
 
     handshake: float
-    initial_window: float
+    first_burst: float
     exit_window: float
     slow_start_growth: float
     later_growth: float
@@ -99,6 +101,7 @@ class Tables(NamedTuple):
         stages: What flows go through before they send; ``None`` where they send at once.
         choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
         cache: How links have been shared; ``None`` where that begins anew at each event.
+        senders: Senders whose packets can be lost; ``None`` where none is.
         sending: Figures of the transport.
         num_cpus: CPUs, the last of the links and of the paths.
         num_tokens: Tokens of a destination (k); 0 for no tokens.
@@ -136,6 +139,7 @@ class Tables(NamedTuple):
     stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
+    senders: Senders | None
     sending: Sending
     num_cpus: int
     num_tokens: int
@@ -188,6 +192,7 @@ class View(NamedTuple):
     stages: Stages | None
     choosing: Choosing | None
     cache: AllocationCache | None
+    senders: Senders | None
     sending: Sending
     num_tokens: int
     data_share: float
@@ -250,6 +255,7 @@ def view(t: Tables) -> View:
         t.stages,
         t.choosing,
         t.cache,
+        t.senders,
         t.sending,
         t.num_tokens,
         t.data_share,
@@ -305,7 +311,8 @@ def new_tables(
         flows[name] = value
     data_capacity = topology.data_capacity(discipline.data_share)
     # With tokens, a network has few flows at once: a cache is not worth it. It knows of no largest rates.
-    num_priorities = 0 if has_tokens or rate_caps else discipline.num_priorities
+    has_caps = rate_caps or transport.losses is not None
+    num_priorities = 0 if has_tokens or has_caps else discipline.num_priorities
     paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
     paths["delay"] = topology.path_delay(np.arange(len(paths)))
     paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
@@ -315,7 +322,7 @@ def new_tables(
         timers=np.zeros(num_networks * most_active, dtype=TIMER),
         flows=flows,
         episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
-        windows=np.zeros(num_flows if transport.has_window else 0, dtype=WINDOW),
+        windows=np.zeros(num_flows if transport.first_burst else 0, dtype=WINDOW),
         filling=new_filling(topology.network, most_active)._replace(blocks=flows),
         nominal_capacity=topology.capacity.copy(),
         capacity=np.tile(topology.capacity, num_networks if links_change else 1),
@@ -338,9 +345,12 @@ def new_tables(
         cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
         if num_priorities
         else None,
+        senders=None
+        if transport.losses is None
+        else new_senders(num_networks, num_rows, topology.num_links, transport),
         sending=Sending(
             handshake=transport.handshake_round_trips,
-            initial_window=transport.initial_window,
+            first_burst=transport.first_burst,
             exit_window=transport.exit_window,
             slow_start_growth=transport.slow_start_growth,
             later_growth=transport.later_growth,

@@ -113,6 +113,7 @@ class BaseDiscipline:
     network: Network
     data_share: float = 1.0
     stops_flows: bool = False
+    shares_equally: bool = False
     num_priorities: int = 0
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:

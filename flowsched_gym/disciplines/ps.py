@@ -10,3 +10,4 @@ class Ps(BaseDiscipline):
 
     rules = Rules(record=type(None))
     num_priorities = 1
+    shares_equally = True

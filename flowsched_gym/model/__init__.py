@@ -5,7 +5,7 @@ from flowsched_gym.model.discipline import Discipline
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.records import Records
 from flowsched_gym.model.state import FlowState, Network, new_flow_state
-from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.model.transport import TRANSPORTS, Losses, Transport, TransportName, find_transport
 
 __all__ = [
     "TRANSPORTS",
@@ -13,10 +13,12 @@ __all__ = [
     "Discipline",
     "EventKind",
     "FlowState",
+    "Losses",
     "Network",
     "Records",
     "Transport",
     "TransportName",
+    "find_transport",
     "new_controls",
     "new_flow_state",
 ]

@@ -21,10 +21,12 @@ class Discipline(Protocol):
     Attributes:
         data_share: Share of each link's capacity that carries data, in (0, 1].
         stops_flows: Whether it writes ``admitted`` or ``review_at``, as senders with windows do.
+        shares_equally: Whether it leaves all controls as they are, so that flows share equally.
     """
 
     data_share: float
     stops_flows: bool
+    shares_equally: bool
 
     def begin(self, state: FlowState, controls: Controls, network: Network) -> None:
         """Prepares for a simulation of these flows; called once, before time runs.
@@ -90,12 +92,22 @@ class Discipline(Protocol):
         ...
 
 
-def check_transport(discipline: Discipline, transport: Transport) -> None:
-    """Checks that not both the discipline and the senders stop flows.
+def check_transport(discipline: Discipline, transport: Transport, *, paths_stay: bool) -> None:
+    """Checks that not both the discipline and the senders steer flows.
+
+    Args:
+        discipline: The discipline.
+        transport: How a flow sends.
+        paths_stay: Whether flows keep their paths, and links stay up.
 
     Raises:
-        ConfigError: They do.
+        ConfigError: They do, or packets can be lost on paths that change.
     """
+    if transport.losses is not None and not (discipline.shares_equally and paths_stay):
+        raise ConfigError(
+            f"transport has losses: senders share links by their windows, along paths that stay; "
+            f"{type(discipline).__name__}{'' if paths_stay else ' with a routing'} cannot serve them, Ps can"
+        )
     if discipline.stops_flows and transport.has_window:
         raise ConfigError(
             f"transport has initial_window {transport.initial_window:g}: senders with windows stop flows, and "

@@ -19,6 +19,7 @@ from flowsched_gym.model.rules.sharing.share_links import share_links
 from flowsched_gym.model.rules.transport.progress import advance, next_event_time
 from flowsched_gym.model.state import FlowState, Network
 from flowsched_gym.simulation.environment import NetworkEnvironment
+from flowsched_gym.simulation.lossy_senders import LossySenders
 from flowsched_gym.simulation.paths import Paths
 
 __all__ = ["SharedLinks"]
@@ -38,6 +39,7 @@ class SharedLinks:
         note: Writes an event (kind, row) to the log.
         on_change: Called with a flow that begins to send or has sent its last byte, if wanted.
         paths: Who chooses paths, where they can change.
+        senders: The senders, where they can lose packets.
 
     Attributes:
         active: Rows of the flows that send, in its first ``num_active`` entries.
@@ -58,6 +60,7 @@ class SharedLinks:
         note: Callable[[EventKind, int], None],
         on_change: Callable[[int], None] | None = None,
         paths: Paths | None = None,
+        senders: LossySenders | None = None,
     ) -> None:
         num_flows = len(state.size)
         self._env = env
@@ -66,6 +69,7 @@ class SharedLinks:
         self._note = note
         self._on_change = on_change
         self._paths = paths
+        self._senders = senders
         self._capacity = network.capacity
         self._data_capacity = data_capacity
         self.active = np.zeros(num_flows, dtype=np.int64)
@@ -94,6 +98,8 @@ class SharedLinks:
         self.advance()
         self.active[self.num_active] = row
         self.num_active += 1
+        if self._senders is not None:
+            self._senders.start(self._env.now, row)
         self.request_sharing()
         if self._on_change is not None:
             self._on_change(row)
@@ -131,6 +137,8 @@ class SharedLinks:
         self.num_active, num_finished, num_crossed = advance(
             now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
         )
+        if self._senders is not None:
+            self._senders.deliver(now, elapsed, self._served, self._num_served)
         if num_finished:
             self._finish(self._finished[:num_finished].tolist())
         wakes = False
@@ -175,10 +183,15 @@ class SharedLinks:
         if self._paths is not None:
             self._paths.review(now, self.active, count)
         self._discipline.control(now, self.active, count)
+        if self._senders is not None:
+            self._senders.control(now, self.active, count)
         self._num_served = share_links(self.active, count, *self._share_arrays, self._num_served)
         if self._paths is not None:
             self._paths.note_quiet(now, self.active, count)
         review_time = self._discipline.review_time(now, self.active, count)
+        if self._senders is not None:
+            changes_at = self._senders.next_change(now, self.active, count, self._served, self._num_served)
+            review_time = min(review_time, changes_at)
         time = next_event_time(now, self._served, self._num_served, *self._progress, review_time)
         if time < np.inf:
             self._forecast = self._env.at(time, EventKind.LAST_BYTE_SENT)

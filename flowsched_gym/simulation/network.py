@@ -26,6 +26,7 @@ from flowsched_gym.simulation.destination import Destination
 from flowsched_gym.simulation.environment import LAST_ROW, NetworkEnvironment
 from flowsched_gym.simulation.link_failures import change_links
 from flowsched_gym.simulation.links import SharedLinks
+from flowsched_gym.simulation.lossy_senders import LossySenders
 from flowsched_gym.simulation.paths import Paths
 from flowsched_gym.simulation.periods import Periods
 from flowsched_gym.simulation.senders import open_windows
@@ -98,7 +99,8 @@ class SimulatedNetwork:
         seed: int = 0,
         keep_log: bool = False,
     ) -> None:
-        check_transport(discipline, transport)
+        paths_stay = routing is None and workload.link_changes is None and asks is not DecisionKind.PATH
+        check_transport(discipline, transport, paths_stay=paths_stay)
         if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
             raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
         if (asks is DecisionKind.PERIOD) != (period is not None):
@@ -144,21 +146,25 @@ class SimulatedNetwork:
         if asks is DecisionKind.ORDER:
             self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
         self._periods = None if period is None else Periods(period, self.env, on_begin=self._request_decision)
+        data_capacity = topology.data_capacity(discipline.data_share)
+        senders = self._open_senders(data_capacity)
         self.links = SharedLinks(
             self.env,
             self.state,
             self.controls,
             self.network,
-            topology.data_capacity(discipline.data_share),
+            data_capacity,
             discipline,
             self._delay,
             note=self._note,
             on_change=None if self._contest is None else self._contest.touch,
             paths=self._paths,
+            senders=senders,
         )
         self.destinations: dict[int, Destination] = {}
         if num_tokens is not None:
-            token_time = (delay + transport.handshake_round_trips * round_trip).tolist()
+            lateness = 0.0 if senders is None else senders.jitter()
+            token_time = (delay + lateness + transport.handshake_round_trips * round_trip).tolist()
             hosts, counts = np.unique(workload.destination, return_counts=True)
             for host, count in zip(hosts.tolist(), counts.tolist(), strict=True):
                 self.destinations[host] = Destination(
@@ -168,6 +174,21 @@ class SimulatedNetwork:
         discipline.begin(self.state, self.controls, self.network)
         discipline.begin_network(0, 0, workload)
         self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
+
+    def _open_senders(self, data_capacity: FloatArray) -> LossySenders | None:
+        """Prepares senders whose packets can be lost."""
+        if self.transport.losses is None:
+            return None
+        topology = self.topology
+        delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
+        return LossySenders(
+            self.workload,
+            self.transport,
+            self.state,
+            self.controls,
+            self.network._replace(capacity=data_capacity),
+            round_trip_time(topology, delay, self.transport),
+        )
 
     def _open_stages(self, path: IntArray, barrier: Barrier) -> None:
         """Prepares what flows go through before they send, where they do."""
@@ -252,7 +273,7 @@ class SimulatedNetwork:
             yield from self._find_path(row)
             yield from self._connect(row)
         last_byte = self.links.send(row)
-        if self.transport.initial_window:
+        if self.transport.first_burst:
             self.env.process(self._open_windows(row))
         yield last_byte  # until it has arrived
         self._deliver(row)

@@ -1,7 +1,8 @@
 """Senders with windows (TCP).
 
 A window is sent as a burst at the flow's share of the links; then the sender waits until a round trip has passed since
-the burst began. Where the links are busy for longer than that, it never waits.
+the burst began. Where the links are busy for longer than that, it never waits. For senders whose packets can be lost,
+see ``lossy_senders``.
 """
 
 import math

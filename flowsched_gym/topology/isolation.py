@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.rules.transport.lossy.steps import isolated_lossy_times
 from flowsched_gym.model.rules.transport.windows import isolated_times
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology.cpus import cpu_seconds
@@ -63,16 +64,20 @@ def isolated_fct(
     delay = topology.path_delay(path)
     round_trip = round_trip_time(topology, delay, transport)
     sending = np.empty(len(path))
-    isolated_times(
-        volume,
-        topology.path_capacity(path),
-        round_trip,
-        transport.initial_window * transport.packet,
-        transport.exit_window * transport.packet,
-        transport.slow_start_growth,
-        transport.later_growth,
-        sending,
-    )
+    capacity = topology.path_capacity(path)
+    if transport.losses is not None:
+        isolated_lossy_times(volume, capacity, round_trip, transport.loss_figures(), sending)
+    else:
+        isolated_times(
+            volume,
+            capacity,
+            round_trip,
+            transport.initial_window * transport.packet,
+            transport.exit_window * transport.packet,
+            transport.slow_start_growth,
+            transport.later_growth,
+            sending,
+        )
     waits = (2.0 if needs_token else 0.0) * delay
     waits += transport.handshake_round_trips * round_trip
     return sending + waits + delay

@@ -1,11 +1,12 @@
 """The arguments of the Artemis environment, checked."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model import TransportName
+from flowsched_gym.model import TransportName, find_transport
 from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import GatherWorkload, WorkloadLike, WorkloadSource, find_source, workload_label
 
@@ -54,7 +55,10 @@ class ArtemisConfig:
         seconds: Length of the arrivals of an episode in s, > 0, in place of bursts; ``None`` for the workload's own.
         k: Flows that a destination lets send at once (tokens), >= 1.
         f: Requests that the agent sees (slots), >= 1.
-        transport: How a flow sends, ``ideal`` or ``tcp``.
+        transport: How a flow sends, ``ideal``, ``tcp``, or, where a buffer overflows, ``tcp-lossy``,
+            ``tcp-lossy-2018a`` or ``tcp-lossy-shallow``.
+        transport_figures: Figures of the transport in place of its own, by the names of ``model.Transport`` and
+            ``model.Losses``, such as ``{"buffer": 800}``; ``None`` for its own.
         observation: What the agent sees, ``full`` or ``paper``.
         reward: When a met deadline is rewarded, ``on_completion`` or ``lagged``.
         defer: What the agent may do besides granting: ``none``, ``wait`` or ``to-back``.
@@ -75,6 +79,7 @@ class ArtemisConfig:
     k: int = 10
     f: int = 5
     transport: TransportName = TransportName.IDEAL
+    transport_figures: Mapping[str, float] | None = None
     observation: Observation = Observation.FULL
     reward: Reward = Reward.ON_COMPLETION
     defer: Defer = Defer.NONE
@@ -87,6 +92,7 @@ class ArtemisConfig:
         convert_members(
             self, {"transport": TransportName, "observation": Observation, "reward": Reward, "defer": Defer}
         )
+        find_transport(self.transport, self.transport_figures)
         convert_integers(self, {"k": 1, "f": 1, "destinations": 1, "bursts": 1, "max_decisions": 1})
         convert_numbers(self, positive=("burst_rate", "load", "seconds", "link_gbps"), at_least_0=("link_delay_us",))
         for first, second in (("burst_rate", "load"), ("bursts", "seconds")):

@@ -1,10 +1,12 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
+from collections.abc import Mapping
+
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model import TRANSPORTS
+from flowsched_gym.model import find_transport
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
 from flowsched_gym.systems.artemis.decision import (
     EPISODE_FIELDS,
@@ -82,12 +84,18 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     ## Arguments
     ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
     ``Workload`` or anything with ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``,
-    ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``observation``, ``reward``, ``defer``,
-    ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``transport_figures``, ``observation``,
+    ``reward``, ``defer``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
 
     ```python
     gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
     ```
+
+    ``transport`` is ``ideal`` (a fluid), ``tcp`` (today's TCP over a buffer that does not overflow), or one that loses
+    packets where a burst overflows the buffer of a destination's link: ``tcp-lossy`` and ``tcp-lossy-2018a``, fitted
+    to two settings of ns-3 near the thesis's, and ``tcp-lossy-shallow``, today's TCP over 100 packets of buffer. A flow
+    may wait a second there for its retransmission timeout, and keeps its token meanwhile. What is lost is hashed from
+    the flows of the episode: the same flows and decisions give the same losses.
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
@@ -103,7 +111,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     ## Reference
     M. M. Naouach, Towards A Workload-Driven Flow Scheduler For Modern Datacenters, thesis, Waterloo, 2018. We deviate:
-    the network is a fluid, not packets, so nothing is lost; a request, a token and the last byte each take the
+    the network is a fluid, not packets; a request, a token and the last byte each take the
     propagation time of their path, and the token is back when the last byte has arrived; all times in the observation
     are squashed; the agent is asked only when a request waits; episodes end, where the thesis runs on.
     """
@@ -123,6 +131,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
         k: int = 10,
         f: int = 5,
         transport: str = "ideal",
+        transport_figures: Mapping[str, float] | None = None,
         observation: str = "full",
         reward: str = "on_completion",
         defer: str = "none",
@@ -148,6 +157,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
             k=k,
             f=f,
             transport=transport,  # type: ignore[arg-type]
+            transport_figures=transport_figures,
             observation=observation,  # type: ignore[arg-type]
             reward=reward,  # type: ignore[arg-type]
             defer=defer,  # type: ignore[arg-type]
@@ -167,7 +177,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
                     delay=config.link_delay_us * SECONDS_PER_MICROSECOND,
                 ),
                 new_discipline=Ps,
-                transport=TRANSPORTS[config.transport],
+                transport=find_transport(config.transport, config.transport_figures),
                 num_tokens=config.k,
                 flow_fields=FLOW_FIELDS,
                 episode_fields=EPISODE_FIELDS,

@@ -1,0 +1,139 @@
+"""What senders do that have begun, noticed a loss, repaired it or waited, and what of the links they ask for."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, port_of, uniform
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["control_senders", "draw_luck", "start_sender"]
+
+CONNECTING, SENDING, REPAIRING, STALLED = (int(mode) for mode in Mode)
+LUCK: Final = int(Purpose.LUCK)
+STALL: Final = int(Purpose.STALL)
+LEAST_WINDOW: Final = 2.0
+"""Packets of a window after a timeout, and the least end of slow start then (RFC 5681, Eq. 4)."""
+
+
+@inlined_rule
+def start_sender(now: float, n: int, row: int, controls: Controls, network: Network, senders: Senders) -> None:
+    """Lets a sender begin that has its token: now, or when its handshake has passed the buffer of its port."""
+    figures, sender = senders.figures, senders.flows[row]
+    link = port_of(controls.path[row], network)
+    port = senders.ports[n * senders.num_links + link]
+    sender["window"] = figures.initial_window
+    sender["pace"] = figures.initial_window
+    sender["holes"] = 0.0
+    sender["slow_start_end"] = figures.exit_window
+    sender["growth"] = 0.0
+    sender["part"] = 1.0
+    sender["changes_at"] = np.inf
+    _send(n, row, link, senders)
+    queue = port["in_flight"] - network.capacity[link] * port["round_trip"] / figures.packet
+    if port["is_busy"] and queue > 0.0:
+        sender["mode"] = CONNECTING
+        sender["changes_at"] = now + queue * figures.packet / network.capacity[link]
+
+
+@inlined_rule
+def _send(n: int, row: int, link: int, senders: Senders) -> None:
+    """Lets a flow send new packets to a port."""
+    senders.flows["mode"][row] = SENDING
+    port = senders.ports[n * senders.num_links + link]
+    if port["overflows"]:
+        draw_luck(n, row, port["busy_periods"], senders)
+
+
+@inlined_rule
+def draw_luck(n: int, row: int, period: int, senders: Senders) -> None:
+    """Draws how inclined a flow is to lose packets in an overflow."""
+    senders.flows["luck"][row] = uniform(senders.keys[n], row - n * senders.num_rows, period, LUCK)
+
+
+@inlined_rule
+def control_senders(
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    round_trip: FloatArray,
+    senders: Senders,
+) -> None:
+    """Lets senders notice, repair and wait, and sets their weights and largest rates: what they have on their way.
+
+    Args:
+        now: Time in s.
+        n: Number of the network.
+        active: Rows of its active flows in the first ``count`` entries.
+        count: Number of active flows.
+        state: The flows.
+        controls: Their controls; ``admitted``, ``weight`` and ``rate_cap`` are written here.
+        network: Links and paths.
+        round_trip: Round-trip time in s of each path.
+        senders: The senders of all networks.
+    """
+    figures = senders.figures
+    for index in range(count):
+        row = active[index]
+        sender = senders.flows[row]
+        if sender["changes_at"] <= now:
+            _change_mode(now, n, row, state, controls, network, senders)
+        link = port_of(controls.path[row], network)
+        if sender["mode"] == REPAIRING and sender["holes"] <= LEAST:
+            sender["holes"] = 0.0
+            _send(n, row, link, senders)
+        if senders.ports["round_ends"][n * senders.num_links + link] <= now:
+            sender["pace"] = sender["window"]
+        unsent = state.remaining[row] / figures.packet - sender["holes"]
+        if sender["mode"] == SENDING and unsent <= LEAST and sender["changes_at"] == np.inf:
+            unsent += sender["holes"]  # less than a packet, with nothing behind it: no loss
+            sender["holes"] = 0.0
+        pipe = max(sender["pace"] - sender["holes"], 0.0)
+        if sender["mode"] == REPAIRING:
+            pipe = (max(pipe, 1.0) - 1.0 if unsent > LEAST else 0.0) + figures.repairs_per_round
+        elif sender["mode"] != SENDING or (unsent <= LEAST and sender["holes"] > 0.0):
+            pipe = 0.0
+        elif sender["changes_at"] == np.inf:
+            pipe = max(pipe, LEAST)
+        controls.admitted[row] = pipe > 0.0
+        if pipe > 0.0:
+            controls.weight[row] = pipe
+            controls.rate_cap[row] = pipe * figures.packet / round_trip[controls.path[row]]
+
+
+@inlined_rule
+def _change_mode(
+    now: float, n: int, row: int, state: FlowState, controls: Controls, network: Network, senders: Senders
+) -> None:
+    """Ends a wait, or lets a sender notice that it has lost packets."""
+    figures, sender = senders.figures, senders.flows[row]
+    link = port_of(controls.path[row], network)
+    sender["changes_at"] = np.inf
+    if sender["mode"] == CONNECTING:
+        _send(n, row, link, senders)
+    elif sender["mode"] == STALLED:  # what is lost is sent again as if it were new
+        sender["window"] = LEAST_WINDOW
+        sender["pace"] = LEAST_WINDOW
+        sender["holes"] = 0.0
+        _send(n, row, link, senders)
+    else:
+        period = senders.ports["busy_periods"][n * senders.num_links + link]
+        drawn = uniform(senders.keys[n], row - n * senders.num_rows, period, STALL)
+        has_sent_all = state.remaining[row] / figures.packet <= max(sender["window"], sender["holes"])
+        if has_sent_all and drawn < figures.timeout_probability + figures.late_ack_probability:
+            sender["mode"] = STALLED
+            sender["slow_start_end"] = max(sender["window"] / 2.0, LEAST_WINDOW)
+            times_out = drawn < figures.timeout_probability
+            sender["changes_at"] = now + (figures.timeout if times_out else figures.late_ack)
+        else:
+            sender["mode"] = REPAIRING
+            sender["window"] *= figures.window_kept
+            sender["slow_start_end"] = sender["window"]
+            sender["pace"] = sender["window"]

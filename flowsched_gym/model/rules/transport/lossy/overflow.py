@@ -1,0 +1,159 @@
+"""Lets windows grow by what was delivered, and loses what finds no room."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import IntArray
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.numerics.compiled import power
+from flowsched_gym.model.rules.transport.lossy.modes import draw_luck
+from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Senders, in_flight_of, port_of
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["deliver"]
+
+SENDING: Final = int(Mode.SENDING)
+REPAIRING: Final = int(Mode.REPAIRING)
+SLACK: Final = 1e-9
+"""Relative rounding of the room of a port, and of its rounds."""
+MOST_HANDOUTS: Final = 3
+"""How often what a flow cannot lose, as it had no more on its way, is handed out among the others."""
+
+
+@inlined_rule
+def deliver(
+    now: float,
+    elapsed: float,
+    n: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    senders: Senders,
+) -> None:
+    """Lets windows grow by what was delivered, repairs holes, and loses what has found no room.
+
+    Args:
+        now: Time in s at the end of the step.
+        elapsed: Its length in s, > 0.
+        n: Number of the network.
+        served: Rows of the flows that had a rate, in its first ``num_served`` entries.
+        num_served: How many these are.
+        state: The flows, with what has been delivered; the rates of those that have ended are 0.
+        controls: Their controls, as they were in the step.
+        network: Links and paths.
+        senders: The senders of all networks; ``next_change`` was called at the beginning of the step.
+    """
+    figures, first_row, first_port = senders.figures, n * senders.num_rows, n * senders.num_links
+    ports = senders.ports
+    for index in range(num_served):
+        ports["in_flight"][first_port + port_of(controls.path[served[index]], network)] = 0.0
+    for index in range(num_served):
+        row = served[index]
+        if state.rate[row] == 0.0:
+            continue
+        sender = senders.flows[row]
+        delivered = state.rate[row] * elapsed / figures.packet
+        if sender["mode"] == REPAIRING:
+            repaired = delivered * figures.repairs_per_round / controls.weight[row]
+            sender["holes"] = max(sender["holes"] - repaired, 0.0)
+        elif sender["growth"] > 0.0:
+            most = figures.largest_window
+            if sender["window"] < sender["slow_start_end"]:
+                most = min(most, sender["slow_start_end"])
+            sender["window"] = min(sender["window"] + sender["growth"] * delivered, most)
+        port = first_port + port_of(controls.path[row], network)
+        ports["in_flight"][port] += in_flight_of(row, state, senders)
+    for index in range(num_served):
+        link = port_of(controls.path[served[index]], network)
+        port = ports[first_port + link]
+        if port["first"] != served[index] - first_row or not port["is_busy"]:
+            continue
+        if port["in_flight"] >= port["room"] * (1.0 - SLACK):
+            _lose(now, elapsed, n, link, served, num_served, state, controls, network, senders)
+        elif port["overflows"]:
+            port["overflows"] = False
+            _forget_crumbs(link, served, num_served, state, controls, network, senders)
+
+
+@inlined_rule
+def _can_lose(row: int, link: int, state: FlowState, controls: Controls, network: Network, senders: Senders) -> bool:
+    """Returns whether a flow sends new packets to a port."""
+    sends: bool = state.rate[row] > 0.0 and senders.flows["mode"][row] == SENDING
+    return sends and port_of(controls.path[row], network) == link
+
+
+@inlined_rule
+def _lose(
+    now: float,
+    elapsed: float,
+    n: int,
+    link: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    senders: Senders,
+) -> None:
+    """Hands out what overflows, in proportion to what flows have on their way and their inclination to lose it."""
+    figures, flows = senders.figures, senders.flows
+    port = senders.ports[n * senders.num_links + link]
+    if not port["overflows"]:
+        port["overflows"] = True
+        port["lost"] = 0.0
+        for index in range(num_served):
+            if port_of(controls.path[served[index]], network) == link:
+                draw_luck(n, served[index], port["busy_periods"], senders)
+    skew = figures.loss_skew * figures.loss_scale / (figures.loss_scale + port["lost"])
+    excess = port["in_flight"] - port["room"]
+    handouts = 0
+    while excess > LEAST and handouts < MOST_HANDOUTS:
+        handouts += 1
+        total = 0.0
+        for index in range(num_served):
+            row = served[index]
+            if _can_lose(row, link, state, controls, network, senders):
+                total += power(flows["luck"][row], skew) * in_flight_of(row, state, senders)
+        if total == 0.0:
+            break
+        per_weight = excess / total
+        excess = 0.0
+        for index in range(num_served):
+            row = served[index]
+            if _can_lose(row, link, state, controls, network, senders):
+                in_flight = in_flight_of(row, state, senders)
+                lost = per_weight * power(flows["luck"][row], skew) * in_flight
+                most = in_flight * min(elapsed / port["round"], 1.0)
+                if lost > most:
+                    excess += lost - most
+                    lost = most
+                flows["holes"][row] += lost
+                port["in_flight"] -= lost
+                port["lost"] += lost
+    for index in range(num_served):
+        row = served[index]
+        notices = flows["holes"][row] >= 1.0 and flows["changes_at"][row] == np.inf
+        if notices and _can_lose(row, link, state, controls, network, senders):
+            flows["changes_at"][row] = now + figures.rounds_to_notice * port["round"]
+
+
+@inlined_rule
+def _forget_crumbs(
+    link: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    senders: Senders,
+) -> None:
+    """Takes less than a packet for no loss, when an overflow has ended."""
+    flows = senders.flows
+    for index in range(num_served):
+        row = served[index]
+        if flows["holes"][row] < 1.0 and _can_lose(row, link, state, controls, network, senders):
+            flows["holes"][row] = 0.0

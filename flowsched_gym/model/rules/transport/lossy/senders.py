@@ -1,0 +1,221 @@
+"""What is kept of senders whose packets can be lost and of the ports that they send to; hashed random numbers."""
+
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = [
+    "LEAST",
+    "PORT",
+    "SENDER",
+    "LossFigures",
+    "Mode",
+    "Purpose",
+    "Senders",
+    "begin_senders",
+    "in_flight_of",
+    "port_of",
+    "token_jitter",
+    "uniform",
+]
+
+Records = npt.NDArray[Any]
+
+
+class Mode(IntEnum):
+    """What a sender does."""
+
+    CONNECTING = 0
+    """Its handshake waits in the buffer."""
+    SENDING = 1
+    """It sends its window, round by round."""
+    REPAIRING = 2
+    """It repairs one hole a round, and sends what else its window allows."""
+    STALLED = 3
+    """It waits for its retransmission timeout."""
+
+
+CONNECTING, SENDING, REPAIRING, STALLED = (int(mode) for mode in Mode)
+
+SENDER: Final = np.dtype(
+    [
+        ("window", "f8"),  # packets
+        ("pace", "f8"),  # window at the beginning of the round, which it delivers in it
+        ("holes", "f8"),  # packets that are lost and not repaired
+        ("slow_start_end", "f8"),  # window from which on it grows slowly
+        ("growth", "f8"),  # packets that the window grows by for each one delivered, until the next event
+        ("part", "f8"),  # share of its packets on their way that is at its port, not in front of other links
+        ("luck", "f8"),  # its inclination to lose packets in this overflow, from 0 to 1
+        ("changes_at", "f8"),  # when it notices a loss, or ends to wait, in s; inf for never
+        ("mode", "i8"),
+    ],
+    align=True,
+)
+"""What is kept of a sender; a cache line."""
+
+PORT: Final = np.dtype(
+    [
+        ("in_flight", "f8"),  # packets on their way to this port, or in its buffer
+        ("round", "f8"),  # time in s in which each sender delivers what it has on its way
+        ("round_ends", "f8"),  # absolute time in s at which they go on with the windows that they have by then
+        ("round_trip", "f8"),  # of its senders, with an empty buffer, in s
+        ("room", "f8"),  # packets that its link and its buffer hold in this busy period
+        ("slope", "f8"),  # packets on their way that are added in each second
+        ("lost", "f8"),  # packets lost in this overflow
+        ("first", "i8"),  # the first of the flows that deliver over it, counted from that of its network
+        ("busy_periods", "i8"),  # that have begun
+        ("is_busy", "?"),  # whether packets wait in its buffer
+        ("overflows", "?"),
+    ],
+    align=True,
+)
+"""State of a port."""
+
+LEAST: Final = 1e-6
+"""Packets that are none: rounding."""
+
+
+class Purpose(IntEnum):
+    """What a random number is for."""
+
+    JITTER = 1
+    LUCK = 2
+    STALL = 3
+    ROOM = 4
+
+
+JITTER: Final = int(Purpose.JITTER)
+
+
+class LossFigures(NamedTuple):
+    """The figures of a transport that loses packets; see ``model.Losses``.
+
+    Attributes:
+        packet: Bytes of a packet on the wire.
+        initial_window: Packets.
+        exit_window: Packets at which slow start ends for the first time.
+        slow_start_growth: Packets that a window in slow start grows by for each one delivered.
+        later_growth: The same after slow start.
+        added_per_round: Packets that it grows by in each round after slow start besides.
+        window_kept: Part of the window that is kept after a loss.
+        largest_window: Packets.
+        buffer: Packets.
+        buffer_spread: Largest part of the buffer by which it is smaller in a busy period.
+        loss_skew: Power to which a flow's inclination to lose packets is taken at the beginning of an overflow.
+        loss_scale: Packets lost in an overflow after which that power is half of it.
+        repairs_per_round: Holes that are repaired in a round.
+        rounds_to_notice: Rounds between a loss and its notice.
+        timeout_probability: Of senders that have nothing new to send when they notice: how many wait for a timeout.
+        timeout: Time in s that these wait.
+        late_ack_probability: How many of them wait for late acknowledgements.
+        late_ack: Time in s that these wait.
+        jitter: Largest delay in s by which a sender is late in reacting to its token.
+    """
+
+    packet: float
+    initial_window: float
+    exit_window: float
+    slow_start_growth: float
+    later_growth: float
+    added_per_round: float
+    window_kept: float
+    largest_window: float
+    buffer: float
+    buffer_spread: float
+    loss_skew: float
+    loss_scale: float
+    repairs_per_round: float
+    rounds_to_notice: float
+    timeout_probability: float
+    timeout: float
+    late_ack_probability: float
+    late_ack: float
+    jitter: float
+
+
+class Senders(NamedTuple):
+    """The senders of all networks, and the ports that they send to.
+
+    Attributes:
+        flows: (num_networks * num_rows,) SENDER.
+        ports: (num_networks * num_links,) PORT; those of links that are the last of no path are not used.
+        keys: What the random numbers of each network's episode are hashed from, (num_networks,) uint64.
+        figures: Figures of the transport.
+        num_rows: Flows that a network can have.
+        num_links: Links of a network.
+    """
+
+    flows: Records
+    ports: Records
+    keys: npt.NDArray[np.uint64]
+    figures: LossFigures
+    num_rows: int
+    num_links: int
+
+
+@rule
+def uniform(key: np.uint64, number: int, period: int, purpose: int) -> float:
+    """Hashes a number between 0 and 1 without its ends, by the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+
+    Args:
+        key: That of the episode.
+        number: Of the flow or link.
+        period: Busy period of the port, 0 for none.
+        purpose: What it is for.
+    """
+    x = key + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = _mixed(x + np.uint64(period) * np.uint64(0xD1342543DE82EF95))
+    x = _mixed(x + np.uint64(purpose) * np.uint64(0xD6E8FEB86659FD93))
+    return (np.float64(x >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@inlined_rule
+def _mixed(x: np.uint64) -> np.uint64:
+    """Mixes the bits of a word."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@rule
+def begin_senders(n: int, key: np.uint64, senders: Senders) -> None:
+    """Prepares the ports of a network for an episode, at time 0."""
+    senders.keys[n] = key
+    for port in range(n * senders.num_links, (n + 1) * senders.num_links):
+        senders.ports["in_flight"][port] = 0.0
+        senders.ports["round_ends"][port] = 0.0
+        senders.ports["busy_periods"][port] = 0
+        senders.ports["is_busy"][port] = False
+        senders.ports["overflows"][port] = False
+
+
+@inlined_rule
+def token_jitter(n: int, row: int, senders: Senders) -> float:
+    """Returns by how many s the sender of a flow is late in reacting to its token."""
+    if senders.figures.jitter == 0.0:
+        return 0.0
+    return senders.figures.jitter * uniform(senders.keys[n], row - n * senders.num_rows, 0, JITTER)
+
+
+@inlined_rule
+def port_of(path: int, network: Network) -> int:
+    """Returns the last link of a path."""
+    link: int = network.path_links[network.path_start[path + 1] - 1]
+    return link
+
+
+@inlined_rule
+def in_flight_of(row: int, state: FlowState, senders: Senders) -> float:
+    """Returns the packets that a flow has on their way to its port, or in its buffer."""
+    sender = senders.flows[row]
+    pipe = sender["window"] - sender["holes"]
+    if sender["mode"] == REPAIRING:
+        pipe = max(pipe, 1.0)
+    unsent = state.remaining[row] / senders.figures.packet - sender["holes"]
+    packets: float = max(min(sender["part"] * pipe, unsent), 0.0)
+    return packets

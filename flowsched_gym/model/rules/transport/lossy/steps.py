@@ -1,0 +1,178 @@
+"""Finds how long rates stay constant, and how long a flow takes that is alone."""
+
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.transport.lossy.senders import (
+    LEAST,
+    LossFigures,
+    Mode,
+    Purpose,
+    Senders,
+    in_flight_of,
+    port_of,
+    uniform,
+)
+from flowsched_gym.model.state import FlowState, Network
+
+__all__ = ["isolated_lossy_times", "next_change"]
+
+REPAIRING: Final = int(Mode.REPAIRING)
+ROOM: Final = int(Purpose.ROOM)
+SHORTEST_STEP: Final = 1e-9
+"""Least time in s between two changes of the same network that senders bring about."""
+SLACK: Final = 1e-9
+"""Relative rounding of the room of a port, and of its rounds."""
+
+
+@inlined_rule
+def next_change(
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    round_trip: FloatArray,
+    senders: Senders,
+) -> float:
+    """Begins a step of constant rates: returns the absolute time in s at which senders next change by themselves.
+
+    Args:
+        now: Time in s.
+        n: Number of the network.
+        active: Rows of its active flows in the first ``count`` entries.
+        count: Number of active flows.
+        served: Those that have a rate, in its first ``num_served`` entries.
+        num_served: How many these are.
+        state: The flows, with their new rates.
+        controls: Their controls.
+        network: Links and paths.
+        round_trip: Round-trip time in s of each path.
+        senders: The senders of all networks.
+    """
+    figures, first_row, first_port = senders.figures, n * senders.num_rows, n * senders.num_links
+    ports = senders.ports
+    soonest = np.inf
+    time = np.inf
+    for index in range(count):
+        time = min(time, senders.flows["changes_at"][active[index]])
+    for index in range(num_served):
+        port = ports[first_port + port_of(controls.path[served[index]], network)]
+        port["round"] = np.inf
+        port["round_trip"] = 0.0
+        port["in_flight"] = 0.0
+        port["slope"] = 0.0
+        port["first"] = -1
+    for index in range(num_served):
+        row = served[index]
+        path = controls.path[row]
+        port = ports[first_port + port_of(path, network)]
+        port["round"] = min(port["round"], controls.weight[row] * figures.packet / state.rate[row])
+        port["round_trip"] = max(port["round_trip"], round_trip[path])
+        if port["first"] < 0:
+            port["first"] = row - first_row
+    for index in range(num_served):
+        row = served[index]
+        port = ports[first_port + port_of(controls.path[row], network)]
+        soonest = min(soonest, _begin_step(row, port["round"], state, controls, senders))
+        sender = senders.flows[row]
+        port["in_flight"] += in_flight_of(row, state, senders)
+        rate = state.rate[row] / figures.packet
+        if sender["growth"] > 0.0:
+            port["slope"] += sender["growth"] * rate * sender["part"]
+        elif state.remaining[row] / figures.packet <= sender["window"]:
+            port["slope"] -= rate
+    for index in range(num_served):
+        link = port_of(controls.path[served[index]], network)
+        port = ports[first_port + link]
+        if port["first"] != served[index] - first_row:
+            continue
+        if port["round_ends"] <= now:
+            port["round_ends"] = now + port["round"]
+        time = min(time, port["round_ends"])
+        was_busy = port["is_busy"]
+        port["is_busy"] = port["round"] > port["round_trip"] * (1.0 + SLACK)
+        if port["is_busy"] and not was_busy:
+            port["busy_periods"] += 1
+            drawn = uniform(senders.keys[n], link, port["busy_periods"], ROOM)
+            buffer = figures.buffer * (1.0 - figures.buffer_spread * drawn)
+            port["room"] = network.capacity[link] * port["round_trip"] / figures.packet + buffer
+        left = port["room"] - port["in_flight"]
+        if port["is_busy"] and not port["overflows"] and port["slope"] > 0.0 and left > 0.0:
+            soonest = min(soonest, left / port["slope"])
+    return min(time, now + max(soonest, SHORTEST_STEP))
+
+
+@inlined_rule
+def _begin_step(row: int, round_time: float, state: FlowState, controls: Controls, senders: Senders) -> float:
+    """Sets how a window grows in this step; returns the time in s in which its growth or its rate would change."""
+    figures, sender = senders.figures, senders.flows[row]
+    rate = state.rate[row] / figures.packet
+    unsent = state.remaining[row] / figures.packet - sender["holes"]
+    sender["part"] = min(rate * round_time / controls.weight[row], 1.0)
+    sender["growth"] = 0.0
+    if sender["mode"] == REPAIRING:
+        repairs = rate * figures.repairs_per_round / controls.weight[row]
+        soonest: float = sender["holes"] / repairs
+        if unsent > LEAST and rate > repairs:
+            soonest = min(soonest, unsent / (rate - repairs))
+        return soonest
+    pipe = sender["window"] - sender["holes"]
+    if unsent <= pipe + LEAST:
+        soonest = unsent / rate if sender["holes"] > 0.0 else np.inf
+        return soonest
+    if sender["window"] >= figures.largest_window:
+        soonest = (unsent - pipe) / rate
+        return soonest
+    in_slow_start = sender["window"] < sender["slow_start_end"] - LEAST
+    growth = figures.slow_start_growth
+    if not in_slow_start:
+        growth = figures.later_growth + figures.added_per_round / max(controls.weight[row], 1.0)
+    sender["growth"] = growth
+    soonest = (unsent - pipe) / (rate * (1.0 + growth))
+    if in_slow_start:
+        soonest = min(soonest, (sender["slow_start_end"] - sender["window"]) / (growth * rate))
+    return soonest
+
+
+@rule
+def isolated_lossy_times(
+    volume: FloatArray, capacity: FloatArray, round_trip: FloatArray, figures: LossFigures, times: FloatArray
+) -> None:
+    """Finds how long flows deliver when they are alone on the network and nothing is lost.
+
+    Args:
+        volume: Bytes on the wire, (num_flows,).
+        capacity: Smallest capacity of each path in B/s.
+        round_trip: Round-trip time of each path in s.
+        figures: Figures of the transport.
+        times: Receives the times in s from the first to the last byte delivered.
+    """
+    for row in range(len(volume)):
+        left = volume[row] / figures.packet
+        fastest = capacity[row] / figures.packet
+        window = figures.initial_window
+        times[row] = 0.0
+        while left > 0.0:
+            pace = window
+            rate = min(pace / round_trip[row], fastest)
+            times[row] += min(left, pace) / rate
+            sent = 0.0
+            while sent < pace and left - sent > window + LEAST and window < figures.largest_window:
+                step, most = pace - sent, figures.largest_window
+                growth = figures.later_growth + figures.added_per_round / max(pace, 1.0)
+                if window < figures.exit_window - LEAST:
+                    growth, most = figures.slow_start_growth, min(most, figures.exit_window)
+                    step = min(step, (most - window) / growth)
+                step = min(step, (left - sent - window) / (1.0 + growth))
+                window = min(window + growth * step, most)
+                sent += step
+            left -= pace

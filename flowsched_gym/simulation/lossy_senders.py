@@ -1,0 +1,63 @@
+"""Senders with windows whose packets can be lost, as TCP's are where a buffer overflows."""
+
+import numpy as np
+
+from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.model.controls import Controls
+from flowsched_gym.model.losses import episode_key, new_senders
+from flowsched_gym.model.rules.transport.lossy.modes import control_senders, start_sender
+from flowsched_gym.model.rules.transport.lossy.overflow import deliver
+from flowsched_gym.model.rules.transport.lossy.senders import begin_senders, token_jitter
+from flowsched_gym.model.rules.transport.lossy.steps import next_change
+from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.transport import Transport
+from flowsched_gym.workload import Workload
+
+__all__ = ["LossySenders"]
+
+
+class LossySenders:
+    """The senders of an episode, which all advance in common steps; see ``rules.transport.lossy``.
+
+    Args:
+        workload: The flows.
+        transport: How they send.
+        state: The flows as arrays.
+        controls: Their controls.
+        network: Links, with what of their capacity is for data, and paths.
+        round_trip: Round-trip time in s of each path.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        transport: Transport,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        round_trip: FloatArray,
+    ) -> None:
+        self._senders = new_senders(1, workload.num_flows, len(network.capacity), transport)
+        begin_senders(0, episode_key(workload, transport), self._senders)
+        self._links = (state, controls, network)
+        self._round_trip = round_trip
+
+    def jitter(self) -> FloatArray:
+        """Returns by how many s each sender is late in reacting to its token, (num_flows,)."""
+        return np.array([token_jitter(0, row, self._senders) for row in range(self._senders.num_rows)])
+
+    def start(self, now: float, row: int) -> None:
+        """Lets a sender begin that has its token."""
+        start_sender(now, 0, row, *self._links[1:], self._senders)
+
+    def deliver(self, now: float, elapsed: float, served: IntArray, num_served: int) -> None:
+        """Lets windows grow by what was delivered, and loses what has found no room."""
+        deliver(now, elapsed, 0, served, num_served, *self._links, self._senders)
+
+    def control(self, now: float, active: IntArray, count: int) -> None:
+        """Sets the weights and largest rates of the active flows."""
+        control_senders(now, 0, active, count, *self._links, self._round_trip, self._senders)
+
+    def next_change(self, now: float, active: IntArray, count: int, served: IntArray, num_served: int) -> float:
+        """Returns the absolute time in s at which senders next change by themselves."""
+        return next_change(now, 0, active, count, served, num_served, *self._links, self._round_trip, self._senders)
