@@ -47,8 +47,8 @@ def graft(tables: Tables, source: int, numbers: IntArray, rows: slice) -> None:
     if "choosing.changes" in fresh:
         blocks["choosing.changes"] = fresh["choosing.changes"]
         blocks["choosing.choices"]["num_changes"] = fresh["choosing.choices"]["num_changes"]
-    if "senders.keys" in fresh:  # what has not been drawn is drawn anew, as what has not arrived is
-        blocks["senders.keys"] = fresh["senders.keys"] + numbers.astype(np.uint64)
+    if "senders.salts" in fresh:  # luck to come is another one, as flows to come are
+        blocks["senders.salts"] = 1 + numbers.astype(np.uint64)
     if tables.num_tokens > 0:
         flows = views["flows"][source, : views["networks"]["num_flows"][source]]
         totals = np.bincount(flows["destination_index"]).tolist()

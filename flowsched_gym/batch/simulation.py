@@ -22,7 +22,7 @@ from flowsched_gym.model.decision import Order
 from flowsched_gym.model.discipline import Discipline, check_transport
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
-from flowsched_gym.model.losses import episode_key
+from flowsched_gym.model.losses import flow_keys
 from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
@@ -242,7 +242,7 @@ class BatchSimulation:
         self.tables.episodes[number] = 0
         self.discipline.begin_network(number, number * self.num_rows, workload)
         if self.tables.senders is not None:
-            begin_senders(number, episode_key(workload, self.transport), self.tables.senders)
+            begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
         self._open_stages(number, workload, path, volume)
         self._open_paths(number, workload)
 

@@ -1,14 +1,13 @@
 """Makes room for senders whose packets can be lost, and finds what their random numbers are hashed from."""
 
-import hashlib
-
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.model.records import RecordedFlows
-from flowsched_gym.model.rules.transport.lossy.senders import PORT, SENDER, Senders
+from flowsched_gym.model.rules.transport.lossy.senders import PORT, SENDER, Senders, mixed
 from flowsched_gym.model.transport import Transport
 
-__all__ = ["episode_key", "new_senders"]
+__all__ = ["flow_keys", "new_senders"]
 
 
 def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Transport) -> Senders:
@@ -16,22 +15,26 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
     return Senders(
         flows=np.zeros(num_networks * num_rows, dtype=SENDER),
         ports=np.zeros(num_networks * num_links, dtype=PORT),
-        keys=np.zeros(num_networks, dtype=np.uint64),
+        salts=np.zeros(num_networks, dtype=np.uint64),
         figures=transport.loss_figures(),
         num_rows=num_rows,
         num_links=num_links,
     )
 
 
-def episode_key(flows: RecordedFlows, transport: Transport) -> np.uint64:
-    """Hashes the flows of an episode: the same flows lose the same packets whoever schedules them, wherever they run.
+def flow_keys(flows: RecordedFlows, transport: Transport) -> npt.NDArray[np.uint64]:
+    """Hashes each flow: it has the same luck whoever schedules it, wherever it runs, and whatever comes after it.
 
     Args:
         flows: The flows.
         transport: How they send, with losses.
+
+    Returns:
+        Keys, (num_flows,).
     """
     assert transport.losses is not None
-    content = hashlib.blake2b(digest_size=8, key=transport.losses.seed.to_bytes(8, "little"))
-    for column in (flows.arrival_time, flows.size, flows.source, flows.destination):
-        content.update(np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<")).tobytes())
-    return np.uint64(int.from_bytes(content.digest(), "little"))
+    keys = mixed(np.full(len(flows.flow_id), transport.losses.seed + 1, dtype=np.uint64))
+    for column in (flows.arrival_time, flows.size, flows.source, flows.destination, flows.flow_id):
+        keys = mixed(keys + np.ascontiguousarray(column).view(np.uint64))
+    found: npt.NDArray[np.uint64] = keys
+    return found

@@ -4,7 +4,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.losses import episode_key, new_senders
+from flowsched_gym.model.losses import flow_keys, new_senders
 from flowsched_gym.model.rules.transport.lossy.modes import control_senders, start_sender
 from flowsched_gym.model.rules.transport.lossy.overflow import deliver
 from flowsched_gym.model.rules.transport.lossy.senders import begin_senders, token_jitter
@@ -38,7 +38,7 @@ class LossySenders:
         round_trip: FloatArray,
     ) -> None:
         self._senders = new_senders(1, workload.num_flows, len(network.capacity), transport)
-        begin_senders(0, episode_key(workload, transport), self._senders)
+        begin_senders(0, flow_keys(workload, transport), self._senders)
         self._links = (state, controls, network)
         self._round_trip = round_trip
 

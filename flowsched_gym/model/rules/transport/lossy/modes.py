@@ -51,7 +51,7 @@ def _send(n: int, row: int, link: int, senders: Senders) -> None:
 @inlined_rule
 def draw_luck(n: int, row: int, period: int, senders: Senders) -> None:
     """Draws how inclined a flow is to lose packets in an overflow."""
-    senders.flows["luck"][row] = uniform(senders.keys[n], row - n * senders.num_rows, period, LUCK)
+    senders.flows["luck"][row] = uniform(n, row, period, LUCK, senders)
 
 
 @inlined_rule
@@ -125,7 +125,7 @@ def _change_mode(
         _send(n, row, link, senders)
     else:
         period = senders.ports["busy_periods"][n * senders.num_links + link]
-        drawn = uniform(senders.keys[n], row - n * senders.num_rows, period, STALL)
+        drawn = uniform(n, row, period, STALL, senders)
         has_sent_all = state.remaining[row] / figures.packet <= max(sender["window"], sender["holes"])
         if has_sent_all and drawn < figures.timeout_probability + figures.late_ack_probability:
             sender["mode"] = STALLED

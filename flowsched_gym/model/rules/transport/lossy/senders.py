@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule, rule
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Senders",
     "begin_senders",
     "in_flight_of",
+    "mixed",
     "port_of",
     "token_jitter",
     "uniform",
@@ -53,6 +54,7 @@ SENDER: Final = np.dtype(
         ("luck", "f8"),  # its inclination to lose packets in this overflow, from 0 to 1
         ("changes_at", "f8"),  # when it notices a loss, or ends to wait, in s; inf for never
         ("mode", "i8"),
+        ("key", "u8"),  # what its random numbers are hashed from
     ],
     align=True,
 )
@@ -144,7 +146,8 @@ class Senders(NamedTuple):
     Attributes:
         flows: (num_networks * num_rows,) SENDER.
         ports: (num_networks * num_links,) PORT; those of links that are the last of no path are not used.
-        keys: What the random numbers of each network's episode are hashed from, (num_networks,) uint64.
+        salts: What is added to the keys of a network's flows, (num_networks,) uint64: 0, or another number where what
+            has not been drawn shall be other than in the episode.
         figures: Figures of the transport.
         num_rows: Flows that a network can have.
         num_links: Links of a network.
@@ -152,40 +155,43 @@ class Senders(NamedTuple):
 
     flows: Records
     ports: Records
-    keys: npt.NDArray[np.uint64]
+    salts: npt.NDArray[np.uint64]
     figures: LossFigures
     num_rows: int
     num_links: int
 
 
-@rule
-def uniform(key: np.uint64, number: int, period: int, purpose: int) -> float:
-    """Hashes a number between 0 and 1 without its ends, by the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
-
-    Args:
-        key: That of the episode.
-        number: Of the flow or link.
-        period: Busy period of the port, 0 for none.
-        purpose: What it is for.
-    """
-    x = key + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
-    x = _mixed(x + np.uint64(period) * np.uint64(0xD1342543DE82EF95))
-    x = _mixed(x + np.uint64(purpose) * np.uint64(0xD6E8FEB86659FD93))
-    return (np.float64(x >> np.uint64(11)) + 0.5) * 2.0**-53
-
-
-@inlined_rule
-def _mixed(x: np.uint64) -> np.uint64:
-    """Mixes the bits of a word."""
+@inlined_part
+def mixed(x: Any) -> Any:
+    """Mixes the bits of a uint64, or of an array of them, as SplitMix64 does in the end (Steele et al., OOPSLA 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
+@inlined_rule
+def uniform(n: int, row: int, period: int, purpose: int, senders: Senders) -> float:
+    """Hashes a number between 0 and 1 without its ends.
+
+    Args:
+        n: Number of the network.
+        row: The flow.
+        period: Busy period of its port, 0 for none.
+        purpose: What the number is for.
+        senders: The senders of all networks.
+    """
+    x = mixed(senders.flows["key"][row] + senders.salts[n])
+    x = mixed(x + np.uint64(period) * np.uint64(0x9E3779B97F4A7C15))
+    x = mixed(x + np.uint64(purpose) * np.uint64(0x9E3779B97F4A7C15))
+    return (np.float64(x >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
 @rule
-def begin_senders(n: int, key: np.uint64, senders: Senders) -> None:
-    """Prepares the ports of a network for an episode, at time 0."""
-    senders.keys[n] = key
+def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> None:
+    """Prepares a network for an episode of flows with these keys, (num_flows,), at time 0."""
+    senders.salts[n] = 0
+    for index in range(len(keys)):
+        senders.flows["key"][n * senders.num_rows + index] = keys[index]
     for port in range(n * senders.num_links, (n + 1) * senders.num_links):
         senders.ports["in_flight"][port] = 0.0
         senders.ports["round_ends"][port] = 0.0
@@ -199,7 +205,7 @@ def token_jitter(n: int, row: int, senders: Senders) -> float:
     """Returns by how many s the sender of a flow is late in reacting to its token."""
     if senders.figures.jitter == 0.0:
         return 0.0
-    return senders.figures.jitter * uniform(senders.keys[n], row - n * senders.num_rows, 0, JITTER)
+    return senders.figures.jitter * uniform(n, row, 0, JITTER, senders)
 
 
 @inlined_rule

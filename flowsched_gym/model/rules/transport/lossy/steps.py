@@ -102,7 +102,7 @@ def next_change(
         port["is_busy"] = port["round"] > port["round_trip"] * (1.0 + SLACK)
         if port["is_busy"] and not was_busy:
             port["busy_periods"] += 1
-            drawn = uniform(senders.keys[n], link, port["busy_periods"], ROOM)
+            drawn = uniform(n, served[index], port["busy_periods"], ROOM, senders)
             buffer = figures.buffer * (1.0 - figures.buffer_spread * drawn)
             port["room"] = network.capacity[link] * port["round_trip"] / figures.packet + buffer
         left = port["room"] - port["in_flight"]
