@@ -50,8 +50,6 @@ class Losses:
         largest_window: Packets that a sender may have on their way, >= 1: what the receiver's buffer holds.
         added_per_round: Packets that a window grows by in each round after slow start, >= 0.
         window_kept: Part of the window that is kept after a loss, above 0 and at most 1.
-        rounds_per_hole: Rounds that it takes to repair a lost packet, >= 1.
-        rounds_to_notice: Rounds between a loss and its notice, >= 0.
         timeout_probability: Of senders that have nothing new to send when they notice a loss: how many wait for their
             retransmission timeout, from 0 to 1.
         timeout: Time in s that these wait, > 0.
@@ -71,8 +69,6 @@ class Losses:
     largest_window: float
     added_per_round: float = 0.0
     window_kept: float = 0.5
-    rounds_per_hole: float = 1.2
-    rounds_to_notice: float = 1.0
     timeout_probability: float
     timeout: float
     late_ack_probability: float = 0.0
@@ -89,8 +85,6 @@ class Losses:
             ("largest_window", ">= 1", self.largest_window >= 1),
             ("added_per_round", ">= 0", self.added_per_round >= 0),
             ("window_kept", "above 0 and at most 1", 0 < self.window_kept <= 1),
-            ("rounds_per_hole", ">= 1", self.rounds_per_hole >= 1),
-            ("rounds_to_notice", ">= 0", self.rounds_to_notice >= 0),
             ("timeout_probability", "from 0 to 1", 0 <= self.timeout_probability <= 1),
             ("timeout", "> 0", self.timeout > 0),
             ("late_ack_probability", "from 0 to 1", 0 <= self.late_ack_probability <= 1),
@@ -178,8 +172,6 @@ class Transport:
             buffer_spread=losses.buffer_spread,
             loss_skew=losses.loss_skew,
             loss_scale=losses.loss_scale,
-            repairs_per_round=1.0 / losses.rounds_per_hole,
-            rounds_to_notice=losses.rounds_to_notice,
             timeout_probability=losses.timeout_probability,
             timeout=losses.timeout,
             late_ack_probability=losses.late_ack_probability,
@@ -194,15 +186,17 @@ NEW_RENO: Final = Transport(
     header=54.0,
     initial_window=2.0,
     exit_window=1e9,
-    slow_start_growth=1.45,
+    slow_start_growth=1.43,
     losses=Losses(
-        buffer=1200.0,
-        buffer_spread=0.24,
+        buffer=1150.0,
+        buffer_spread=0.29,
+        loss_skew=5.0,
+        loss_scale=10.0,
         largest_window=244.0,
         added_per_round=0.5,
-        timeout_probability=0.05,
+        timeout_probability=0.11,
         timeout=1.2,
-        late_ack_probability=0.08,
+        late_ack_probability=0.05,
         late_ack=0.4,
         jitter=1e-4,
     ),
@@ -223,14 +217,15 @@ TRANSPORTS: Final = {
     TransportName.TCP_LOSSY_2018A: replace(
         NEW_RENO,
         initial_window=1.0,
-        slow_start_growth=1.83,
+        slow_start_growth=1.82,
         losses=Losses(
-            buffer=1100.0,
-            buffer_spread=0.05,
-            loss_skew=2.7,
+            buffer=1045.0,
+            buffer_spread=0.02,
+            loss_skew=3.4,
+            loss_scale=290.0,
             largest_window=244.0,
             added_per_round=1.0,
-            timeout_probability=0.11,
+            timeout_probability=0.08,
             timeout=1.0,
             jitter=1e-4,
         ),

@@ -97,7 +97,7 @@ def control_senders(
             sender["holes"] = 0.0
         pipe = max(sender["pace"] - sender["holes"], 0.0)
         if sender["mode"] == REPAIRING:
-            pipe = (max(pipe, 1.0) - 1.0 if unsent > LEAST else 0.0) + figures.repairs_per_round
+            pipe = max(pipe, 1.0) if unsent > LEAST else 1.0
         elif sender["mode"] != SENDING or (unsent <= LEAST and sender["holes"] > 0.0):
             pipe = 0.0
         elif sender["changes_at"] == np.inf:

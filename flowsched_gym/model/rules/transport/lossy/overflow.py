@@ -58,7 +58,7 @@ def deliver(
         sender = senders.flows[row]
         delivered = state.rate[row] * elapsed / figures.packet
         if sender["mode"] == REPAIRING:
-            repaired = delivered * figures.repairs_per_round / controls.weight[row]
+            repaired = delivered / controls.weight[row]
             sender["holes"] = max(sender["holes"] - repaired, 0.0)
         elif sender["growth"] > 0.0:
             most = figures.largest_window
@@ -138,7 +138,7 @@ def _lose(
         row = served[index]
         notices = flows["holes"][row] >= 1.0 and flows["changes_at"][row] == np.inf
         if notices and _can_lose(row, link, state, controls, network, senders):
-            flows["changes_at"][row] = now + figures.rounds_to_notice * port["round"]
+            flows["changes_at"][row] = now + port["round"]
 
 
 @inlined_rule

@@ -110,8 +110,6 @@ class LossFigures(NamedTuple):
         buffer_spread: Largest part of the buffer by which it is smaller in a busy period.
         loss_skew: Power to which a flow's inclination to lose packets is taken at the beginning of an overflow.
         loss_scale: Packets lost in an overflow after which that power is half of it.
-        repairs_per_round: Holes that are repaired in a round.
-        rounds_to_notice: Rounds between a loss and its notice.
         timeout_probability: Of senders that have nothing new to send when they notice: how many wait for a timeout.
         timeout: Time in s that these wait.
         late_ack_probability: How many of them wait for late acknowledgements.
@@ -131,8 +129,6 @@ class LossFigures(NamedTuple):
     buffer_spread: float
     loss_skew: float
     loss_scale: float
-    repairs_per_round: float
-    rounds_to_notice: float
     timeout_probability: float
     timeout: float
     late_ack_probability: float
@@ -163,7 +159,7 @@ class Senders(NamedTuple):
 
 @inlined_part
 def mixed(x: Any) -> Any:
-    """Mixes the bits of a uint64, or of an array of them, as SplitMix64 does in the end (Steele et al., OOPSLA 2014)."""
+    """Mixes the bits of a uint64, or of an array of them, as SplitMix64 does at its end (Steele, OOPSLA 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -120,7 +120,7 @@ def _begin_step(row: int, round_time: float, state: FlowState, controls: Control
     sender["part"] = min(rate * round_time / controls.weight[row], 1.0)
     sender["growth"] = 0.0
     if sender["mode"] == REPAIRING:
-        repairs = rate * figures.repairs_per_round / controls.weight[row]
+        repairs = rate / controls.weight[row]
         soonest: float = sender["holes"] / repairs
         if unsent > LEAST and rate > repairs:
             soonest = min(soonest, unsent / (rate - repairs))

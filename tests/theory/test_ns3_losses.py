@@ -1,0 +1,71 @@
+"""Holds the transports that lose packets to a packet simulator: deadlines, medians, stalls, flows that start together."""
+
+from typing import Final
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.losses import (
+    ISOLATED_ALLOWED,
+    MEDIAN_ALLOWED,
+    NS3,
+    NUM_STARTS,
+    POINTS_ALLOWED,
+    STALLED_ALLOWED,
+    figures_of_transports,
+    measure_isolated,
+    measure_policy,
+    read_figures,
+)
+
+FAR_DEADLINES: Final = {"2018a_v1 lsdf"}
+"""4.2 points below the packet simulator, where LSDF meets 5 points more than EDF in its one run: both serve a burst in the
+same order, and the deviation of a run of 100 bursts is 4 to 5 points."""
+FAR_STARTS: Final = {(10, "mix", 250_000)}
+"""26 % slower: five large flows and five small ones, of which the packet simulator started two sets."""
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return read_figures()
+
+
+def test_all_that_the_packet_simulator_ran_is_compared(figures) -> None:
+    assert list(figures["policies"]) == [f"{name} {policy}" for name, each in NS3["policies"].items() for policy in each]
+    assert len(figures["isolated"]) == len(NS3["isolated"]) == 35
+
+
+def test_the_figures_were_measured_with_the_transports_as_they_are(figures) -> None:
+    assert figures["transports"] == figures_of_transports()
+    name = "2018a_v1 ssdf"
+    measured = measure_policy(*name.split(), 1)
+    assert {key: values[0] for key, values in figures["policies"][name].items()} == {
+        key: values[0] for key, values in measured.items()
+    }
+
+
+def test_a_start_of_ten_flows_is_measured_again(figures) -> None:
+    place = next(i for i, each in enumerate(NS3["isolated"]) if (each["flows"], each["size"]) == (10, 150_000))
+    assert measure_isolated(NS3["isolated"][place], 1)["stalled"] == 0.0
+    assert NUM_STARTS >= 100
+
+
+def test_deadlines_medians_and_stalls_are_those_of_the_packet_simulator(figures) -> None:
+    far = set()
+    for name, found in figures["policies"].items():
+        setting, policy = name.split()
+        printed = NS3["policies"][setting][policy]
+        if abs(100 * (np.mean(found["deadline_hit_ratio"]) - printed["deadline_hit_ratio"])) > POINTS_ALLOWED:
+            far.add(name)
+        assert abs(np.mean(found["median_fct_ms"]) / printed["median_fct_ms"] - 1) < MEDIAN_ALLOWED, name
+        assert abs(100 * (np.mean(found["stalled"]) - printed["stalled"])) < STALLED_ALLOWED, name
+    assert far == FAR_DEADLINES
+
+
+def test_one_to_ten_flows_that_start_together_take_as_long_as_in_the_packet_simulator(figures) -> None:
+    far = {
+        (printed["flows"], printed["kind"], printed["size"])
+        for printed, found in zip(NS3["isolated"], figures["isolated"], strict=True)
+        if abs(found["mean_fct_without_stalls_ms"] / printed["mean_fct_without_stalls_ms"] - 1) > ISOLATED_ALLOWED
+    }
+    assert far == FAR_STARTS
