@@ -291,11 +291,11 @@ def _share(t: View, n: int) -> None:
         forget_network(n, t.cache)
     changed, num_changed = changed_flows(t, n, t.cache)
     control(net.now, n, changed, num_changed, state, controls, network, t.own)
-    _control_lossy(t, n, t.senders)
+    changes_at = _control_lossy(t, n, t.senders)
     set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, active, count, state, controls, t.own)
-    next_review = min(next_review, _next_change_lossy(t, n, t.senders))
+    next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
     net.wake = next_event_time(
         net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
     )
@@ -307,37 +307,25 @@ def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> 
     if senders is not None:
         net = t.networks[n]
         served = t.served[n * t.most_active : (n + 1) * t.most_active]
-        deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, data_network(t, n), senders)
+        deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, senders)
 
 
 @inlined_rule
-def _control_lossy(t: View, n: int, senders: Senders | None) -> None:
-    """Sets the weights and largest rates of senders whose packets can be lost."""
-    if senders is not None:
-        net = t.networks[n]
-        active = t.active[n * t.most_active : (n + 1) * t.most_active]
-        network = data_network(t, n)
-        control_senders(net.now, n, active, net.num_active, t.state, t.controls, network, t.round_trip, senders)
-
-
-@inlined_rule
-def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
-    """Returns when senders whose packets can be lost next change by themselves, in s."""
+def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
+    """Sets weights and largest rates of senders whose packets can be lost; returns when one next notices or wakes."""
     if senders is None:
         return np.inf
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    return control_senders(net.now, n, active, net.num_active, t.state, t.controls, t.round_trip, senders)
+
+
+@inlined_rule
+def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
+    """Returns when windows and losses next change the rates of senders whose packets can be lost, in s."""
+    if senders is None:
+        return np.inf
+    net = t.networks[n]
     served = t.served[n * t.most_active : (n + 1) * t.most_active]
-    return next_change(
-        net.now,
-        n,
-        active,
-        net.num_active,
-        served,
-        net.served,
-        t.state,
-        t.controls,
-        data_network(t, n),
-        t.round_trip,
-        senders,
-    )
+    capacity = data_network(t, n).capacity
+    return next_change(net.now, n, served, net.served, t.state, t.controls, capacity, t.round_trip, senders)

@@ -52,9 +52,9 @@ STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows"
 """What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
 RECORDS: Final = ("flows", "windows", "senders.flows")
 """What is large, and touched only as long as a flow has not been delivered."""
-SENDERS: Final = ("flows", "ports", "salts")
+SENDERS: Final = ("flows", "ports", "steps", "salts")
 """What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
-ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.salts")
+ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.steps", "senders.salts")
 """What has one entry for each network, beside what the discipline keeps once; all else has several."""
 
 

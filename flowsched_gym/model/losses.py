@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.records import RecordedFlows
-from flowsched_gym.model.rules.transport.lossy.senders import PORT, SENDER, Senders, mixed
+from flowsched_gym.model.rules.transport.lossy.senders import PORT, SENDER, STEP, Senders, mixed
 from flowsched_gym.model.transport import Transport
 
 __all__ = ["flow_keys", "new_senders"]
@@ -15,6 +15,7 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
     return Senders(
         flows=np.zeros(num_networks * num_rows, dtype=SENDER),
         ports=np.zeros(num_networks * num_links, dtype=PORT),
+        steps=np.zeros(num_networks, dtype=STEP),
         salts=np.zeros(num_networks, dtype=np.uint64),
         figures=transport.loss_figures(),
         num_rows=num_rows,

@@ -161,6 +161,7 @@ class Transport:
             raise ConfigError("transport has no losses")
         return LossFigures(
             packet=self.packet,
+            per_byte=1.0 / self.packet,
             initial_window=self.initial_window,
             exit_window=self.exit_window,
             slow_start_growth=self.slow_start_growth - 1.0,

@@ -183,15 +183,14 @@ class SharedLinks:
         if self._paths is not None:
             self._paths.review(now, self.active, count)
         self._discipline.control(now, self.active, count)
-        if self._senders is not None:
-            self._senders.control(now, self.active, count)
+        changes_at = np.inf if self._senders is None else self._senders.control(now, self.active, count)
         self._num_served = share_links(self.active, count, *self._share_arrays, self._num_served)
         if self._paths is not None:
             self._paths.note_quiet(now, self.active, count)
         review_time = self._discipline.review_time(now, self.active, count)
+        review_time = min(review_time, changes_at)
         if self._senders is not None:
-            changes_at = self._senders.next_change(now, self.active, count, self._served, self._num_served)
-            review_time = min(review_time, changes_at)
+            review_time = min(review_time, self._senders.next_change(now, self._served, self._num_served))
         time = next_event_time(now, self._served, self._num_served, *self._progress, review_time)
         if time < np.inf:
             self._forecast = self._env.at(time, EventKind.LAST_BYTE_SENT)

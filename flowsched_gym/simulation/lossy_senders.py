@@ -39,7 +39,9 @@ class LossySenders:
     ) -> None:
         self._senders = new_senders(1, workload.num_flows, len(network.capacity), transport)
         begin_senders(0, flow_keys(workload, transport), self._senders)
-        self._links = (state, controls, network)
+        self._state = state
+        self._controls = controls
+        self._network = network
         self._round_trip = round_trip
 
     def jitter(self) -> FloatArray:
@@ -48,16 +50,26 @@ class LossySenders:
 
     def start(self, now: float, row: int) -> None:
         """Lets a sender begin that has its token."""
-        start_sender(now, 0, row, *self._links[1:], self._senders)
+        start_sender(now, 0, row, self._controls, self._network, self._senders)
 
     def deliver(self, now: float, elapsed: float, served: IntArray, num_served: int) -> None:
         """Lets windows grow by what was delivered, and loses what has found no room."""
-        deliver(now, elapsed, 0, served, num_served, *self._links, self._senders)
+        deliver(now, elapsed, 0, served, num_served, self._state, self._controls, self._senders)
 
-    def control(self, now: float, active: IntArray, count: int) -> None:
-        """Sets the weights and largest rates of the active flows."""
-        control_senders(now, 0, active, count, *self._links, self._round_trip, self._senders)
+    def control(self, now: float, active: IntArray, count: int) -> float:
+        """Sets the weights and largest rates of the active flows; returns when one notices a loss or waits no more."""
+        return control_senders(now, 0, active, count, self._state, self._controls, self._round_trip, self._senders)
 
-    def next_change(self, now: float, active: IntArray, count: int, served: IntArray, num_served: int) -> float:
-        """Returns the absolute time in s at which senders next change by themselves."""
-        return next_change(now, 0, active, count, served, num_served, *self._links, self._round_trip, self._senders)
+    def next_change(self, now: float, served: IntArray, num_served: int) -> float:
+        """Returns the absolute time in s at which windows and losses next change the rates."""
+        return next_change(
+            now,
+            0,
+            served,
+            num_served,
+            self._state,
+            self._controls,
+            self._network.capacity,
+            self._round_trip,
+            self._senders,
+        )

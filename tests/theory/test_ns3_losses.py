@@ -1,4 +1,4 @@
-"""Holds the transports that lose packets to a packet simulator: deadlines, medians, stalls, flows that start together."""
+"""Holds transports that lose packets to a packet simulator: deadlines, medians, stalls, flows that start together."""
 
 from typing import Final
 
@@ -19,8 +19,8 @@ from benchmarks.paper.losses import (
 )
 
 FAR_DEADLINES: Final = {"2018a_v1 lsdf"}
-"""4.2 points below the packet simulator, where LSDF meets 5 points more than EDF in its one run: both serve a burst in the
-same order, and the deviation of a run of 100 bursts is 4 to 5 points."""
+"""Four points below the packet simulator, where LSDF meets 5 points more than EDF in its one run: both serve a burst in
+the same order, and the deviation of a run of 100 bursts is 4 to 5 points."""
 FAR_STARTS: Final = {(10, "mix", 250_000)}
 """26 % slower: five large flows and five small ones, of which the packet simulator started two sets."""
 
@@ -31,7 +31,8 @@ def figures():
 
 
 def test_all_that_the_packet_simulator_ran_is_compared(figures) -> None:
-    assert list(figures["policies"]) == [f"{name} {policy}" for name, each in NS3["policies"].items() for policy in each]
+    expected = [f"{setting} {policy}" for setting, policies in NS3["policies"].items() for policy in policies]
+    assert list(figures["policies"]) == expected
     assert len(figures["isolated"]) == len(NS3["isolated"]) == 35
 
 

@@ -195,6 +195,11 @@ def fill_class(
         any_cap = any_cap or cap < min(least, least_shared)
         if least < least_shared:
             num_rivals = _add_rival(tightest, num_rivals, filling)
+    if num_rivals == 1 and is_last and any_cap:  # perhaps none of the largest rates is reached
+        any_cap = False
+        for sharer in range(num_sharers):
+            cap = controls.rate_cap[sharers["row"][sharer]]
+            any_cap = any_cap or (sharers["is_open"][sharer] and cap <= links["share"][0] * sharers["weight"][sharer])
     if num_rivals == 1 and is_last and not any_cap:
         for sharer in range(num_sharers):
             if sharers["is_open"][sharer]:

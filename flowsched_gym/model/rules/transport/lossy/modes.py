@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, port_of, uniform
+from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, uniform
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["control_senders", "draw_luck", "start_sender"]
@@ -23,7 +23,8 @@ LEAST_WINDOW: Final = 2.0
 def start_sender(now: float, n: int, row: int, controls: Controls, network: Network, senders: Senders) -> None:
     """Lets a sender begin that has its token: now, or when its handshake has passed the buffer of its port."""
     figures, sender = senders.figures, senders.flows[row]
-    link = port_of(controls.path[row], network)
+    link = network.path_links[network.path_start[controls.path[row] + 1] - 1]
+    sender["link"] = link
     port = senders.ports[n * senders.num_links + link]
     sender["window"] = figures.initial_window
     sender["pace"] = figures.initial_window
@@ -32,7 +33,7 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
     sender["growth"] = 0.0
     sender["part"] = 1.0
     sender["changes_at"] = np.inf
-    _send(n, row, link, senders)
+    _send(n, row, senders)
     queue = port["in_flight"] - network.capacity[link] * port["round_trip"] / figures.packet
     if port["is_busy"] and queue > 0.0:
         sender["mode"] = CONNECTING
@@ -40,10 +41,10 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
 
 
 @inlined_rule
-def _send(n: int, row: int, link: int, senders: Senders) -> None:
-    """Lets a flow send new packets to a port."""
+def _send(n: int, row: int, senders: Senders) -> None:
+    """Lets a flow send new packets."""
     senders.flows["mode"][row] = SENDING
-    port = senders.ports[n * senders.num_links + link]
+    port = senders.ports[n * senders.num_links + senders.flows["link"][row]]
     if port["overflows"]:
         draw_luck(n, row, port["busy_periods"], senders)
 
@@ -62,10 +63,9 @@ def control_senders(
     count: int,
     state: FlowState,
     controls: Controls,
-    network: Network,
     round_trip: FloatArray,
     senders: Senders,
-) -> None:
+) -> float:
     """Lets senders notice, repair and wait, and sets their weights and largest rates: what they have on their way.
 
     Args:
@@ -75,23 +75,25 @@ def control_senders(
         count: Number of active flows.
         state: The flows.
         controls: Their controls; ``admitted``, ``weight`` and ``rate_cap`` are written here.
-        network: Links and paths.
         round_trip: Round-trip time in s of each path.
         senders: The senders of all networks.
+
+    Returns:
+        The absolute time in s at which a sender next notices a loss, or ends to wait; inf for never.
     """
     figures = senders.figures
+    time = np.inf
     for index in range(count):
         row = active[index]
         sender = senders.flows[row]
         if sender["changes_at"] <= now:
-            _change_mode(now, n, row, state, controls, network, senders)
-        link = port_of(controls.path[row], network)
+            _change_mode(now, n, row, state, senders)
         if sender["mode"] == REPAIRING and sender["holes"] <= LEAST:
             sender["holes"] = 0.0
-            _send(n, row, link, senders)
-        if senders.ports["round_ends"][n * senders.num_links + link] <= now:
+            _send(n, row, senders)
+        if senders.ports["round_ends"][n * senders.num_links + sender["link"]] <= now:
             sender["pace"] = sender["window"]
-        unsent = state.remaining[row] / figures.packet - sender["holes"]
+        unsent = state.remaining[row] * figures.per_byte - sender["holes"]
         if sender["mode"] == SENDING and unsent <= LEAST and sender["changes_at"] == np.inf:
             unsent += sender["holes"]  # less than a packet, with nothing behind it: no loss
             sender["holes"] = 0.0
@@ -106,27 +108,26 @@ def control_senders(
         if pipe > 0.0:
             controls.weight[row] = pipe
             controls.rate_cap[row] = pipe * figures.packet / round_trip[controls.path[row]]
+        time = min(time, sender["changes_at"])
+    return time
 
 
 @inlined_rule
-def _change_mode(
-    now: float, n: int, row: int, state: FlowState, controls: Controls, network: Network, senders: Senders
-) -> None:
+def _change_mode(now: float, n: int, row: int, state: FlowState, senders: Senders) -> None:
     """Ends a wait, or lets a sender notice that it has lost packets."""
     figures, sender = senders.figures, senders.flows[row]
-    link = port_of(controls.path[row], network)
     sender["changes_at"] = np.inf
     if sender["mode"] == CONNECTING:
-        _send(n, row, link, senders)
+        _send(n, row, senders)
     elif sender["mode"] == STALLED:  # what is lost is sent again as if it were new
         sender["window"] = LEAST_WINDOW
         sender["pace"] = LEAST_WINDOW
         sender["holes"] = 0.0
-        _send(n, row, link, senders)
+        _send(n, row, senders)
     else:
-        period = senders.ports["busy_periods"][n * senders.num_links + link]
+        period = senders.ports["busy_periods"][n * senders.num_links + sender["link"]]
         drawn = uniform(n, row, period, STALL, senders)
-        has_sent_all = state.remaining[row] / figures.packet <= max(sender["window"], sender["holes"])
+        has_sent_all = state.remaining[row] * figures.per_byte <= max(sender["window"], sender["holes"])
         if has_sent_all and drawn < figures.timeout_probability + figures.late_ack_probability:
             sender["mode"] = STALLED
             sender["slow_start_end"] = max(sender["window"] / 2.0, LEAST_WINDOW)

@@ -9,8 +9,8 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
 from flowsched_gym.model.rules.numerics.compiled import power
 from flowsched_gym.model.rules.transport.lossy.modes import draw_luck
-from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Senders, in_flight_of, port_of
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.rules.transport.lossy.senders import LEAST, NO_PORT, Mode, Senders, in_flight_of
+from flowsched_gym.model.state import FlowState
 
 __all__ = ["deliver"]
 
@@ -31,7 +31,6 @@ def deliver(
     num_served: int,
     state: FlowState,
     controls: Controls,
-    network: Network,
     senders: Senders,
 ) -> None:
     """Lets windows grow by what was delivered, repairs holes, and loses what has found no room.
@@ -44,46 +43,47 @@ def deliver(
         num_served: How many these are.
         state: The flows, with what has been delivered; the rates of those that have ended are 0.
         controls: Their controls, as they were in the step.
-        network: Links and paths.
         senders: The senders of all networks; ``next_change`` was called at the beginning of the step.
     """
-    figures, first_row, first_port = senders.figures, n * senders.num_rows, n * senders.num_links
-    ports = senders.ports
-    for index in range(num_served):
-        ports["in_flight"][first_port + port_of(controls.path[served[index]], network)] = 0.0
+    figures, first_port = senders.figures, n * senders.num_links
+    flows, ports = senders.flows, senders.ports
+    link = senders.steps["first_port"][n]
+    while link != NO_PORT:
+        ports["in_flight"][first_port + link] = 0.0
+        link = ports["next"][first_port + link]
     for index in range(num_served):
         row = served[index]
         if state.rate[row] == 0.0:
             continue
-        sender = senders.flows[row]
-        delivered = state.rate[row] * elapsed / figures.packet
+        sender = flows[row]
+        delivered = state.rate[row] * elapsed * figures.per_byte
         if sender["mode"] == REPAIRING:
-            repaired = delivered / controls.weight[row]
-            sender["holes"] = max(sender["holes"] - repaired, 0.0)
+            sender["holes"] = max(sender["holes"] - delivered / controls.weight[row], 0.0)
         elif sender["growth"] > 0.0:
             most = figures.largest_window
             if sender["window"] < sender["slow_start_end"]:
                 most = min(most, sender["slow_start_end"])
             sender["window"] = min(sender["window"] + sender["growth"] * delivered, most)
-        port = first_port + port_of(controls.path[row], network)
-        ports["in_flight"][port] += in_flight_of(row, state, senders)
-    for index in range(num_served):
-        link = port_of(controls.path[served[index]], network)
+        port = ports[first_port + sender["link"]]
+        if port["is_busy"]:
+            port["in_flight"] += in_flight_of(row, state, senders)
+    link = senders.steps["first_port"][n]
+    while link != NO_PORT:
         port = ports[first_port + link]
-        if port["first"] != served[index] - first_row or not port["is_busy"]:
-            continue
-        if port["in_flight"] >= port["room"] * (1.0 - SLACK):
-            _lose(now, elapsed, n, link, served, num_served, state, controls, network, senders)
+        if port["is_busy"] and port["in_flight"] >= port["room"] * (1.0 - SLACK):
+            _lose(now, elapsed, n, link, served, num_served, state, senders)
         elif port["overflows"]:
             port["overflows"] = False
-            _forget_crumbs(link, served, num_served, state, controls, network, senders)
+            _forget_crumbs(link, served, num_served, state, senders)
+        link = port["next"]
 
 
 @inlined_rule
-def _can_lose(row: int, link: int, state: FlowState, controls: Controls, network: Network, senders: Senders) -> bool:
+def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
     """Returns whether a flow sends new packets to a port."""
-    sends: bool = state.rate[row] > 0.0 and senders.flows["mode"][row] == SENDING
-    return sends and port_of(controls.path[row], network) == link
+    sender = senders.flows[row]
+    sends: bool = state.rate[row] > 0.0 and sender["mode"] == SENDING and sender["link"] == link
+    return sends
 
 
 @inlined_rule
@@ -95,8 +95,6 @@ def _lose(
     served: IntArray,
     num_served: int,
     state: FlowState,
-    controls: Controls,
-    network: Network,
     senders: Senders,
 ) -> None:
     """Hands out what overflows, in proportion to what flows have on their way and their inclination to lose it."""
@@ -106,7 +104,7 @@ def _lose(
         port["overflows"] = True
         port["lost"] = 0.0
         for index in range(num_served):
-            if port_of(controls.path[served[index]], network) == link:
+            if flows["link"][served[index]] == link:
                 draw_luck(n, served[index], port["busy_periods"], senders)
     skew = figures.loss_skew * figures.loss_scale / (figures.loss_scale + port["lost"])
     excess = port["in_flight"] - port["room"]
@@ -116,17 +114,18 @@ def _lose(
         total = 0.0
         for index in range(num_served):
             row = served[index]
-            if _can_lose(row, link, state, controls, network, senders):
-                total += power(flows["luck"][row], skew) * in_flight_of(row, state, senders)
+            if _can_lose(row, link, state, senders):
+                flows["loss_weight"][row] = power(flows["luck"][row], skew)
+                total += flows["loss_weight"][row] * in_flight_of(row, state, senders)
         if total == 0.0:
             break
         per_weight = excess / total
         excess = 0.0
         for index in range(num_served):
             row = served[index]
-            if _can_lose(row, link, state, controls, network, senders):
+            if _can_lose(row, link, state, senders):
                 in_flight = in_flight_of(row, state, senders)
-                lost = per_weight * power(flows["luck"][row], skew) * in_flight
+                lost = per_weight * flows["loss_weight"][row] * in_flight
                 most = in_flight * min(elapsed / port["round"], 1.0)
                 if lost > most:
                     excess += lost - most
@@ -137,7 +136,7 @@ def _lose(
     for index in range(num_served):
         row = served[index]
         notices = flows["holes"][row] >= 1.0 and flows["changes_at"][row] == np.inf
-        if notices and _can_lose(row, link, state, controls, network, senders):
+        if notices and _can_lose(row, link, state, senders):
             flows["changes_at"][row] = now + port["round"]
 
 
@@ -147,13 +146,11 @@ def _forget_crumbs(
     served: IntArray,
     num_served: int,
     state: FlowState,
-    controls: Controls,
-    network: Network,
     senders: Senders,
 ) -> None:
     """Takes less than a packet for no loss, when an overflow has ended."""
     flows = senders.flows
     for index in range(num_served):
         row = served[index]
-        if flows["holes"][row] < 1.0 and _can_lose(row, link, state, controls, network, senders):
+        if flows["holes"][row] < 1.0 and _can_lose(row, link, state, senders):
             flows["holes"][row] = 0.0

@@ -7,12 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.model.rules.compile import inlined_part, inlined_rule, rule
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.state import FlowState
 
 __all__ = [
     "LEAST",
+    "NO_PORT",
     "PORT",
     "SENDER",
+    "STEP",
     "LossFigures",
     "Mode",
     "Purpose",
@@ -20,7 +22,6 @@ __all__ = [
     "begin_senders",
     "in_flight_of",
     "mixed",
-    "port_of",
     "token_jitter",
     "uniform",
 ]
@@ -52,8 +53,10 @@ SENDER: Final = np.dtype(
         ("growth", "f8"),  # packets that the window grows by for each one delivered, until the next event
         ("part", "f8"),  # share of its packets on their way that is at its port, not in front of other links
         ("luck", "f8"),  # its inclination to lose packets in this overflow, from 0 to 1
+        ("loss_weight", "f8"),  # what that comes to now
         ("changes_at", "f8"),  # when it notices a loss, or ends to wait, in s; inf for never
         ("mode", "i8"),
+        ("link", "i8"),  # its port
         ("key", "u8"),  # what its random numbers are hashed from
     ],
     align=True,
@@ -69,7 +72,8 @@ PORT: Final = np.dtype(
         ("room", "f8"),  # packets that its link and its buffer hold in this busy period
         ("slope", "f8"),  # packets on their way that are added in each second
         ("lost", "f8"),  # packets lost in this overflow
-        ("first", "i8"),  # the first of the flows that deliver over it, counted from that of its network
+        ("next", "i8"),  # link of the next port that delivers in this step, or ``NO_PORT``
+        ("step", "i8"),  # the last step in which it delivered
         ("busy_periods", "i8"),  # that have begun
         ("is_busy", "?"),  # whether packets wait in its buffer
         ("overflows", "?"),
@@ -78,6 +82,11 @@ PORT: Final = np.dtype(
 )
 """State of a port."""
 
+STEP: Final = np.dtype([("number", "i8"), ("first_port", "i8")])
+"""Steps of constant rates that a network has begun, and the link of the first port that delivers in this one."""
+
+NO_PORT: Final = -1
+"""Ends the list of ports."""
 LEAST: Final = 1e-6
 """Packets that are none: rounding."""
 
@@ -99,6 +108,7 @@ class LossFigures(NamedTuple):
 
     Attributes:
         packet: Bytes of a packet on the wire.
+        per_byte: Packets of a byte, 1 over the former.
         initial_window: Packets.
         exit_window: Packets at which slow start ends for the first time.
         slow_start_growth: Packets that a window in slow start grows by for each one delivered.
@@ -118,6 +128,7 @@ class LossFigures(NamedTuple):
     """
 
     packet: float
+    per_byte: float
     initial_window: float
     exit_window: float
     slow_start_growth: float
@@ -142,6 +153,7 @@ class Senders(NamedTuple):
     Attributes:
         flows: (num_networks * num_rows,) SENDER.
         ports: (num_networks * num_links,) PORT; those of links that are the last of no path are not used.
+        steps: (num_networks,) STEP.
         salts: What is added to the keys of a network's flows, (num_networks,) uint64: 0, or another number where what
             has not been drawn shall be other than in the episode.
         figures: Figures of the transport.
@@ -151,6 +163,7 @@ class Senders(NamedTuple):
 
     flows: Records
     ports: Records
+    steps: Records
     salts: npt.NDArray[np.uint64]
     figures: LossFigures
     num_rows: int
@@ -186,9 +199,12 @@ def uniform(n: int, row: int, period: int, purpose: int, senders: Senders) -> fl
 def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> None:
     """Prepares a network for an episode of flows with these keys, (num_flows,), at time 0."""
     senders.salts[n] = 0
+    senders.steps["number"][n] = 0
+    senders.steps["first_port"][n] = NO_PORT
     for index in range(len(keys)):
         senders.flows["key"][n * senders.num_rows + index] = keys[index]
     for port in range(n * senders.num_links, (n + 1) * senders.num_links):
+        senders.ports["step"][port] = 0
         senders.ports["in_flight"][port] = 0.0
         senders.ports["round_ends"][port] = 0.0
         senders.ports["busy_periods"][port] = 0
@@ -205,19 +221,12 @@ def token_jitter(n: int, row: int, senders: Senders) -> float:
 
 
 @inlined_rule
-def port_of(path: int, network: Network) -> int:
-    """Returns the last link of a path."""
-    link: int = network.path_links[network.path_start[path + 1] - 1]
-    return link
-
-
-@inlined_rule
 def in_flight_of(row: int, state: FlowState, senders: Senders) -> float:
     """Returns the packets that a flow has on their way to its port, or in its buffer."""
     sender = senders.flows[row]
     pipe = sender["window"] - sender["holes"]
     if sender["mode"] == REPAIRING:
         pipe = max(pipe, 1.0)
-    unsent = state.remaining[row] / senders.figures.packet - sender["holes"]
+    unsent = state.remaining[row] * senders.figures.per_byte - sender["holes"]
     packets: float = max(min(sender["part"] * pipe, unsent), 0.0)
     return packets

@@ -9,15 +9,15 @@ from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule, rule
 from flowsched_gym.model.rules.transport.lossy.senders import (
     LEAST,
+    NO_PORT,
     LossFigures,
     Mode,
     Purpose,
     Senders,
     in_flight_of,
-    port_of,
     uniform,
 )
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.state import FlowState
 
 __all__ = ["isolated_lossy_times", "next_change"]
 
@@ -33,90 +33,103 @@ SLACK: Final = 1e-9
 def next_change(
     now: float,
     n: int,
-    active: IntArray,
-    count: int,
     served: IntArray,
     num_served: int,
     state: FlowState,
     controls: Controls,
-    network: Network,
+    capacity: FloatArray,
     round_trip: FloatArray,
     senders: Senders,
 ) -> float:
-    """Begins a step of constant rates: returns the absolute time in s at which senders next change by themselves.
+    """Begins a step of constant rates: returns the absolute time in s at which windows and losses next change them.
 
     Args:
         now: Time in s.
         n: Number of the network.
-        active: Rows of its active flows in the first ``count`` entries.
-        count: Number of active flows.
-        served: Those that have a rate, in its first ``num_served`` entries.
+        served: Rows of the flows that have a rate, in its first ``num_served`` entries.
         num_served: How many these are.
         state: The flows, with their new rates.
         controls: Their controls.
-        network: Links and paths.
+        capacity: What of each link is for data, in B/s.
         round_trip: Round-trip time in s of each path.
         senders: The senders of all networks.
     """
-    figures, first_row, first_port = senders.figures, n * senders.num_rows, n * senders.num_links
-    ports = senders.ports
-    soonest = np.inf
-    time = np.inf
-    for index in range(count):
-        time = min(time, senders.flows["changes_at"][active[index]])
-    for index in range(num_served):
-        port = ports[first_port + port_of(controls.path[served[index]], network)]
-        port["round"] = np.inf
-        port["round_trip"] = 0.0
-        port["in_flight"] = 0.0
-        port["slope"] = 0.0
-        port["first"] = -1
-    for index in range(num_served):
-        row = served[index]
-        path = controls.path[row]
-        port = ports[first_port + port_of(path, network)]
-        port["round"] = min(port["round"], controls.weight[row] * figures.packet / state.rate[row])
-        port["round_trip"] = max(port["round_trip"], round_trip[path])
-        if port["first"] < 0:
-            port["first"] = row - first_row
-    for index in range(num_served):
-        row = served[index]
-        port = ports[first_port + port_of(controls.path[row], network)]
-        soonest = min(soonest, _begin_step(row, port["round"], state, controls, senders))
-        sender = senders.flows[row]
-        port["in_flight"] += in_flight_of(row, state, senders)
-        rate = state.rate[row] / figures.packet
-        if sender["growth"] > 0.0:
-            port["slope"] += sender["growth"] * rate * sender["part"]
-        elif state.remaining[row] / figures.packet <= sender["window"]:
-            port["slope"] -= rate
-    for index in range(num_served):
-        link = port_of(controls.path[served[index]], network)
+    figures, first_port = senders.figures, n * senders.num_links
+    flows, ports = senders.flows, senders.ports
+    _open_ports(n, served, num_served, state, controls, round_trip, senders)
+    time, soonest = np.inf, np.inf
+    link = senders.steps["first_port"][n]
+    while link != NO_PORT:
         port = ports[first_port + link]
-        if port["first"] != served[index] - first_row:
-            continue
         if port["round_ends"] <= now:
             port["round_ends"] = now + port["round"]
         time = min(time, port["round_ends"])
-        was_busy = port["is_busy"]
-        port["is_busy"] = port["round"] > port["round_trip"] * (1.0 + SLACK)
-        if port["is_busy"] and not was_busy:
+        is_busy = port["round"] > port["round_trip"] * (1.0 + SLACK)
+        if is_busy and not port["is_busy"]:
             port["busy_periods"] += 1
-            drawn = uniform(n, served[index], port["busy_periods"], ROOM, senders)
+            drawn = uniform(n, served[0], port["busy_periods"] * senders.num_links + link, ROOM, senders)
             buffer = figures.buffer * (1.0 - figures.buffer_spread * drawn)
-            port["room"] = network.capacity[link] * port["round_trip"] / figures.packet + buffer
+            port["room"] = capacity[link] * port["round_trip"] * figures.per_byte + buffer
+        port["is_busy"] = is_busy
+        link = port["next"]
+    for index in range(num_served):
+        row = served[index]
+        port = ports[first_port + flows["link"][row]]
+        soonest = min(soonest, _begin_step(row, port["round"], state, controls, senders))
+        if port["is_busy"]:
+            sender = flows[row]
+            port["in_flight"] += in_flight_of(row, state, senders)
+            rate = state.rate[row] * figures.per_byte
+            if sender["growth"] > 0.0:
+                port["slope"] += sender["growth"] * rate * sender["part"]
+            elif state.remaining[row] * figures.per_byte <= sender["window"]:
+                port["slope"] -= rate
+    link = senders.steps["first_port"][n]
+    while link != NO_PORT:
+        port = ports[first_port + link]
         left = port["room"] - port["in_flight"]
         if port["is_busy"] and not port["overflows"] and port["slope"] > 0.0 and left > 0.0:
             soonest = min(soonest, left / port["slope"])
+        link = port["next"]
     return min(time, now + max(soonest, SHORTEST_STEP))
+
+
+@inlined_rule
+def _open_ports(
+    n: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    controls: Controls,
+    round_trip: FloatArray,
+    senders: Senders,
+) -> None:
+    """Lists the ports that deliver in a step, with the lengths of their rounds."""
+    figures, first_port, step = senders.figures, n * senders.num_links, senders.steps[n]
+    step["number"] += 1
+    step["first_port"] = NO_PORT
+    for index in range(num_served):
+        row = served[index]
+        link = senders.flows["link"][row]
+        port = senders.ports[first_port + link]
+        if port["step"] != step["number"]:
+            port["step"] = step["number"]
+            port["next"] = step["first_port"]
+            step["first_port"] = link
+            port["round"] = np.inf
+            port["round_trip"] = 0.0
+            port["in_flight"] = 0.0
+            port["slope"] = 0.0
+        port["round"] = min(port["round"], controls.weight[row] * figures.packet / state.rate[row])
+        port["round_trip"] = max(port["round_trip"], round_trip[controls.path[row]])
 
 
 @inlined_rule
 def _begin_step(row: int, round_time: float, state: FlowState, controls: Controls, senders: Senders) -> float:
     """Sets how a window grows in this step; returns the time in s in which its growth or its rate would change."""
     figures, sender = senders.figures, senders.flows[row]
-    rate = state.rate[row] / figures.packet
-    unsent = state.remaining[row] / figures.packet - sender["holes"]
+    rate = state.rate[row] * figures.per_byte
+    unsent = state.remaining[row] * figures.per_byte - sender["holes"]
     sender["part"] = min(rate * round_time / controls.weight[row], 1.0)
     sender["growth"] = 0.0
     if sender["mode"] == REPAIRING:
