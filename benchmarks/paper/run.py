@@ -18,6 +18,7 @@ from benchmarks.paper.auto_figures import draw as draw_auto
 from benchmarks.paper.auto_tables import auto_markdown
 from benchmarks.paper.auto_tables import read_results as read_auto
 from benchmarks.paper.figures import GREY, headline, label_all, logarithmic, panel_title, panels, save
+from benchmarks.paper.losses import losses_markdown
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.merp_tables import read_results as read_merp
@@ -91,7 +92,8 @@ What differs, and why:
   bursts overlap. The thesis names no TCP settings; its tails (p99 of 0.1 to 4.8 s) look like retransmission timeouts of
   a second. ns-3 with NewReno, a minimum timeout of 1 s and a buffer that ten slow starts overflow meets 68 to 72 % on
   variant 1, and 51 to 56 % with an initial window of 1 besides: flows that wait for a timeout keep their token.
-  `tcp` models a buffer that does not overflow, as today's defaults bring about; see the next section.
+  `tcp` models a buffer that does not overflow, as today's defaults bring about; see the next section. `tcp-lossy`
+  models one that does; see the section after that.
 - The 15 points between EDF and LSDF do not come out of any transport tried in the packet simulator: both put a burst in
   the same order, since the urgent flows are the large ones. The thesis gives no interval; over 100 bursts the standard
   deviation of one run is 4 to 5 points.
@@ -195,6 +197,7 @@ def paper_markdown() -> str:
     parts.append(policy_table(compare_policies()).markdown())
     parts.append(ISOLATED)
     parts.append(isolated_table(compare_isolated()).markdown())
+    parts.append(losses_markdown())
     parts.append(merp_markdown(read_merp()))
     parts.append(auto_markdown(read_auto()))
     return "".join(parts)

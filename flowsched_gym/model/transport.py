@@ -187,17 +187,17 @@ NEW_RENO: Final = Transport(
     header=54.0,
     initial_window=2.0,
     exit_window=1e9,
-    slow_start_growth=1.43,
+    slow_start_growth=1.433,
     losses=Losses(
-        buffer=1150.0,
-        buffer_spread=0.29,
-        loss_skew=5.0,
-        loss_scale=10.0,
+        buffer=1180.0,
+        buffer_spread=0.3,
+        loss_skew=3.8,
+        loss_scale=4.5,
         largest_window=244.0,
         added_per_round=0.5,
         timeout_probability=0.11,
         timeout=1.2,
-        late_ack_probability=0.05,
+        late_ack_probability=0.03,
         late_ack=0.4,
         jitter=1e-4,
     ),
@@ -218,15 +218,15 @@ TRANSPORTS: Final = {
     TransportName.TCP_LOSSY_2018A: replace(
         NEW_RENO,
         initial_window=1.0,
-        slow_start_growth=1.82,
+        slow_start_growth=1.834,
         losses=Losses(
-            buffer=1045.0,
-            buffer_spread=0.02,
+            buffer=1080.0,
+            buffer_spread=0.045,
             loss_skew=3.4,
-            loss_scale=290.0,
+            loss_scale=86.0,
             largest_window=244.0,
             added_per_round=1.0,
-            timeout_probability=0.08,
+            timeout_probability=0.067,
             timeout=1.0,
             jitter=1e-4,
         ),
@@ -264,7 +264,9 @@ def find_transport(name: TransportName, figures: Mapping[str, float] | None = No
     transport = TRANSPORTS[name]
     own = {field.name for field in fields(Transport)} - {"losses"}
     of_losses = set() if transport.losses is None else {field.name for field in fields(Losses)}
-    given = dict(figures or {})
+    if figures is not None and not isinstance(figures, Mapping):
+        raise ConfigError(f"transport_figures is {shown(figures)}: it must be a mapping from names to figures, or None")
+    given = {} if figures is None else dict(figures)
     for figure, value in given.items():
         if figure not in own | of_losses:
             raise ConfigError(
