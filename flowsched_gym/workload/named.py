@@ -122,6 +122,14 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         "10 bursts/s of 6 x (350 KB, 40 ms) + 4 x (250 KB, 50 ms) to one host (Artemis thesis, variant 2)",
         GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
     ),
+    "artemis-thesis": (
+        "what chapter 4 of the Artemis thesis measures, variant 1: gather-a1, for a transport that loses packets",
+        GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    ),
+    "artemis-thesis-a2": (
+        "the same, variant 2: gather-a2, for a transport that loses packets",
+        GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+    ),
     "gather-heavy": (
         "30 bursts/s of variant 1: bursts overlap and the order of service decides",
         GatherWorkload(mix=ARTEMIS_A1, burst_rate=HEAVY_BURST_RATE, num_bursts=EPISODE_BURSTS),
