@@ -1,6 +1,6 @@
 """Sets this model beside the Artemis thesis, a packet simulator, MERP, AuTO, QCluster and TAFE: ``make paper``.
 
-Writes ``README.md``, ``qcluster.md`` and ``tafe.md`` here from the figures in ``data/``, the result files of the
+Writes ``README.md``, ``qcluster.md``, ``tafe.md`` and ``thesis.md`` here from the figures in ``data/``, the result files of the
 leaderboard, and runs of the environment on the arrivals that the packet simulator had. Tests hold the files to what
 this script gives.
 """
@@ -30,6 +30,10 @@ from benchmarks.paper.tafe_figures import draw as draw_tafe
 from benchmarks.paper.tafe_tables import DOCUMENT as TAFE_DOCUMENT
 from benchmarks.paper.tafe_tables import read_results as read_tafe
 from benchmarks.paper.tafe_tables import tafe_markdown
+from benchmarks.paper.thesis import read_thesis
+from benchmarks.paper.thesis_figures import draw as draw_thesis
+from benchmarks.paper.thesis_tables import DOCUMENT as THESIS_DOCUMENT
+from benchmarks.paper.thesis_tables import thesis_markdown
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EnvironmentFlows,
@@ -93,7 +97,7 @@ What differs, and why:
   a second. ns-3 with NewReno, a minimum timeout of 1 s and a buffer that ten slow starts overflow meets 68 to 72 % on
   variant 1, and 51 to 56 % with an initial window of 1 besides: flows that wait for a timeout keep their token.
   `tcp` models a buffer that does not overflow, as today's defaults bring about; see the next section. `tcp-lossy`
-  models one that does; see the section after that.
+  models one that does; see the section after that, and [chapter 4 over it](thesis.md).
 - The 15 points between EDF and LSDF do not come out of any transport tried in the packet simulator: both put a burst in
   the same order, since the urgent flows are the large ones. The thesis gives no interval; over 100 bursts the standard
   deviation of one run is 4 to 5 points.
@@ -176,9 +180,16 @@ def main() -> None:
     write_text(paper_markdown(), DOCUMENT)
     write_text(qcluster_markdown(read_qcluster()), QCLUSTER_DOCUMENT)
     write_text(tafe_markdown(read_tafe()), TAFE_DOCUMENT)
+    write_text(thesis_markdown(read_thesis()), THESIS_DOCUMENT)
     draw_completion_times(FIGURE)
-    drawn = (draw_merp(read_merp()), draw_auto(read_auto()), draw_qcluster(read_qcluster()), draw_tafe(read_tafe()))
-    for path in (DOCUMENT, QCLUSTER_DOCUMENT, TAFE_DOCUMENT, FIGURE, *chain(*drawn)):
+    drawn = (
+        draw_merp(read_merp()),
+        draw_auto(read_auto()),
+        draw_qcluster(read_qcluster()),
+        draw_tafe(read_tafe()),
+        draw_thesis(read_thesis()),
+    )
+    for path in (DOCUMENT, QCLUSTER_DOCUMENT, TAFE_DOCUMENT, THESIS_DOCUMENT, FIGURE, *chain(*drawn)):
         print(f"written to {path}")
 
 

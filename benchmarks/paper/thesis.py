@@ -1,0 +1,132 @@
+"""Runs chapter 4 of the Artemis thesis where packets are lost: ``python -m benchmarks.paper.thesis``.
+
+Plays the thesis's policies, others of the package and the agents trained on ``artemis-thesis``, in runs of the thesis's
+own length, 100 bursts, and FIFO and EDF with other numbers of tokens. ``data/thesis.json`` keeps what came of each run;
+``make paper`` lays it out beside the thesis's figures.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
+from flowsched_gym.leaderboard import load_suite
+from flowsched_gym.units import SECONDS_PER_MILLISECOND
+
+HERE: Final = Path(__file__).resolve().parent
+MODELS: Final = HERE.parent / "models"
+FIGURES: Final = HERE / "data" / "thesis.json"
+ARTEMIS: Final = "flowsched/Artemis-v0"
+TRANSPORT: Final = "tcp-lossy-2018a"
+VARIANTS: Final = {"1": "artemis-thesis", "2": "artemis-thesis-a2"}
+HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", "feasible-first", "lifo")
+AGENTS: Final = {
+    "a2c-thesis": {"observation": "paper", "reward": "lagged"},
+    "ppo": {},
+    "ppo-wait": {"defer": "wait"},
+}
+"""Trained agents, and what they need of the environment besides."""
+NUM_RUNS: Final = 10
+FIRST_SEED: Final = load_suite("standard-v1").test[0]
+TOKENS: Final = (1, 2, 3, 5, 7, 10, 15, 31, 63, 127)
+NUM_TOKENS: Final = 10
+WINDOW: Final = 5
+EARLY: Final = 40 * SECONDS_PER_MILLISECOND
+LATE: Final = 50 * SECONDS_PER_MILLISECOND
+PERCENTS: Final = (*range(0, 96, 5), 96, 97, 98, 99, 100)
+STALLED: Final = 150 * SECONDS_PER_MILLISECOND
+
+Runs = dict[str, list[float]]
+"""What came of each run, by name."""
+
+
+def main() -> None:
+    """Plays, and writes what came of it."""
+    found: dict[str, Any] = {"variants": {}, "tokens": {}}
+    for variant, workload in VARIANTS.items():
+        found["variants"][variant] = {policy: measure(policy, workload) for policy in (*HEURISTICS, *AGENTS)}
+        print(f"variant {variant} is played")
+    for policy in ("fifo", "edf"):
+        found["tokens"][policy] = {
+            str(count): measure(policy, VARIANTS["1"], {"k": count, "f": WINDOW})["runs"] for count in TOKENS
+        }
+    write_json(found, FIGURES)
+    print(f"written to {FIGURES}")
+
+
+def measure(
+    policy: str, workload: str, arguments: Mapping[str, object] | None = None, *, num_runs: int = NUM_RUNS
+) -> dict[str, Any]:
+    """Plays a policy, or each training of an agent, in runs of unseen flows.
+
+    Args:
+        policy: Name of a heuristic policy or of an agent.
+        workload: Name of the workload.
+        arguments: Other arguments of the environment than the thesis's.
+        num_runs: Runs, of each training.
+
+    Returns:
+        ``runs``, what came of each run, and percentiles of all flows: ``fct_ms``, and ``gaps_ms`` between deliveries.
+    """
+    kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
+    kwargs |= {**AGENTS.get(policy, {}), **(arguments or {})}
+    models = sorted((MODELS / workload / policy).glob("seed*.zip")) if policy in AGENTS else [policy]
+    runs: Runs = {}
+    times, gaps = [], []
+    for model in models:
+        env = make_environment(ARTEMIS, kwargs)
+        player = resolve_policy(str(model), env, seed=0)
+        for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
+            rollout(env, player, seed=seed)
+            records = env.unwrapped.records()  # type: ignore[attr-defined]
+            ends = np.sort(records.completion_time)
+            times.append(records.fct)
+            gaps.append(np.diff(ends))
+            for name, value in figures_of(records.fct, records.deadline_span, ends).items():
+                runs.setdefault(name, []).append(value)
+    return {"runs": runs, "fct_ms": percentiles(times), "gaps_ms": percentiles(gaps)}
+
+
+def figures_of(
+    fct: npt.NDArray[np.float64], span: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]
+) -> dict[str, float]:
+    """Returns the figures of the thesis's tables for one run.
+
+    Args:
+        fct: Flow completion times in s, (num_flows,).
+        span: Times that were allowed, in s, (num_flows,).
+        ends: Times of delivery in s, in order, (num_flows,).
+    """
+    met = fct <= span
+    return {
+        "deadline_hit_ratio": float(met.mean()),
+        "early": float((fct <= EARLY).mean()),
+        "late": float(((fct > EARLY) & (fct <= LATE)).mean()),
+        "wasted": float(((fct <= LATE) & ~met).sum() / max((fct <= LATE).sum(), 1)),
+        "late_met": float((met & (fct > EARLY)).sum() / max(met.sum(), 1)),
+        "mean_gap_ms": float(np.diff(ends).mean()) / SECONDS_PER_MILLISECOND,
+        "mean_fct_ms": float(fct.mean()) / SECONDS_PER_MILLISECOND,
+        "median_fct_ms": float(np.median(fct)) / SECONDS_PER_MILLISECOND,
+        "p99_fct_ms": float(np.percentile(fct, 99)) / SECONDS_PER_MILLISECOND,
+        "stalled": float((fct > STALLED).mean()),
+    }
+
+
+def percentiles(samples: list[npt.NDArray[np.float64]]) -> list[float]:
+    """Returns percentiles in ms of all samples together, at ``PERCENTS``."""
+    found: list[float] = (np.percentile(np.concatenate(samples), PERCENTS) / SECONDS_PER_MILLISECOND).tolist()
+    return [round(value, 3) for value in found]
+
+
+def read_thesis() -> dict[str, Any]:
+    """Reads what was played."""
+    found: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8"))
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Holds what is printed about chapter 4 of the Artemis thesis to what was played, and this to today's model."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.thesis import AGENTS, HEURISTICS, NUM_RUNS, TOKENS, VARIANTS, figures_of, measure, read_thesis
+from benchmarks.paper.thesis_figures import draw
+from benchmarks.paper.thesis_tables import DOCUMENT, thesis_markdown
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return read_thesis()
+
+
+def test_the_page_is_made_of_what_was_played(found: dict[str, Any]) -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == thesis_markdown(found), "run: make paper"
+
+
+def test_every_policy_has_all_runs_and_every_agent_five_trainings(found: dict[str, Any]) -> None:
+    for variant in VARIANTS:
+        policies = found["variants"][variant]
+        assert list(policies) == [*HEURISTICS, *AGENTS]
+        for policy, each in policies.items():
+            count = 5 * NUM_RUNS if policy in AGENTS else NUM_RUNS
+            assert {len(values) for values in each["runs"].values()} == {count}, policy
+    assert [list(counts) for counts in found["tokens"].values()] == [[str(count) for count in TOKENS]] * 2
+
+
+@pytest.mark.parametrize("policy", ["edf", "a2c-thesis"])
+def test_a_run_is_still_the_models(found: dict[str, Any], policy: str) -> None:
+    again = measure(policy, VARIANTS["1"], num_runs=1)["runs"]
+    committed = found["variants"]["1"][policy]["runs"]
+    assert {name: values[0] for name, values in again.items()} == {
+        name: values[0] for name, values in committed.items()
+    }
+
+
+def test_the_figures_of_a_run_are_worked_out_by_hand() -> None:
+    fct, span = np.array([0.03, 0.045, 0.045, 0.2]), np.array([0.04, 0.04, 0.05, 0.05])
+    figures = figures_of(fct, span, np.array([0.1, 0.2, 0.4, 0.7]))
+    assert (figures["deadline_hit_ratio"], figures["early"], figures["late"], figures["stalled"]) == (
+        0.5,
+        0.25,
+        0.5,
+        0.25,
+    )
+    assert (figures["wasted"], figures["late_met"]) == (1 / 3, 0.5)
+    assert figures["mean_gap_ms"] == pytest.approx(200.0)
+
+
+def test_more_tokens_than_the_buffer_holds_and_too_few_are_both_slow(found: dict[str, Any]) -> None:
+    medians = {count: np.mean(found["tokens"]["fifo"][str(count)]["median_fct_ms"]) for count in TOKENS}
+    best = min(medians, key=lambda count: medians[count])
+    assert 5 <= best <= 15
+    assert medians[1] > medians[2] > medians[3] > medians[5]
+    assert medians[63] > medians[31] > 1.2 * medians[best]
+
+
+def test_figures_are_drawn(found: dict[str, Any], tmp_path) -> None:
+    assert all(path.stat().st_size > 10_000 for path in draw(found, tmp_path))
