@@ -1,8 +1,8 @@
 """Sets this model beside the Artemis thesis, a packet simulator, MERP, AuTO, QCluster and TAFE: ``make paper``.
 
-Writes ``README.md``, ``qcluster.md``, ``tafe.md`` and ``thesis.md`` here from the figures in ``data/``, the result files
-of the leaderboard, and runs of the environment on the arrivals that the packet simulator had. Tests hold the files to
-what this script gives.
+Writes ``README.md``, ``qcluster.md``, ``tafe.md`` and ``thesis.md`` here from the figures in ``data/``, the result
+files of the leaderboard, and runs of the environment on the arrivals that the packet simulator had. Tests hold the
+files to what this script gives.
 """
 
 import csv
