@@ -13,7 +13,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.paper.thesis_agreement import agreement
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
+from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
@@ -54,6 +56,7 @@ def main() -> None:
         found["tokens"][policy] = {
             str(count): measure(policy, VARIANTS["1"], {"k": count, "f": WINDOW})["runs"] for count in TOKENS
         }
+    found["agreement"] = {agent: agreement_of(agent) for agent in AGENTS}
     write_json(found, FIGURES)
     print(f"written to {FIGURES}")
 
@@ -74,12 +77,12 @@ def measure(
     """
     kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
     kwargs |= {**AGENTS.get(policy, {}), **(arguments or {})}
-    models = sorted((MODELS / workload / policy).glob("seed*.zip")) if policy in AGENTS else [policy]
+    models: list[str | Path] = [*trainings(workload, policy)] if policy in AGENTS else [policy]
     runs: Runs = {}
     times, gaps = [], []
     for model in models:
         env = make_environment(ARTEMIS, kwargs)
-        player = resolve_policy(str(model), env, seed=0)
+        player = resolve_policy(model, env, seed=0) if isinstance(model, str) else load_policy(model, env)
         for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
             rollout(env, player, seed=seed)
             records = env.unwrapped.records()  # type: ignore[attr-defined]
@@ -89,6 +92,18 @@ def measure(
             for name, value in figures_of(records.fct, records.deadline_span, ends).items():
                 runs.setdefault(name, []).append(value)
     return {"runs": runs, "fct_ms": percentiles(times), "gaps_ms": percentiles(gaps)}
+
+
+def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:
+    """Finds which rules an agent of variant 1 agrees with."""
+    kwargs = {"workload": VARIANTS["1"], "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
+    seeds = range(FIRST_SEED, FIRST_SEED + num_runs)
+    return agreement(trainings(VARIANTS["1"], agent), {**kwargs, **AGENTS[agent]}, seeds)
+
+
+def trainings(workload: str, agent: str) -> list[Path]:
+    """Lists the models of an agent."""
+    return sorted((MODELS / workload / agent).glob("seed*.zip"))
 
 
 def figures_of(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.thesis import PERCENTS, TOKENS
+from benchmarks.paper.thesis_agreement import STATES
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ COLOURS: Final = {
     "ppo-wait": CURVES[3],
 }
 """Policies that are drawn."""
+LEAST_DECISIONS: Final = 50
+"""Of a state that is drawn."""
 LAST: Final = PERCENTS.index(99)
 """End of the percentiles that are drawn."""
 
@@ -27,7 +30,11 @@ LAST: Final = PERCENTS.index(99)
 def draw(found: dict[str, Any], folder: Path = HERE) -> list[Path]:
     """Draws all figures; returns where they are."""
     drawn = {f"thesis_fct_{variant}.png": draw_times(found, variant) for variant in found["variants"]}
-    return save({**drawn, "thesis_tokens.png": draw_tokens(found["tokens"])}, folder)
+    drawn |= {
+        "thesis_tokens.png": draw_tokens(found["tokens"]),
+        "thesis_agreement.png": draw_agreement(found["agreement"]),
+    }
+    return save(drawn, folder)
 
 
 def draw_times(found: dict[str, Any], variant: str) -> "Figure":
@@ -66,4 +73,26 @@ def draw_tokens(tokens: dict[str, dict[str, dict[str, list[float]]]]) -> "Figure
     row[1].set_ylabel("deadlines met (%)")
     headline(figure, "Artemis, workload A, variant 1, with other numbers of tokens (figures 4.3 and 4.4)")
     label_all([[axes] for axes in row])
+    return figure
+
+
+def draw_agreement(agents: dict[str, Any]) -> "Figure":
+    """Draws how often two agents agree with rules, by state."""
+    colours = {**COLOURS, "feasible-first": CURVES[3], "waits": LEARNED}
+    figure, rows = panels(2, len(STATES), (14, 7.5), sharey=True)
+    for row, agent in zip(rows, ("ppo", "ppo-wait"), strict=True):
+        for axes, (kind, names) in zip(row, STATES.items(), strict=True):
+            found = agents[agent]["states"][kind]
+            states = [name for name in names if found[name]["decisions"] >= LEAST_DECISIONS]
+            for rule in ("ssdf", "lsdf", "feasible-first", "fifo", *(("waits",) if agent == "ppo-wait" else ())):
+                values = [100 * found[name][rule] for name in states]
+                axes.plot(range(len(states)), values, "o-", color=colours[rule], label=rule)
+            chance = [100 * found[name]["chance"] for name in states]
+            axes.plot(range(len(states)), chance, "--", color=GREY, label="by chance")
+            axes.set_xticks(range(len(states)), states)
+            axes.set(xlabel=kind, ylim=(0, 100))
+            panel_title(axes, agent)
+        row[0].set_ylabel("same request as the rule (%)")
+    headline(figure, "Which rules the agents agree with, workload A, variant 1, where packets are lost")
+    label_all([[row[-1]] for row in rows])
     return figure

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.paper.thesis import NUM_RUNS, TOKENS, TRANSPORT, Runs
+from benchmarks.paper.thesis_agreement import RULES
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, format_interval
 
@@ -63,6 +64,23 @@ flows start together than the buffer holds.
 ![Tokens](thesis_tokens.png)
 """
 
+AGREEMENT: Final = """
+## What the agents have learned
+
+How often an agent grants the request that a rule would grant, where more than one is visible, on variant 1, in %; by
+chance, a random choice would. Rules often agree with each other, as most flows of a burst are alike.
+
+{table}
+![Agreement by state](thesis_agreement.png)
+
+- An agent that may wait paces bursts: it grants five of the ten flows of a burst, and waits until some have finished
+  before it grants the others; with five requests waiting it waits in {waits:.0f} % of its decisions. Ten slow starts at
+  once overflow the buffer, five do not. The order hardly matters then, and it takes the oldest.
+- An agent that may not wait takes the oldest request as long as all can be in time (`fifo` in {fifo:.0f} %), and passes
+  over requests whose deadline is lost: with three or more of these visible it agrees with `edf` in {edf:.0f} % of its
+  decisions, and with `ssdf` in {ssdf:.0f} %.
+"""
+
 DIFFERENCES: Final = """
 ## Where this model and the thesis disagree
 
@@ -92,6 +110,7 @@ def thesis_markdown(found: dict[str, Any]) -> str:
             )
         )
     parts.append(TOKENS_TEXT.format(table=tokens_table(found["tokens"]).markdown()))
+    parts.append(agreement_text(found["agreement"]))
     parts.append(DIFFERENCES.format(mixture=mixture(variants)))
     return "".join(parts)
 
@@ -116,6 +135,23 @@ def mixture(variants: dict[str, Any]) -> str:
     change = difference(policies["a2c-thesis"]["runs"], policies[both]["runs"])
     told = format_interval(change, scale=100.0, signed=True)
     return f"Ours meets {told} points more than the better of the two, `{both}`, on variant 1."
+
+
+def agreement_text(agents: dict[str, Any]) -> str:
+    """Tells which rules the agents agree with."""
+    rows = tuple(
+        (agent, *(f"{100 * found[name]:.0f}" for name in (*RULES, "waits", "chance")))
+        for agent, found in agents.items()
+    )
+    waits = agents["ppo-wait"]["states"]["requests that wait"]["5"]["waits"]
+    hopeless = agents["ppo"]["states"]["visible requests that can be late only"]
+    return AGREEMENT.format(
+        table=Table(columns=("agent", *RULES, "waits", "by chance"), rows=rows).markdown(),
+        waits=100 * waits,
+        fifo=100 * hopeless["0"]["fifo"],
+        edf=100 * hopeless["3 or more"]["edf"],
+        ssdf=100 * hopeless["3 or more"]["ssdf"],
+    )
 
 
 def hits(found: dict[str, Any]) -> list[float]:
