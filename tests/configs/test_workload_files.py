@@ -103,7 +103,7 @@ def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environme
             "mine.yaml: workload 'mine' has no field 'mxi' (did you mean 'mix'?)",
         ),
         ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
-        ("mine", f"base: gather-a1\n{MIX}", ("workload=mien",), "workload is 'mien': it must be one of auto-changing"),
+        ("mine", f"base: gather-a1\n{MIX}", ("workload=mien",), "workload is 'mien': it must be one of artemis-thesis"),
         ("mine", f"base: gather-a1\n{MIX}", ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
         ("mine", f"base: gather-a1\n{MIX}", ("env.rewrd=3",), "env has no key 'rewrd': it has"),
         ("mine", f"base: gather-a1\n{MIX}", ("worklod=mine",), "(did you mean 'workload'?)"),
