@@ -13,7 +13,7 @@ __all__ = ["RULES", "STATES", "agreement"]
 
 ARTEMIS: Final = "flowsched/Artemis-v0"
 
-RULES: Final = ("ssdf", "lsdf", "edf", "feasible-first", "fifo")
+RULES: Final = ("ssdf", "lsdf", "edf", "feasible-first", "fifo", "lifo")
 STATES: Final = {
     "requests that wait": ("2", "3", "4", "5", "6 or more"),
     "visible requests that can be late only": ("0", "1", "2", "3 or more"),
@@ -34,13 +34,16 @@ def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> di
 
     Returns:
         ``decisions``, how many there were; ``waits``, how often it let the destination wait; by rule, how often it
-        granted the same request; ``chance``, how often a random choice would; and ``states``, the same by state.
+        granted the same request; ``chance``, how often a random choice would; ``favourites``, for each training how
+        often it took the action that it takes most often; and ``states``, the first ones by state.
     """
     counts: dict[tuple[str, str], Counter[str]] = {
         (kind, state): Counter() for kind, states in STATES.items() for state in states
     }
     total: Counter[str] = Counter()
+    favourites = []
     for model in models:
+        actions: Counter[int] = Counter()
         # The rules see all columns, whatever the agent sees: a second environment goes through the same episode.
         seen, env = (make_environment(ARTEMIS, each) for each in (kwargs, {**kwargs, "observation": "full"}))
         agent = load_policy(model, seen)
@@ -52,11 +55,13 @@ def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> di
             over = False
             while not over:
                 action = int(agent.predict(shown, deterministic=True)[0])
+                actions[action] += 1
                 destination = core.simulation.asking
                 visible = min(destination.num_waiting, core.config.f)
+                granted = action if not visible <= action < core.config.f else 0  # an empty slot: the oldest
                 if visible > 1:
                     found = Counter(
-                        rule for rule, policy in rules.items() if int(policy.predict(observation)[0]) == action
+                        rule for rule, policy in rules.items() if int(policy.predict(observation)[0]) == granted
                     )
                     found.update(decisions=1, waits=int(action >= core.config.f))
                     found["chance"] += 1.0 / visible  # type: ignore[assignment]  # counters add up any numbers
@@ -66,8 +71,9 @@ def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> di
                 shown = seen.step(action)[0]
                 observation, _, terminated, truncated, _ = env.step(action)
                 over = terminated or truncated
+        favourites.append(round(max(actions.values()) / actions.total(), 4))
     states = {kind: {state: shares(counts[kind, state]) for state in names} for kind, names in STATES.items()}
-    return {**shares(total), "states": states}
+    return {**shares(total), "favourites": favourites, "states": states}
 
 
 def states_of(core: Any, destination: Any, visible: int) -> dict[str, str]:
