@@ -23,7 +23,7 @@ COLOURS: Final = {
 """Policies that are drawn."""
 LEAST_DECISIONS: Final = 50
 """Of a state that is drawn."""
-LAST: Final = PERCENTS.index(99)
+LAST: Final = PERCENTS.index(95)
 """End of the percentiles that are drawn."""
 
 
