@@ -64,7 +64,7 @@ def agreement(models: list[Path], kwargs: dict[str, object], seeds: range) -> di
                         rule for rule, policy in rules.items() if int(policy.predict(observation)[0]) == granted
                     )
                     found.update(decisions=1, waits=int(action >= core.config.f))
-                    found["chance"] += 1.0 / visible  # type: ignore[assignment]  # counters add up any numbers
+                    found["chance"] += 1.0 / visible
                     total.update(found)
                     for kind, state in states_of(core, destination, visible).items():
                         counts[kind, state].update(found)

@@ -288,7 +288,7 @@ def test_a_transport_is_found_with_other_figures() -> None:
 @pytest.mark.parametrize(
     ("name", "figures", "message"),
     [
-        ("tcp-lossy", {"bufer": 3}, "transport_figures has 'bufer': tcp-lossy has .*buffer"),
+        ("tcp-lossy", {"buffers": 3}, "transport_figures has 'buffers': tcp-lossy has .*buffer"),
         ("tcp", {"buffer": 3}, "transport_figures has 'buffer': tcp has .*initial_window"),
         ("tcp-lossy", {"buffer": 0}, "transport buffer is 0: it must be > 0"),
         ("tcp-lossy", {"buffer": float("inf")}, "transport buffer is inf: it must be > 0"),
