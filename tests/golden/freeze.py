@@ -25,6 +25,7 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = {
         {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 5, "transport": "tcp"}
         | {"reward": "lagged", "defer": "to-back"},
         {"workload": "gather-multi", "k": 2, "f": 3, "bursts": 6, "observation": "paper", "defer": "wait"},
+        {"workload": "artemis-thesis", "bursts": 15, "transport": "tcp-lossy-2018a", "defer": "wait"},
     ],
     "flowsched/MERPOrder-v0": [
         {"flows": 70, "load": 0.9},

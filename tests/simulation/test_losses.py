@@ -26,7 +26,9 @@ from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 SLOW: Final = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
 GIGABIT: Final = big_switch(num_hosts=21, capacity=125e6, delay=250e-6)
-LOSSES: Final = Losses(buffer=4.0, largest_window=1e9, added_per_round=1.0, timeout_probability=0.0, timeout=1000.0)
+LONG, SHORT = 1000.0, 50.0
+"""Waits of senders in s."""
+LOSSES: Final = Losses(buffer=4.0, largest_window=1e9, added_per_round=1.0, timeout_probability=0.0, timeout=LONG)
 DOUBLING: Final = Transport(
     handshake_round_trips=0.5,
     segment=1.0,
@@ -176,7 +178,7 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
     num_tokens: int | None, workload: Workload, buffer: float, spread: float, probability: float, seed: int
 ) -> None:
     figures = {"buffer": buffer, "buffer_spread": spread, "timeout_probability": probability, "seed": seed}
-    transport = with_losses(DOUBLING, timeout=50.0, late_ack_probability=0.2, late_ack=20.0, jitter=0.5, **figures)
+    transport = with_losses(DOUBLING, timeout=SHORT, late_ack_probability=0.2, late_ack=20.0, jitter=0.5, **figures)
     topology = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
     simulation, batch = traces(workload, topology, transport, num_tokens)
 
@@ -200,7 +202,7 @@ def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
 @settings(max_examples=15)
 @given(workload=simultaneous_flows(), seed=st.integers(0, 99))
 def test_no_link_carries_more_than_its_capacity_and_what_is_delivered_stays_so(workload: Workload, seed: int) -> None:
-    transport = with_losses(DOUBLING, buffer=1.0, timeout_probability=0.5, timeout=50.0, seed=seed)
+    transport = with_losses(DOUBLING, buffer=1.0, timeout_probability=0.5, timeout=SHORT, seed=seed)
     topology = big_switch(num_hosts=NUM_HOSTS, capacity=1.0, delay=1.0)
     simulation = Simulation(workload, topology, Ps(), transport=transport)
     state, controls = simulation.state, simulation.controls
