@@ -13,7 +13,8 @@ import numpy as np
 import flowsched_gym
 from benchmarks.paper.losses import POINTS_ALLOWED as LOSSY_POINTS_ALLOWED
 from benchmarks.paper.losses import losses_points
-from benchmarks.paper.run import DATA, compare_isolated, compare_policies
+from benchmarks.paper.ns3 import DATA
+from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import read_thesis
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.files import write_text

@@ -4,16 +4,15 @@ Runs the packet simulator's arrivals and policies, and flows that start together
 writes what came of them to ``data/losses.json``, with the figures of the transports. ``make paper`` lays it out.
 """
 
-import csv
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
+from benchmarks.paper.ns3 import DATA, gather, play, read_bursts, start_together
+from flowsched_gym.evaluation import write_json
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.model import TRANSPORTS, TransportName
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
@@ -21,19 +20,14 @@ from flowsched_gym.workload import Workload
 
 __all__ = ["losses_markdown", "measure_isolated", "measure_policy"]
 
-HERE: Final = Path(__file__).resolve().parent
-DATA: Final = HERE / "data"
 FIGURES: Final = DATA / "losses.json"
 NS3: Final[dict[str, Any]] = json.loads((DATA / "ns3_2018.json").read_text(encoding="utf-8"))
-ARTEMIS: Final = "flowsched/Artemis-v0"
 TRANSPORT_OF: Final = {
     "2018_v1": TransportName.TCP_LOSSY,
     "2018_v2": TransportName.TCP_LOSSY,
     "2018a_v1": TransportName.TCP_LOSSY_2018A,
 }
 """The transport that stands for each setting of the packet simulator."""
-LARGE: Final = (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND)
-SMALL: Final = (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND)
 STALLED: Final = 150 * SECONDS_PER_MILLISECOND
 """A flow that takes longer has waited for a timeout, or repaired many losses."""
 NUM_RUNS: Final = 10
@@ -95,10 +89,10 @@ def figures_of_transports() -> dict[str, dict[str, float]]:
 
 def measure_policy(setting: str, policy: str, num_runs: int) -> dict[str, list[float]]:
     """Runs a policy on the packet simulator's arrivals; returns what came of each run, times in ms."""
-    workload = gather(setting)
+    workload = gather(read_bursts("ns3_2018_bursts.csv", setting))
     found: dict[str, list[float]] = {"deadline_hit_ratio": [], "median_fct_ms": [], "p90_fct_ms": [], "stalled": []}
     for seed in range(num_runs):
-        fct, hit_ratio = play(workload, policy, TRANSPORT_OF[setting], seed)
+        fct, hit_ratio = play_lossy(workload, policy, TRANSPORT_OF[setting], seed)
         found["deadline_hit_ratio"].append(hit_ratio)
         found["median_fct_ms"].append(float(np.median(fct)) / SECONDS_PER_MILLISECOND)
         found["p90_fct_ms"].append(float(np.percentile(fct, 90)) / SECONDS_PER_MILLISECOND)
@@ -113,22 +107,9 @@ def measure_isolated(printed: dict[str, Any], num_starts: int) -> dict[str, floa
         printed: What the packet simulator did.
         num_starts: How often they start.
     """
-    count, size = printed["flows"], float(printed["size"])
-    num_large = (count + 1) // 2
-    mixed = [LARGE[0]] * num_large + [SMALL[0]] * (count - num_large)
-    sizes = np.array([size] * count if printed["kind"] == "same" else mixed)
-    chosen = sizes == size
-    if not chosen.any():  # a flow alone that is mixed is a large one
-        sizes, chosen = np.array([size]), np.array([True])
-    workload = Workload(
-        flow_id=np.arange(count),
-        source=np.arange(count),
-        destination=np.full(count, count),
-        size=sizes,
-        arrival_time=np.zeros(count),
-    )
+    workload, chosen = start_together(printed)
     times = np.concatenate(
-        [play(workload, "fifo", TransportName.TCP_LOSSY, seed)[0][chosen] for seed in range(num_starts)]
+        [play_lossy(workload, "fifo", TransportName.TCP_LOSSY, seed)[0][chosen] for seed in range(num_starts)]
     )
     stalled = times > STALLED
     return {
@@ -137,29 +118,12 @@ def measure_isolated(printed: dict[str, Any], num_starts: int) -> dict[str, floa
     }
 
 
-def gather(setting: str) -> Workload:
-    """Builds the flows of a setting of the packet simulator."""
-    with (DATA / "ns3_2018_bursts.csv").open(encoding="utf-8") as file:
-        bursts = [(float(row["arrival_s"]), row["flows"]) for row in csv.DictReader(file) if row["setting"] == setting]
-    kinds = [LARGE if letter == "L" else SMALL for _, letters in bursts for letter in letters]
-    count, num_sources = len(kinds), len(bursts[0][1])
-    return Workload(
-        flow_id=np.arange(count),
-        source=np.arange(count) % num_sources,
-        destination=np.full(count, num_sources),
-        size=np.array([size for size, _ in kinds]),
-        arrival_time=np.repeat([arrival for arrival, _ in bursts], num_sources),
-        deadline_span=np.array([span for _, span in kinds]),
-    )
-
-
-def play(workload: Workload, policy: str, transport: TransportName, seed: int) -> tuple[npt.NDArray[np.float64], float]:
-    """Plays one episode with this luck; returns the completion times in s and the share of deadlines met."""
-    arguments = {"workload": workload, "transport": str(transport), "transport_figures": {"seed": seed}}
-    env = make_environment(ARTEMIS, {**arguments, "engine": "compiled"})
-    episode = rollout(env, resolve_policy(policy, env, seed=0), seed=0)
-    fct: npt.NDArray[np.float64] = env.unwrapped.records().fct  # type: ignore[attr-defined]
-    return fct, episode.metrics["deadline_hit_ratio"]
+def play_lossy(
+    workload: Workload, policy: str, transport: TransportName, seed: int
+) -> tuple[npt.NDArray[np.float64], float]:
+    """Plays one episode with this luck; see ``ns3.play``."""
+    figures = {"seed": seed}
+    return play(workload, policy, transport=str(transport), transport_figures=figures, engine="compiled")
 
 
 def read_figures() -> dict[str, Any]:

@@ -5,7 +5,6 @@ files of the leaderboard, and runs of the environment on the arrivals that the p
 files to what this script gives.
 """
 
-import csv
 import json
 from itertools import chain
 from pathlib import Path
@@ -22,6 +21,7 @@ from benchmarks.paper.losses import losses_markdown
 from benchmarks.paper.merp_figures import draw as draw_merp
 from benchmarks.paper.merp_tables import merp_markdown
 from benchmarks.paper.merp_tables import read_results as read_merp
+from benchmarks.paper.ns3 import ARTEMIS, DATA, gather, play, read_bursts, start_together
 from benchmarks.paper.qcluster_figures import draw as draw_qcluster
 from benchmarks.paper.qcluster_tables import DOCUMENT as QCLUSTER_DOCUMENT
 from benchmarks.paper.qcluster_tables import qcluster_markdown
@@ -38,21 +38,15 @@ from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EnvironmentFlows,
     EvaluationResult,
-    make_environment,
-    resolve_policy,
-    rollout,
 )
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
 from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.workload import Workload
 
-ARTEMIS: Final = "flowsched/Artemis-v0"
 SUITE: Final = load_suite("standard-v1")
 HERE: Final = Path(__file__).resolve().parent
-DATA: Final = HERE / "data"
 DOCUMENT: Final = HERE / "README.md"
 FIGURE: Final = HERE / "fct_variant1.png"
 FIGURE_EPISODES: Final = 10
@@ -60,11 +54,8 @@ COLOURS: Final = {"fifo": GREY, "edf": CURVES[1], "ssdf": CURVES[2], "lsdf": CUR
 PERCENTS: Final = range(99)
 """Percentiles of completion times that are drawn."""
 RESULTS: Final = HERE.parent / "results"
-NUM_SOURCES: Final = 10
 NUM_TOKENS: Final = 10
 WINDOW: Final = 5
-LARGE: Final = (350 * BYTES_PER_KILOBYTE, 40 * SECONDS_PER_MILLISECOND)
-SMALL: Final = (250 * BYTES_PER_KILOBYTE, 50 * SECONDS_PER_MILLISECOND)
 POINTS_ALLOWED: Final = 3.0
 """How far the deadline hit ratio may lie from the packet simulator's, in points."""
 SHARE_ALLOWED: Final = 0.10
@@ -255,7 +246,7 @@ def draw_completion_times(path: Path) -> None:
     printed = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))["gather-a1"]
     for policy, colour in COLOURS.items():
         if policy != "a2c-thesis":
-            times = [play(one, policy, transport="tcp", tokens=NUM_TOKENS, window=WINDOW)[0] for one in episodes]
+            times = [play(one, policy, transport="tcp", k=NUM_TOKENS, f=WINDOW)[0] for one in episodes]
             here.plot(PERCENTS, 1000 * np.percentile(np.concatenate(times), PERCENTS), color=colour, label=policy)
         percentiles = printed.get(policy, {}).get("fct_percentiles_ms", {})
         if percentiles:
@@ -272,14 +263,13 @@ def draw_completion_times(path: Path) -> None:
 
 def compare_policies() -> list[PolicyComparison]:
     """Runs the policies of the packet simulator on its arrivals."""
-    with (DATA / "ns3_modern_v1_bursts.csv").open(encoding="utf-8") as file:
-        bursts = [(float(row["arrival_s"]), row["flows"]) for row in csv.DictReader(file)]
+    bursts = read_bursts("ns3_modern_v1_bursts.csv")
     figures = json.loads((DATA / "ns3_modern_v1.json").read_text(encoding="utf-8"))["policies"]
     found = []
     for policy, printed in figures.items():
         workload = gather(bursts[: printed["bursts"]])
-        fct, hit_ratio = play(workload, policy, transport="tcp", tokens=NUM_TOKENS, window=WINDOW)
-        _, ideal = play(workload, policy, transport="ideal", tokens=NUM_TOKENS, window=WINDOW)
+        fct, hit_ratio = play(workload, policy, transport="tcp", k=NUM_TOKENS, f=WINDOW)
+        _, ideal = play(workload, policy, transport="ideal", k=NUM_TOKENS, f=WINDOW)
         found.append(
             PolicyComparison(
                 policy=policy,
@@ -299,52 +289,19 @@ def compare_isolated() -> list[IsolatedComparison]:
     figures = json.loads((DATA / "ns3_modern_v1.json").read_text(encoding="utf-8"))["isolated"]
     found = []
     for printed in figures:
-        count, size = printed["flows"], float(printed["size"])
-        num_large = (count + 1) // 2
-        mixed = [LARGE[0]] * num_large + [SMALL[0]] * (count - num_large)
-        sizes = np.array([size] * count if printed["kind"] == "same" else mixed)
-        workload = Workload(
-            flow_id=np.arange(count),
-            source=np.arange(count),
-            destination=np.full(count, count),
-            size=sizes,
-            arrival_time=np.zeros(count),
-        )
-        fct, _ = play(workload, "fifo", transport="tcp", tokens=count, window=count)
+        count = printed["flows"]
+        workload, chosen = start_together(printed)
+        fct, _ = play(workload, "fifo", transport="tcp", k=count, f=count)
         found.append(
             IsolatedComparison(
                 flows=count,
                 kind=printed["kind"],
-                size=size,
-                mean_fct=float(fct[sizes == size].mean()),
+                size=float(printed["size"]),
+                mean_fct=float(fct[chosen].mean()),
                 ns3_mean_fct=printed["mean_fct_ms"] * SECONDS_PER_MILLISECOND,
             )
         )
     return found
-
-
-def gather(bursts: list[tuple[float, str]]) -> Workload:
-    """Builds the flows of bursts given as arrival and letters, one letter for each source."""
-    kinds = [LARGE if letter == "L" else SMALL for _, letters in bursts for letter in letters]
-    count = len(kinds)
-    return Workload(
-        flow_id=np.arange(count),
-        source=np.arange(count) % NUM_SOURCES,
-        destination=np.full(count, NUM_SOURCES),
-        size=np.array([size for size, _ in kinds]),
-        arrival_time=np.repeat([arrival for arrival, _ in bursts], NUM_SOURCES),
-        deadline_span=np.array([span for _, span in kinds]),
-    )
-
-
-def play(
-    workload: Workload, policy: str, *, transport: str, tokens: int, window: int
-) -> tuple[npt.NDArray[np.float64], float]:
-    """Plays one episode; returns the flow completion times in s and the share of deadlines met."""
-    env = make_environment(ARTEMIS, {"workload": workload, "k": tokens, "f": window, "transport": transport})
-    episode = rollout(env, resolve_policy(policy, env, seed=0), seed=0)
-    fct: npt.NDArray[np.float64] = env.unwrapped.records().fct  # type: ignore[attr-defined]
-    return fct, episode.metrics["deadline_hit_ratio"]
 
 
 def policy_table(rows: list[PolicyComparison]) -> Table:

@@ -181,6 +181,15 @@ class Transport:
         )
 
 
+TODAY: Final = Transport(
+    handshake_round_trips=1.0,
+    segment=1448.0,
+    header=54.0,
+    initial_window=10.0,
+    exit_window=19.0,
+    slow_start_growth=1.5,
+    later_growth=1.05,
+)
 NEW_RENO: Final = Transport(
     handshake_round_trips=0.5,
     segment=536.0,
@@ -205,15 +214,7 @@ NEW_RENO: Final = Transport(
 
 TRANSPORTS: Final = {
     TransportName.IDEAL: Transport(),
-    TransportName.TCP: Transport(
-        handshake_round_trips=1.0,
-        segment=1448.0,
-        header=54.0,
-        initial_window=10.0,
-        exit_window=19.0,
-        slow_start_growth=1.5,
-        later_growth=1.05,
-    ),
+    TransportName.TCP: TODAY,
     TransportName.TCP_LOSSY: NEW_RENO,
     TransportName.TCP_LOSSY_2018A: replace(
         NEW_RENO,
@@ -231,14 +232,9 @@ TRANSPORTS: Final = {
             jitter=1e-4,
         ),
     ),
-    TransportName.TCP_LOSSY_SHALLOW: Transport(
+    TransportName.TCP_LOSSY_SHALLOW: replace(
+        TODAY,
         handshake_round_trips=0.5,
-        segment=1448.0,
-        header=54.0,
-        initial_window=10.0,
-        exit_window=19.0,
-        slow_start_growth=1.5,
-        later_growth=1.05,
         losses=Losses(
             buffer=100.0,
             largest_window=90.0,

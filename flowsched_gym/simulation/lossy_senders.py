@@ -9,8 +9,9 @@ from flowsched_gym.model.rules.transport.lossy.modes import control_senders, sta
 from flowsched_gym.model.rules.transport.lossy.overflow import deliver
 from flowsched_gym.model.rules.transport.lossy.senders import begin_senders, token_jitter
 from flowsched_gym.model.rules.transport.lossy.steps import next_change
-from flowsched_gym.model.state import FlowState, Network
+from flowsched_gym.model.state import FlowState
 from flowsched_gym.model.transport import Transport
+from flowsched_gym.topology import Topology, round_trip_time
 from flowsched_gym.workload import Workload
 
 __all__ = ["LossySenders"]
@@ -24,8 +25,8 @@ class LossySenders:
         transport: How they send.
         state: The flows as arrays.
         controls: Their controls.
-        network: Links, with what of their capacity is for data, and paths.
-        round_trip: Round-trip time in s of each path.
+        topology: The network.
+        data_capacity: What of each link is for data, in B/s, (num_links,).
     """
 
     def __init__(
@@ -34,15 +35,16 @@ class LossySenders:
         transport: Transport,
         state: FlowState,
         controls: Controls,
-        network: Network,
-        round_trip: FloatArray,
+        topology: Topology,
+        data_capacity: FloatArray,
     ) -> None:
-        self._senders = new_senders(1, workload.num_flows, len(network.capacity), transport)
+        delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
+        self._senders = new_senders(1, workload.num_flows, topology.num_links, transport)
         begin_senders(0, flow_keys(workload, transport), self._senders)
         self._state = state
         self._controls = controls
-        self._network = network
-        self._round_trip = round_trip
+        self._network = topology.network._replace(capacity=data_capacity)
+        self._round_trip = round_trip_time(topology, delay, transport)
 
     def jitter(self) -> FloatArray:
         """Returns by how many s each sender is late in reacting to its token, (num_flows,)."""

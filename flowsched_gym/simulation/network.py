@@ -147,7 +147,9 @@ class SimulatedNetwork:
             self._contest = Contest(self.state, self.controls, self.network, on_touch=self._request_decision)
         self._periods = None if period is None else Periods(period, self.env, on_begin=self._request_decision)
         data_capacity = topology.data_capacity(discipline.data_share)
-        senders = self._open_senders(data_capacity)
+        senders = None
+        if transport.losses is not None:
+            senders = LossySenders(workload, transport, self.state, self.controls, topology, data_capacity)
         self.links = SharedLinks(
             self.env,
             self.state,
@@ -174,21 +176,6 @@ class SimulatedNetwork:
         discipline.begin(self.state, self.controls, self.network)
         discipline.begin_network(0, 0, workload)
         self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
-
-    def _open_senders(self, data_capacity: FloatArray) -> LossySenders | None:
-        """Prepares senders whose packets can be lost."""
-        if self.transport.losses is None:
-            return None
-        topology = self.topology
-        delay = topology.path_delay(np.arange(len(topology.path_start) - 1))
-        return LossySenders(
-            self.workload,
-            self.transport,
-            self.state,
-            self.controls,
-            self.network._replace(capacity=data_capacity),
-            round_trip_time(topology, delay, self.transport),
-        )
 
     def _open_stages(self, path: IntArray, barrier: Barrier) -> None:
         """Prepares what flows go through before they send, where they do."""

@@ -113,22 +113,25 @@ _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, b
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
 _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS)
 
+_THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
+_THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
+
 _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     "gather-a1": (
         "10 bursts/s of 5 x (350 KB, 40 ms) + 5 x (250 KB, 50 ms) to one host (Artemis thesis, variant 1)",
-        GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+        _THESIS_1,
     ),
     "gather-a2": (
         "10 bursts/s of 6 x (350 KB, 40 ms) + 4 x (250 KB, 50 ms) to one host (Artemis thesis, variant 2)",
-        GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+        _THESIS_2,
     ),
     "artemis-thesis": (
         "what chapter 4 of the Artemis thesis measures, variant 1: gather-a1, for a transport that loses packets",
-        GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+        _THESIS_1,
     ),
     "artemis-thesis-a2": (
         "the same, variant 2: gather-a2, for a transport that loses packets",
-        GatherWorkload(mix=ARTEMIS_A2, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS),
+        _THESIS_2,
     ),
     "gather-heavy": (
         "30 bursts/s of variant 1: bursts overlap and the order of service decides",

@@ -61,7 +61,7 @@ SENDER: Final = np.dtype(
     ],
     align=True,
 )
-"""What is kept of a sender; a cache line."""
+"""What is kept of a sender."""
 
 PORT: Final = np.dtype(
     [
