@@ -79,8 +79,9 @@ chance, a random choice would. Rules often agree with each other, as most flows 
 - The set-wise agent that may not wait (`ppo`) takes the oldest request as long as all can be in time (`fifo` in
   {fifo:.0f} %), and passes over requests whose deadline is lost: with three or more of these visible it agrees with
   `edf` in {edf:.0f} % of its decisions, and with `ssdf` in {ssdf:.0f} %.
-- Every training of the thesis's agent (`a2c-thesis`) ends in granting one slot, whatever is in it: in {favourite:.0f} %
-  of its decisions or more. The slot that `ppo` takes most often is that of {other:.0f} % of its decisions or more.
+- Every training of the thesis's agent (`a2c-thesis`) ends in granting one slot, whatever is in it: in at least
+  {favourite:.0f} % of its decisions. The slot that a training of `ppo` takes most often is that of at least
+  {other:.0f} % of its decisions.
 """
 
 DIFFERENCES: Final = """
