@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.paper.figures import GREY, HERE, band, headline, label_all, logarithmic, panel_title, panels, save
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS
-from benchmarks.paper.qcluster import QUEUES, TRANSPORTS
+from benchmarks.paper.qcluster_studies import QUEUES, TRANSPORTS
 from benchmarks.paper.qcluster_tables import means
 from flowsched_gym.evaluation.figures import CURVES
 

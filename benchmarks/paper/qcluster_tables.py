@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS, change, in_percent
-from benchmarks.paper.qcluster import COMMAND, FABRIC_LOADS, MORE_SEEDS, QUEUES, RESULTS, SEEDS, TRANSPORTS
+from benchmarks.paper.qcluster import COMMAND, RESULTS
+from benchmarks.paper.qcluster_studies import FABRIC_LOADS, MORE_SEEDS, QUEUES, SEEDS, TRANSPORTS
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.workload import load_cdf
 

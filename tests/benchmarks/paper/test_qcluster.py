@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.paper.qcluster import Point, measure, static_thresholds, studies
+from benchmarks.paper.qcluster import measure
 from benchmarks.paper.qcluster_figures import draw
+from benchmarks.paper.qcluster_studies import Point, static_thresholds, studies
 from benchmarks.paper.qcluster_tables import DOCUMENT, first_packets, qcluster_markdown, read_results
 from flowsched_gym.workload import load_cdf
 
