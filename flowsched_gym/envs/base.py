@@ -17,13 +17,14 @@ from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.envs.drawing.window import Window
 from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
+from flowsched_gym.envs.episode_flows import check_source, draw_flows, redraw_flows
 from flowsched_gym.envs.state import EnvState, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
 from flowsched_gym.model.flow_fields import fill_flow_fields
 from flowsched_gym.seeding import draw_episode_seed
-from flowsched_gym.workload import Workload, WorkloadSource, with_future
+from flowsched_gym.workload import Workload, WorkloadSource
 from flowsched_gym.workload.checks import check_choice
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ ENGINES: Final = ("simpy", "compiled")
 
 ONLY: Final = np.zeros(1, dtype=np.int64)
 """The only network of a batch."""
-NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
-SEEDS_TO_TRY: Final = 10
-"""Episodes that are drawn to find one that has a flow."""
 
 
 class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
@@ -105,7 +103,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         self._window: Window | None = None
         self._decisions: list[Action] = []
         self._max_decisions = np.inf if max_decisions is None else float(max_decisions)
-        self._check_first()
+        check_source(source, network)
 
     @property
     def simulation(self) -> Episode:
@@ -157,10 +155,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         Raises:
             ConfigError: The episode drawn has no flow.
         """
-        workload = self._source.draw(episode_seed)
-        if not workload.num_flows:
-            raise ConfigError(NO_FLOW)
-        self._start(workload, episode_seed)
+        self._start(draw_flows(self._source, episode_seed), episode_seed)
         self._show_window()
         return self._observe(), self._info([], {})
 
@@ -235,11 +230,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         if state.engine != self.engine:
             raise ConfigError(f"state is one of engine {state.engine!r}: this environment has {self.engine!r}")
         if state.flows != self._fingerprint() or state.futures != self._futures:
-            workload = self._source.draw(state.episode_seed)
-            if state.flows != fingerprint(workload, self._source.num_hosts):
-                raise ConfigError("state is one of an episode with other flows than this environment draws")
-            for now, seed in state.futures:
-                workload = with_future(workload, self._source.draw(seed), now)
+            workload = redraw_flows(self._source, state)
         simulation = self._simulation
         if state.network is not None and self._batch is not None:
             self._batch.put(ONLY, state.network)
@@ -309,21 +300,6 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         """Refuses to go on after ``close``."""
         if self._closed:
             raise SimulationError("the environment is closed: make a new one")
-
-    def _check_first(self) -> None:
-        """Checks what can be checked of flows before an episode begins, on the flows of one.
-
-        Raises:
-            ConfigError: There are no flows, or the network cannot serve them.
-            WorkloadError: Flows take too short or too long a time to send.
-        """
-        workload = self._source.draw(0)
-        if not isinstance(workload, Workload):
-            raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
-        if workload.num_flows:
-            self._network.check(workload)
-        elif not any(self._source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
-            raise ConfigError(NO_FLOW)
 
     def _start(self, workload: Workload, episode_seed: int) -> None:
         """Runs an episode to its first decision."""

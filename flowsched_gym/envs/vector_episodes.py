@@ -14,9 +14,10 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.envs.arguments import check_room
-from flowsched_gym.envs.base import NO_FLOW, FlowSchedEnv
+from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.episode import EpisodeBatch
+from flowsched_gym.envs.episode_flows import draw_flows
 from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.model import Records
 from flowsched_gym.seeding import draw_episode_seed
@@ -173,9 +174,7 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
 
     def _draw_episode(self, network: int, seed: int) -> None:
         """Draws an episode as the single environment does, and loads it."""
-        workload = self._source.draw(seed)
-        if not workload.num_flows:
-            raise ConfigError(NO_FLOW)
+        workload = draw_flows(self._source, seed)
         self._template._network.check_links(workload)
         self.simulation.load(network, workload)
         self._prepare(network)

@@ -1,0 +1,56 @@
+"""Draws the flows of episodes: to check where they come from, of new ones, and again for states."""
+
+from typing import Final
+
+from flowsched_gym.envs.episode import EpisodeSetup
+from flowsched_gym.envs.state import EnvState, fingerprint
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.workload import Workload, WorkloadSource, with_future
+
+__all__ = ["check_source", "draw_flows", "redraw_flows"]
+
+NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
+SEEDS_TO_TRY: Final = 10
+"""Episodes that are drawn to find one that has a flow."""
+
+
+def check_source(source: WorkloadSource, network: EpisodeSetup) -> None:
+    """Checks what can be checked of flows before an episode begins, on the flows of one.
+
+    Raises:
+        ConfigError: There are no flows, or the network cannot serve them.
+        WorkloadError: Flows take too short or too long a time to send.
+    """
+    workload = source.draw(0)
+    if not isinstance(workload, Workload):
+        raise ConfigError(f"workload draws {shown(workload)}: its draw(seed) must return a Workload")
+    if workload.num_flows:
+        network.check(workload)
+    elif not any(source.draw(seed).num_flows for seed in range(1, SEEDS_TO_TRY)):
+        raise ConfigError(NO_FLOW)
+
+
+def draw_flows(source: WorkloadSource, episode_seed: int) -> Workload:
+    """Draws the flows of a new episode.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    workload = source.draw(episode_seed)
+    if not workload.num_flows:
+        raise ConfigError(NO_FLOW)
+    return workload
+
+
+def redraw_flows(source: WorkloadSource, state: EnvState) -> Workload:
+    """Draws the flows of a state's episode again.
+
+    Raises:
+        ConfigError: They are other flows than the state's.
+    """
+    workload = source.draw(state.episode_seed)
+    if state.flows != fingerprint(workload, source.num_hosts):
+        raise ConfigError("state is one of an episode with other flows than this environment draws")
+    for now, seed in state.futures:
+        workload = with_future(workload, source.draw(seed), now)
+    return workload
