@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.batch import decisions, history
 from flowsched_gym.batch.simulation import BatchSimulation
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.events import EventKind
@@ -92,7 +93,7 @@ class CompiledSimulation:
     @property
     def pending(self) -> OrderDecision | PathDecision | PeriodDecision | None:
         """What waits for a decision beside tokens, if anything."""
-        return self.batch.pending(0)
+        return decisions.pending(self.batch.tables, 0)
 
     @property
     def num_periods(self) -> int:
@@ -123,7 +124,7 @@ class CompiledSimulation:
     @property
     def log(self) -> list[tuple[float, EventKind, int]] | None:
         """Events as (time in s, kind, row), where they are kept."""
-        return self.batch.log(0) if self.batch.tables.log_length else None
+        return history.log(self.batch.tables, 0) if self.batch.tables.log_length else None
 
     @property
     def state(self) -> FlowState:
@@ -164,7 +165,7 @@ class CompiledSimulation:
     @property
     def asking(self) -> Requests | None:
         """Destination that waits for a decision, if any."""
-        host = self.batch.asking(0)
+        host = decisions.asking(self.batch.tables, 0)
         return None if host is None else self.destinations[host]
 
     def run(self) -> None:
@@ -181,7 +182,7 @@ class CompiledSimulation:
 
     def move(self, row: int, choice: int) -> None:
         """Sends an active flow along another of its paths; see ``Simulation.move``."""
-        self.batch.move(0, row, choice)
+        decisions.move(self.batch.tables, 0, row, choice)
 
     def records(self) -> Records:
         """Returns what has become of every flow so far."""

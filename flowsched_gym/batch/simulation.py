@@ -7,31 +7,28 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.batch import decisions
 from flowsched_gym.batch.choice_tables import new_choosing
-from flowsched_gym.batch.choosing import move
 from flowsched_gym.batch.graft import graft
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many
-from flowsched_gym.batch.orders import begin_next_period, give_one
+from flowsched_gym.batch.opening import open_paths, open_stages
 from flowsched_gym.batch.snapshot import Snapshot, copy, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.batch.threads import Threads
 from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
-from flowsched_gym.errors import ConfigError, SimulationError
-from flowsched_gym.model.decision import Order
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.discipline import Discipline, check_transport
-from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
 from flowsched_gym.model.losses import flow_keys
-from flowsched_gym.model.pending_decisions import DecisionKind, OrderDecision, PathDecision, Period, PeriodDecision
+from flowsched_gym.model.pending_decisions import DecisionKind, Period
 from flowsched_gym.model.records import Records, complete_records
 from flowsched_gym.model.rules.compile import compiles
-from flowsched_gym.model.rules.routing.availability import path_is_up
 from flowsched_gym.model.rules.transport.lossy.senders import begin_senders
 from flowsched_gym.model.rules.transport.windows import wire_volume
-from flowsched_gym.model.stages import Barrier, fill_stages
+from flowsched_gym.model.stages import Barrier
 from flowsched_gym.model.transport import TRANSPORTS, Transport, TransportName
-from flowsched_gym.topology import Routing, Topology, check_stages, cpu_path, ideal_times
+from flowsched_gym.topology import Routing, Topology, ideal_times
 from flowsched_gym.workload import Workload
 
 __all__ = ["BatchSimulation"]
@@ -45,6 +42,8 @@ IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 
 class BatchSimulation:
     """Simulates networks of one kind, each with flows of its own, event for event as ``Simulation`` simulates one.
+
+    ``decisions`` tells what a network asks an agent and takes the answers, ``history`` tells what has happened.
 
     Args:
         num_networks: Networks, >= 1.
@@ -62,7 +61,7 @@ class BatchSimulation:
         barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
         num_changes: Changes of links that a network can have for now; a workload with more makes room.
         seed: Seed of the hash by which flows are spread over equal paths.
-        log_length: Events of each network to keep for ``log``.
+        log_length: Events of each network to keep for ``history.log``.
         flow_fields: What a system keeps of a flow besides, as names and types.
         episode_fields: What it keeps of an episode, likewise.
         rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
@@ -243,8 +242,17 @@ class BatchSimulation:
         self.discipline.begin_network(number, number * self.num_rows, workload)
         if self.tables.senders is not None:
             begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
-        self._open_stages(number, workload, path, volume)
-        self._open_paths(number, workload)
+        open_stages(
+            self.tables,
+            number,
+            workload,
+            topology=self.topology,
+            transport=self.transport,
+            barrier=self._barrier,
+            path=path,
+            volume=volume,
+        )
+        open_paths(self.tables, number, workload, self.topology, self._seed)
 
     def sort_requests(self, number: int, workload: Workload) -> None:
         """Lets the requests of a network arrive in the order of their times."""
@@ -282,137 +290,18 @@ class BatchSimulation:
         """Returns whether a network waits until an agent decides."""
         return bool(self.tables.networks["asking"][number] != NOBODY)
 
-    def asking(self, number: int) -> int | None:
-        """Returns the host that waits for a decision, if any."""
-        index = int(self.tables.networks["asking"][number])
-        if index == NOBODY:
-            return None
-        return int(self.tables.destinations["host"][number * self.tables.most_destinations + index])
-
-    def num_waiting(self, number: int) -> int:
-        """Returns how many requests wait at the asking destination.
-
-        Raises:
-            SimulationError: No destination asks.
-        """
-        if self.asking(number) is None:
-            raise SimulationError("no destination waits for a decision")
-        tables = self.tables
-        destination = tables.destinations[number * tables.most_destinations + int(tables.networks["asking"][number])]
-        return int(destination["tail"] - destination["head"])
-
-    def grant(self, number: int, slot: int) -> int:
-        """Grants a token of the asking destination to the request in a slot; returns the flow's row in its network.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        return self._act(number, Order.GRANT, slot)
-
-    def postpone(self, number: int, slot: int) -> int:
-        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        return self._act(number, Order.POSTPONE, slot)
-
-    def wait(self, number: int) -> None:
-        """Lets the asking destination wait for its next request or token.
-
-        Raises:
-            SimulationError: No destination asks.
-        """
-        self._act(number, Order.WAIT, 0)
-
-    def pending(self, number: int) -> OrderDecision | PathDecision | PeriodDecision | None:
-        """Returns what an agent has to decide in a network beside tokens, if anything; rows count from its first."""
-        tables, choosing = self.tables, self.tables.choosing
-        if choosing is None or tables.networks["asking"][number] == NOBODY:
-            return None
-        first_row = number * tables.num_rows
-        choices = choosing.choices[number]
-        first, count = int(choices["first_asked"]), int(choices["num_asked"])
-        if self._asks is DecisionKind.PERIOD:
-            return PeriodDecision(int(choices["periods"]) - 1)
-        if self._asks is DecisionKind.ORDER:
-            return OrderDecision(choosing.asked[first : first + count].astype(np.int64) - first_row)
-        row = int(choosing.asked[first])
-        return PathDecision(row - first_row, int(choosing.routes.first[row]), int(choosing.routes.last[row]))
-
-    def serve_first(self, number: int, index: int) -> int:
-        """Puts the flow in a index of the ``OrderDecision`` before all others; returns its row in its network.
-
-        Raises:
-            SimulationError: No order is asked for, or there is no such index.
-        """
-        pending = self.pending(number)
-        if not isinstance(pending, OrderDecision):
-            raise SimulationError("no order waits for a decision")
-        if not 0 <= index < len(pending.rows):
-            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
-        return self._do(number, Order.SERVE_FIRST, index)
-
     def go_on(self, number: int) -> None:
         """Begins a period of a network, with the controls as they have been set since the ``PeriodDecision``.
 
         Raises:
             SimulationError: No period waits to begin.
         """
-        if not isinstance(self.pending(number), PeriodDecision):
-            raise SimulationError("no period waits to begin")
-        begin_next_period(self.tables, number)
+        decisions.go_on(self.tables, number)
 
     def num_periods(self, number: int) -> int:
         """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
         choosing = self.tables.choosing
         return 0 if choosing is None else int(choosing.choices["periods"][number])
-
-    def move(self, number: int, row: int, choice: int) -> None:
-        """Sends a active flow of a network along another of its paths while a ``PeriodDecision`` waits.
-
-        Raises:
-            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
-        """
-        choosing = self.tables.choosing
-        if choosing is None or not isinstance(self.pending(number), PeriodDecision):
-            raise SimulationError("no period waits to begin")
-        if self._routing is None:
-            raise SimulationError("no routing was given: flows keep their paths")
-        at = number * self.num_rows + row
-        first, last = int(choosing.routes.first[at]), int(choosing.routes.last[at])
-        self._check_choice(number, choice, first, last)
-        move(self.tables, number, at, first + choice)
-
-    def take_path(self, number: int, choice: int) -> int:
-        """Sends the flow of the ``PathDecision`` along one of its paths; returns its row in its network.
-
-        Raises:
-            SimulationError: No path is asked for, there is no such path, or one of its links has failed.
-        """
-        pending = self.pending(number)
-        if not isinstance(pending, PathDecision):
-            raise SimulationError("no path waits for a decision")
-        self._check_choice(number, choice, pending.first, pending.last)
-        return self._do(number, Order.TAKE_PATH, choice)
-
-    def delivered(self, number: int) -> list[int]:
-        """Returns the rows of the flows whose last byte has arrived, in that order."""
-        first = number * self.num_rows
-        rows = self.tables.delivered[first : first + int(self.tables.networks["delivered"][number])]
-        return [int(row) - first for row in rows]
-
-    def log(self, number: int) -> list[tuple[float, EventKind, int]]:
-        """Returns the events of a network as (time in s, kind, row).
-
-        Raises:
-            SimulationError: There were more events than the log can hold.
-        """
-        length, logged = self._log_length, int(self.tables.networks["logged"][number])
-        if logged > length:
-            raise SimulationError(f"{logged} events happened: the log holds {length}")
-        entries = self.tables.log[number * length : number * length + logged]
-        return [(time, EventKind(kind), row) for time, kind, row in entries.tolist()]
 
     def records(self, number: int, workload: Workload) -> Records:
         """Returns what has become of every flow of a network so far.
@@ -479,69 +368,6 @@ class BatchSimulation:
         self.tables = tables
         self._threads.begin(tables)
 
-    def _open_stages(self, number: int, workload: Workload, path: IntArray, volume: FloatArray) -> None:
-        """Puts down what the flows of a network go through before they send."""
-        stages, topology = self.tables.stages, self.topology
-        if stages is None or self._barrier is None:
-            if workload.has_stages:
-                raise ConfigError("flows of this workload have CPU work, or come after others: a barrier is needed")
-            return
-        check_stages(workload, topology, self.transport, has_tokens=self._num_tokens is not None)
-        work_path = cpu_path(topology, workload.source) if topology.num_cpus else path
-        fill_stages(stages, number, workload, cpu_path=work_path, path=path, volume=volume, barrier=self._barrier)
-
-    def _open_paths(self, number: int, workload: Workload) -> None:
-        """Lets the flows of a network choose paths, and puts down the changes of its links."""
-        tables, choosing, topology = self.tables, self.tables.choosing, self.topology
-        changes = workload.link_changes
-        if choosing is not None:
-            choosing.choices[number] = 0
-        if choosing is None or choosing.chooser is None:
-            if changes is not None:
-                raise ConfigError("links change in this workload: a routing is needed for flows whose paths fail")
-            return
-        first, last = topology.candidates(workload.source, workload.destination)
-        hashes = topology.flow_hash(workload.source, workload.destination, workload.flow_id, seed=self._seed)
-        rows = np.s_[number * tables.num_rows : number * tables.num_rows + workload.num_flows]
-        for column, values in zip(choosing.routes, (first, last, hashes, workload.destination), strict=False):
-            column[rows] = values
-        choosing.routes.quiet_since[rows] = np.inf
-        links = np.s_[number * topology.num_links : (number + 1) * topology.num_links]
-        tables.capacity[links] = topology.capacity
-        tables.data_capacity[links] = topology.data_capacity(tables.data_share)
-        num_changes = 0
-        if changes is not None:
-            topology.check_link_changes(changes.link, changes.up, first, last)
-            num_changes = len(changes.time)
-            indices = np.s_[number * choosing.most_changes : number * choosing.most_changes + num_changes]
-            for name in ("time", "link", "up"):
-                choosing.changes[name][indices] = getattr(changes, name)
-        choosing.choices["num_changes"][number] = num_changes
-
     def _path(self, workload: Workload) -> IntArray:
         """Finds the paths of flows."""
         return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)
-
-    def _check_choice(self, number: int, choice: int, first: int, last: int) -> None:
-        """Refuses a path that a flow, whose paths are the rows from the first to before the last, cannot take."""
-        if not 0 <= choice < last - first:
-            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        num_links, network, first_link = (
-            self.topology.num_links,
-            self.topology.network,
-            number * self.tables.link_stride,
-        )
-        capacity = self.tables.capacity[first_link : first_link + num_links]
-        if not path_is_up(first + choice, capacity, network.path_start, network.path_links):
-            raise SimulationError(f"choice is {choice}: a link of that path has failed")
-
-    def _act(self, number: int, order: Order, slot: int) -> int:
-        """Decides for the destination that asks."""
-        waiting = self.num_waiting(number)
-        if not 0 <= slot < waiting:
-            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {waiting - 1}")
-        return self._do(number, order, slot)
-
-    def _do(self, number: int, order: Order, index: int) -> int:
-        """Lets compiled code decide."""
-        return int(give_one(self.tables, number, int(order), index)) - number * self.num_rows

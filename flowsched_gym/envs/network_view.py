@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, decisions
 from flowsched_gym.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.errors import ConfigError
@@ -173,7 +173,7 @@ def view_network(batch: BatchSimulation, number: int) -> NetworkView:
         flows=tables.flows[first : first + num_flows],
         capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
         discipline=batch.discipline,
-        moves=functools.partial(batch.move, number),
+        moves=functools.partial(decisions.move, tables, number),
         sending=tables.active[first_active : first_active + num_active],
         deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
         told=tables.episodes["told"].item(number),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, decisions, history
 from flowsched_gym.disciplines import Ps
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model import TRANSPORTS, Records
@@ -54,29 +54,29 @@ class Twins:
         simulation, batch, number = self.simulation, self.batch, self.number
         assert batch.now(number) == simulation.now
         assert batch.finished(number) == simulation.finished
-        assert batch.asking(number) == (None if simulation.asking is None else simulation.asking.host)
+        assert decisions.asking(batch.tables, number) == (None if simulation.asking is None else simulation.asking.host)
 
     def decide(self, generator: np.random.Generator) -> None:
         """Grants, postpones or waits at random, and runs on."""
         simulation, batch, number = self.simulation, self.batch, self.number
         asking = simulation.asking
         assert asking is not None
-        assert batch.num_waiting(number) == asking.num_waiting
+        assert decisions.num_waiting(batch.tables, number) == asking.num_waiting
         slot = int(generator.integers(min(5, asking.num_waiting)))
         kind = generator.integers(6)
         if kind == 0:
-            assert batch.postpone(number, slot) == simulation.postpone(slot)
+            assert decisions.postpone(batch.tables, number, slot) == simulation.postpone(slot)
         elif kind == 1 and asking.can_wait:
-            batch.wait(number)
+            decisions.wait(batch.tables, number)
             simulation.wait()
         else:
-            assert batch.grant(number, slot) == simulation.grant(slot)
+            assert decisions.grant(batch.tables, number, slot) == simulation.grant(slot)
         self.run()
 
     def compare(self) -> None:
         """Compares all that has happened."""
-        assert self.batch.log(self.number) == self.simulation.log
-        assert self.batch.delivered(self.number) == self.simulation.delivered
+        assert history.log(self.batch.tables, self.number) == self.simulation.log
+        assert history.delivered(self.batch.tables, self.number) == self.simulation.delivered
         found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
         for field in fields(Records):
             assert getattr(found, field.name).tobytes() == getattr(expected, field.name).tobytes(), field.name
@@ -134,14 +134,14 @@ def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
     other.put(np.array([2, 0, 1]), snapshot)
     twins.batch, twins.number = other, 0
     twins.finish(seed=4)
-    found = other.log(0)
+    found = history.log(other.tables, 0)
     other.put(np.array([2]), snapshot.pick(np.array([1])))
-    assert other.log(1) == other.log(2) != found
+    assert history.log(other.tables, 1) == history.log(other.tables, 2) != found
 
-    before = other.log(1)
-    other.grant(2, 0)
+    before = history.log(other.tables, 1)
+    decisions.grant(other.tables, 2, 0)
     other.run(2)
-    assert other.log(1) == before
+    assert history.log(other.tables, 1) == before
 
 
 def test_a_log_that_is_too_short_says_so() -> None:
@@ -149,21 +149,25 @@ def test_a_log_that_is_too_short_says_so() -> None:
     batch.load(0, make_flows([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]))
     batch.run_until(0, 3)
     with pytest.raises(SimulationError, match="9 events happened: the log holds 5"):
-        batch.log(0)
+        history.log(batch.tables, 0)
 
 
 def test_decisions_that_nobody_asks_for_are_refused() -> None:
     batch = BatchSimulation(1, 2, one_link(), Ps(), num_tokens=1)
     batch.load(0, make_flows([0.0, 0.0], [1.0, 1.0]))
-    for act in (lambda: batch.grant(0, 0), lambda: batch.postpone(0, 0), lambda: batch.wait(0)):
+    for act in (
+        lambda: decisions.grant(batch.tables, 0, 0),
+        lambda: decisions.postpone(batch.tables, 0, 0),
+        lambda: decisions.wait(batch.tables, 0),
+    ):
         with pytest.raises(SimulationError, match="no destination waits for a decision"):
             act()
     batch.run(0)
     with pytest.raises(SimulationError, match="slot is 2: requests wait in the slots 0 to 1"):
-        batch.grant(0, 2)
+        decisions.grant(batch.tables, 0, 2)
     with pytest.raises(SimulationError, match="slot is -1: requests wait in the slots 0 to 1"):
-        batch.postpone(0, -1)
-    assert batch.grant(0, 1) == 1
+        decisions.postpone(batch.tables, 0, -1)
+    assert decisions.grant(batch.tables, 0, 1) == 1
 
 
 def test_a_discipline_that_is_not_of_the_package_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, decisions, history
 from flowsched_gym.disciplines import Fifo, Merp, Ps, Ranked, Srpt
 from flowsched_gym.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.model import TRANSPORTS
@@ -58,14 +58,14 @@ class Pair:
 
     def decide(self, generator: np.random.Generator) -> None:
         """Decides the same at random in both, and runs on."""
-        expected, found = self.simulation.pending, self.batch.pending(self.number)
+        expected, found = self.simulation.pending, decisions.pending(self.batch.tables, self.number)
         assert type(expected) is type(found)
         assert expected is not None
         assert found is not None
         if isinstance(expected, OrderDecision):
             assert expected.rows.tolist() == found[0].tolist()
             place = int(generator.integers(len(expected.rows)))
-            assert self.simulation.serve_first(place) == self.batch.serve_first(self.number, place)
+            assert self.simulation.serve_first(place) == decisions.serve_first(self.batch.tables, self.number, place)
         else:
             assert expected == found
             self._take_any_path(generator.permutation(expected.last - expected.first).tolist())
@@ -78,22 +78,22 @@ class Pair:
                 row = self.simulation.take_path(choice)
             except SimulationError:
                 with pytest.raises(SimulationError, match="has failed"):
-                    self.batch.take_path(self.number, choice)
+                    decisions.take_path(self.batch.tables, self.number, choice)
                 continue
-            assert self.batch.take_path(self.number, choice) == row
+            assert decisions.take_path(self.batch.tables, self.number, choice) == row
             return
 
     def finish(self, seed: int = 0) -> int:
         """Decides to the end and compares; returns the number of decisions."""
-        generator, decisions = np.random.default_rng(seed), 0
+        generator, count = np.random.default_rng(seed), 0
         while self.simulation.pending is not None:
             self.decide(generator)
-            decisions += 1
+            count += 1
         assert self.simulation.finished
-        assert self.batch.log(self.number) == self.simulation.log
+        assert history.log(self.batch.tables, self.number) == self.simulation.log
         found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
         assert found.completion_time.tobytes() == expected.completion_time.tobytes()
-        return decisions
+        return count
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> Non
     batch.load(0, ended)
     batch.load(1, going_on)
     batch.run_until(1, 3)
-    batch.serve_first(1, 0)
+    decisions.serve_first(batch.tables, 1, 0)
     batch.run_until(0, 1)
     batch.run_until(1, 3)
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pytest
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, history
 from flowsched_gym.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.simulation import Simulation
@@ -94,7 +94,7 @@ class Networks:
             alone = Simulation(workload, self.case.topology, self.case.make(), keep_log=True)
             alone.run()
             assert self.batch.finished(number)
-            assert self.batch.log(number) == alone.log
+            assert history.log(self.batch.tables, number) == alone.log
 
 
 @each_case

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import flowsched_gym
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, history
 from flowsched_gym.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.errors import ConfigError, WorkloadError
 from flowsched_gym.model import Records
@@ -56,8 +56,8 @@ def assert_traces_agree(workload: Workload, variant: Variant, topology: Topology
     batch.load(0, workload)
     batch.run_until(0, workload.num_flows)
 
-    assert batch.log(0) == simulation.log
-    assert batch.delivered(0) == simulation.delivered
+    assert history.log(batch.tables, 0) == simulation.log
+    assert history.delivered(batch.tables, 0) == simulation.delivered
     assert_equal(batch.records(0, workload), simulation.records())
 
 

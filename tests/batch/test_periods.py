@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, decisions, history
 from flowsched_gym.disciplines import Mlfq
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.pending_decisions import DecisionKind, Period
@@ -70,7 +70,7 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, rat
         simulation.run()
         batch.run(number)
         while simulation.pending is not None:
-            assert batch.pending(number) == simulation.pending
+            assert decisions.pending(batch.tables, number) == simulation.pending
             first_row = number * batch.num_rows
             rows = np.s_[first_row : first_row + workload.num_flows]
             assert batch.tables.flows["attained"][rows].tobytes() == simulation.state.attained.tobytes()
@@ -87,7 +87,7 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, rat
             batch.run(number)
 
         assert simulation.finished
-        assert batch.log(number) == simulation.log
+        assert history.log(batch.tables, number) == simulation.log
 
 
 def failing(workload: Workload) -> Workload:
@@ -113,11 +113,11 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
     batch.run(1)
     num_moved, refused = 0, set()
     while simulation.pending is not None:
-        assert batch.pending(1) == simulation.pending
+        assert decisions.pending(batch.tables, 1) == simulation.pending
         assert batch.num_periods(1) == simulation.num_periods == simulation.pending.number + 1  # type: ignore[union-attr]
         for row in np.sort(simulation.links.active[: simulation.links.num_active]).tolist():
             choice, before = int(generator.integers(3)), simulation.controls.path[row]
-            for move in (simulation.move, lambda row, choice: batch.move(1, row, choice)):
+            for move in (simulation.move, lambda row, choice: decisions.move(batch.tables, 1, row, choice)):
                 try:
                     move(row, choice)
                 except SimulationError as error:
@@ -131,7 +131,7 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
     assert simulation.finished
     assert num_moved > 50
     assert refused == {"choice is 1: a link of that path has failed"}
-    assert batch.log(1) == simulation.log
+    assert history.log(batch.tables, 1) == simulation.log
 
 
 def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() -> None:
@@ -162,7 +162,7 @@ def test_moves_that_cannot_be_made_are_refused() -> None:
         Simulation(workload, topology, Mlfq([1e5]), routing=routing, **how)
         for topology, routing in ((SWITCH, None), (PLANES, ECMP))
     )
-    moves = simulation.move, routed.move, lambda row, choice: batch.move(0, row, choice)
+    moves = simulation.move, routed.move, lambda row, choice: decisions.move(batch.tables, 0, row, choice)
     for move in moves:
         with pytest.raises(SimulationError, match="no period waits to begin"):
             move(0, 3)

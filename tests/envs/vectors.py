@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, history
 from flowsched_gym.envs import DecisionVectorEnv, network_setup
 from flowsched_gym.registration import load_target
 from flowsched_gym.simulation import Simulation
@@ -282,7 +282,9 @@ class Pair:
             simulation = env.unwrapped.simulation
             network = int(self.native._current[number])
             if getattr(simulation, "log", None) is not None:
-                self._compare((f"events of {number}",), (self.native.simulation.log(network),), (simulation.log,))
+                self._compare(
+                    (f"events of {number}",), (history.log(self.native.simulation.tables, network),), (simulation.log,)
+                )
             found, expected = self.native.records(number), simulation.records()
             names = tuple(expected.__slots__)
             self._compare(names, *(tuple(getattr(each, name) for name in names) for each in (found, expected)))

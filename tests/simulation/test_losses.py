@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.batch import BatchSimulation, decisions, history
 from flowsched_gym.disciplines import Fifo, Ps
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.model import TRANSPORTS, Losses, Transport, TransportName, find_transport
@@ -160,7 +160,7 @@ def traces(
                 engine.grant(slot)
                 engine.run()
             else:
-                engine.grant(0, slot)
+                decisions.grant(engine.tables, 0, slot)
                 engine.run(0)
     return simulation, batch
 
@@ -183,7 +183,7 @@ def test_engines_agree_on_any_flows_and_bring_them_to_their_end(
     simulation, batch = traces(workload, topology, transport, num_tokens)
 
     assert simulation.finished
-    assert batch.log(0) == simulation.log
+    assert history.log(batch.tables, 0) == simulation.log
     assert batch.records(0, workload).completion_time.tobytes() == simulation.records().completion_time.tobytes()
 
 
@@ -195,7 +195,7 @@ def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
     flows = replace(source, num_bursts=20).draw(4)
     simulation, batch = traces(flows, topology, TRANSPORTS[name], 10)
 
-    assert batch.log(0) == simulation.log
+    assert history.log(batch.tables, 0) == simulation.log
     assert batch.records(0, flows).completion_time.tobytes() == simulation.records().completion_time.tobytes()
 
 
@@ -219,9 +219,9 @@ def test_no_link_carries_more_than_its_capacity_and_what_is_delivered_stays_so(w
     assert state.attained.tolist() == state.volume.tolist()
 
 
-def play(env: gym.Env, decisions: int) -> list[tuple[float, float]]:
+def play(env: gym.Env, steps: int) -> list[tuple[float, float]]:
     """Takes some decisions; returns when which flow was delivered, by size."""
-    for _ in range(decisions):
+    for _ in range(steps):
         env.step(0)
     records = env.unwrapped.records()  # type: ignore[attr-defined]
     return [(size, time) for size, time in zip(records.size, records.completion_time, strict=True) if time == time]
@@ -255,14 +255,14 @@ def test_a_copy_of_an_episode_has_other_luck_to_come() -> None:
         batch.load(number, flows)
     batch.run(0)
     for _ in range(300):
-        batch.grant(0, 0)
+        decisions.grant(batch.tables, 0, 0)
         batch.run(0)
     num_arrived = int(np.searchsorted(flows.arrival_time, batch.now(0), side="right"))
     batch.graft(0, np.array([1, 2]), num_arrived)
     batch.run(1, 2)
     for number in range(num_networks):
         while batch.awaits_decision(number):
-            batch.grant(number, 0)
+            decisions.grant(batch.tables, number, 0)
             batch.run(number)
     assert len({batch.outcomes(number)[1][num_arrived:].tobytes() for number in range(num_networks)}) == num_networks
 
