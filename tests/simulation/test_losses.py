@@ -199,6 +199,39 @@ def test_engines_agree_on_bursts(name: TransportName, workload: str) -> None:
     assert batch.records(0, flows).completion_time.tobytes() == simulation.records().completion_time.tobytes()
 
 
+def beside_others(flows: Workload, gap: float) -> tuple[Workload, npt.NDArray[np.bool_]]:
+    """Adds a packet from host 19 to host 20 after every so many s; returns all flows, and which were there before."""
+    times = np.arange(0.0, 2 * flows.arrival_time[-1], gap)
+    count, spacing = len(times), 1_000_000
+    flow_id = np.concatenate(
+        [
+            spacing * np.arange(1, flows.num_flows + 1),
+            spacing * np.searchsorted(flows.arrival_time, times, side="right") + 1 + np.arange(count),
+        ]
+    )
+    order = np.argsort(flow_id)
+    everything = Workload(
+        flow_id=flow_id[order],
+        source=np.append(flows.source, np.full(count, 19))[order],
+        destination=np.append(flows.destination, np.full(count, 20))[order],
+        size=np.append(flows.size, np.full(count, 500.0))[order],
+        arrival_time=np.append(flows.arrival_time, times)[order],
+    )
+    return everything, order < flows.num_flows
+
+
+@each_transport
+def test_what_happens_at_another_host_loses_nothing_here(name: TransportName) -> None:
+    flows = replace(make_workload("gather-a1"), num_bursts=12).draw(4)
+    found = []
+    for gap in (0.05, 0.001):
+        workload, are_bursts = beside_others(flows, gap)
+        records = finish(Simulation(workload, GIGABIT, Ps(), transport=TRANSPORTS[name], num_tokens=10)).records()
+        found.append(records.fct[are_bursts])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)  # rounding repeats a step now and then, 1 ns later
+    assert found[0].max() > 0.05
+
+
 @settings(max_examples=15)
 @given(workload=simultaneous_flows(), seed=st.integers(0, 99))
 def test_no_link_carries_more_than_its_capacity_and_what_is_delivered_stays_so(workload: Workload, seed: int) -> None:

@@ -32,18 +32,18 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
     sender["slow_start_end"] = figures.exit_window
     sender["growth"] = 0.0
     sender["part"] = 1.0
-    sender["changes_at"] = np.inf
-    _send(n, row, senders)
+    sender["mode"] = CONNECTING
+    sender["changes_at"] = now
     queue = port["in_flight"] - network.capacity[link] * port["round_trip"] / figures.packet
     if port["is_busy"] and queue > 0.0:
-        sender["mode"] = CONNECTING
-        sender["changes_at"] = now + queue * figures.packet / network.capacity[link]
+        sender["changes_at"] += queue * figures.packet / network.capacity[link]
 
 
 @inlined_rule
 def _send(n: int, row: int, senders: Senders) -> None:
     """Lets a flow send new packets."""
     senders.flows["mode"][row] = SENDING
+    senders.flows["rate"][row] = 0.0
     port = senders.ports[n * senders.num_links + senders.flows["link"][row]]
     if port["overflows"]:
         draw_luck(n, row, port["busy_periods"], senders)
@@ -86,12 +86,16 @@ def control_senders(
     for index in range(count):
         row = active[index]
         sender = senders.flows[row]
+        port = senders.ports[n * senders.num_links + sender["link"]]
         if sender["changes_at"] <= now:
             _change_mode(now, n, row, state, senders)
+        elif port["step_ends"] > now:
+            time = min(time, sender["changes_at"])
+            continue
         if sender["mode"] == REPAIRING and sender["holes"] <= LEAST:
             sender["holes"] = 0.0
             _send(n, row, senders)
-        if senders.ports["round_ends"][n * senders.num_links + sender["link"]] <= now:
+        if port["round_ends"] <= now:
             sender["pace"] = sender["window"]
         unsent = state.remaining[row] * figures.per_byte - sender["holes"]
         if sender["mode"] == SENDING and unsent <= LEAST and sender["changes_at"] == np.inf:

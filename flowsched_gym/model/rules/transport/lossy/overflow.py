@@ -53,28 +53,32 @@ def deliver(
         link = ports["next"][first_port + link]
     for index in range(num_served):
         row = served[index]
+        sender = flows[row]
+        port = ports[first_port + sender["link"]]
+        if state.rate[row] == 0.0 or sender["changes_at"] <= now:
+            port["step_ends"] = now
         if state.rate[row] == 0.0:
             continue
-        sender = flows[row]
         delivered = state.rate[row] * elapsed * figures.per_byte
         if sender["mode"] == REPAIRING:
             sender["holes"] = max(sender["holes"] - delivered / controls.weight[row], 0.0)
         elif sender["growth"] > 0.0:
             most = figures.largest_window
-            if sender["window"] < sender["slow_start_end"]:
+            if sender["window"] < sender["slow_start_end"] - LEAST:
                 most = min(most, sender["slow_start_end"])
             sender["window"] = min(sender["window"] + sender["growth"] * delivered, most)
-        port = ports[first_port + sender["link"]]
         if port["is_busy"]:
             port["in_flight"] += in_flight_of(row, state, senders)
     link = senders.steps["first_port"][n]
     while link != NO_PORT:
         port = ports[first_port + link]
-        if port["is_busy"] and port["in_flight"] >= port["room"] * (1.0 - SLACK):
-            _lose(now, elapsed, n, link, served, num_served, state, senders)
-        elif port["overflows"]:
-            port["overflows"] = False
-            _forget_crumbs(link, served, num_served, state, senders)
+        if port["step_ends"] <= now:
+            if port["is_busy"] and port["in_flight"] >= port["room"] * (1.0 - SLACK):
+                _lose(now, n, link, served, num_served, state, senders)
+            elif port["overflows"]:
+                port["overflows"] = False
+                _forget_crumbs(link, served, num_served, state, senders)
+            port["step_began"] = now
         link = port["next"]
 
 
@@ -89,7 +93,6 @@ def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
 @inlined_rule
 def _lose(
     now: float,
-    elapsed: float,
     n: int,
     link: int,
     served: IntArray,
@@ -108,6 +111,7 @@ def _lose(
                 draw_luck(n, served[index], port["busy_periods"], senders)
     skew = figures.loss_skew * figures.loss_scale / (figures.loss_scale + port["lost"])
     excess = port["in_flight"] - port["room"]
+    part = min((now - port["step_began"]) / port["round"], 1.0)
     handouts = 0
     while excess > LEAST and handouts < MOST_HANDOUTS:
         handouts += 1
@@ -126,7 +130,7 @@ def _lose(
             if _can_lose(row, link, state, senders):
                 in_flight = in_flight_of(row, state, senders)
                 lost = per_weight * flows["loss_weight"][row] * in_flight
-                most = in_flight * min(elapsed / port["round"], 1.0)
+                most = in_flight * part
                 if lost > most:
                     excess += lost - most
                     lost = most

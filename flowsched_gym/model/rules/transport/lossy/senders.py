@@ -51,6 +51,7 @@ SENDER: Final = np.dtype(
         ("holes", "f8"),  # packets that are lost and not repaired
         ("slow_start_end", "f8"),  # window from which on it grows slowly
         ("growth", "f8"),  # packets that the window grows by for each one delivered, until the next event
+        ("rate", "f8"),  # in this step, in B/s
         ("part", "f8"),  # share of its packets on their way that is at its port, not in front of other links
         ("luck", "f8"),  # its inclination to lose packets in this overflow, from 0 to 1
         ("loss_weight", "f8"),  # what that comes to now
@@ -68,13 +69,17 @@ PORT: Final = np.dtype(
         ("in_flight", "f8"),  # packets on their way to this port, or in its buffer
         ("round", "f8"),  # time in s in which each sender delivers what it has on its way
         ("round_ends", "f8"),  # absolute time in s at which they go on with the windows that they have by then
+        ("step_began", "f8"),  # when its step began, at whose end it loses what finds no room, in s
+        ("step_ends", "f8"),  # when that is over, in s
         ("round_trip", "f8"),  # of its senders, with an empty buffer, in s
         ("room", "f8"),  # packets that its link and its buffer hold in this busy period
         ("slope", "f8"),  # packets on their way that are added in each second
         ("lost", "f8"),  # packets lost in this overflow
         ("next", "i8"),  # link of the next port that delivers in this step, or ``NO_PORT``
         ("step", "i8"),  # the last step in which it delivered
+        ("first_row", "i8"),  # the first of the flows that deliver to it
         ("busy_periods", "i8"),  # that have begun
+        ("begins", "?"),  # whether it begins a step now
         ("is_busy", "?"),  # whether packets wait in its buffer
         ("overflows", "?"),
     ],
@@ -207,6 +212,7 @@ def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> Non
         senders.ports["step"][port] = 0
         senders.ports["in_flight"][port] = 0.0
         senders.ports["round_ends"][port] = 0.0
+        senders.ports["step_ends"][port] = 0.0
         senders.ports["busy_periods"][port] = 0
         senders.ports["is_busy"][port] = False
         senders.ports["overflows"][port] = False

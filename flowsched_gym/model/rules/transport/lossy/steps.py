@@ -26,7 +26,7 @@ ROOM: Final = int(Purpose.ROOM)
 SHORTEST_STEP: Final = 1e-9
 """Least time in s between two changes of the same network that senders bring about."""
 SLACK: Final = 1e-9
-"""Relative rounding of the room of a port, and of its rounds."""
+"""Relative rounding of the room of a port, of its rounds, and of rates."""
 
 
 @inlined_rule
@@ -41,7 +41,10 @@ def next_change(
     round_trip: FloatArray,
     senders: Senders,
 ) -> float:
-    """Begins a step of constant rates: returns the absolute time in s at which windows and losses next change them.
+    """Begins steps of ports: returns the absolute time in s at which windows and losses next change the rates.
+
+    The step of a port lasts until something of its own changes. What happens elsewhere in the network does not end it,
+    so that what is lost at one port does not depend on how often another one changes.
 
     Args:
         now: Time in s.
@@ -56,46 +59,75 @@ def next_change(
     """
     figures, first_port = senders.figures, n * senders.num_links
     flows, ports = senders.flows, senders.ports
-    _open_ports(n, served, num_served, state, controls, round_trip, senders)
-    time, soonest = np.inf, np.inf
+    _list_ports(now, n, served, num_served, state, senders)
+    _find_rounds(n, served, num_served, state, controls, round_trip, senders)
     link = senders.steps["first_port"][n]
     while link != NO_PORT:
         port = ports[first_port + link]
-        if port["round_ends"] <= now:
-            port["round_ends"] = now + port["round"]
-        time = min(time, port["round_ends"])
-        is_busy = port["round"] > port["round_trip"] * (1.0 + SLACK)
-        if is_busy and not port["is_busy"]:
-            port["busy_periods"] += 1
-            drawn = uniform(n, served[0], port["busy_periods"] * senders.num_links + link, ROOM, senders)
-            buffer = figures.buffer * (1.0 - figures.buffer_spread * drawn)
-            port["room"] = capacity[link] * port["round_trip"] * figures.per_byte + buffer
-        port["is_busy"] = is_busy
+        if port["begins"]:
+            _begin_port(now, n, link, capacity, senders)
         link = port["next"]
     for index in range(num_served):
         row = served[index]
-        port = ports[first_port + flows["link"][row]]
-        soonest = min(soonest, _begin_step(row, port["round"], state, controls, senders))
+        sender = flows[row]
+        port = ports[first_port + sender["link"]]
+        if not port["begins"]:
+            continue
+        soonest = max(_begin_step(row, port["round"], state, controls, senders), SHORTEST_STEP)
+        port["step_ends"] = min(port["step_ends"], now + soonest)
         if port["is_busy"]:
-            sender = flows[row]
             port["in_flight"] += in_flight_of(row, state, senders)
             rate = state.rate[row] * figures.per_byte
             if sender["growth"] > 0.0:
                 port["slope"] += sender["growth"] * rate * sender["part"]
-            elif state.remaining[row] * figures.per_byte <= sender["window"]:
+            elif state.remaining[row] * figures.per_byte <= sender["window"] + LEAST:
                 port["slope"] -= rate
+    time = np.inf
     link = senders.steps["first_port"][n]
     while link != NO_PORT:
         port = ports[first_port + link]
         left = port["room"] - port["in_flight"]
-        if port["is_busy"] and not port["overflows"] and port["slope"] > 0.0 and left > 0.0:
-            soonest = min(soonest, left / port["slope"])
+        fills = port["is_busy"] and not port["overflows"] and port["slope"] > 0.0 and left > 0.0
+        if port["begins"] and fills:
+            port["step_ends"] = min(port["step_ends"], now + max(left / port["slope"], SHORTEST_STEP))
+        time = min(time, port["step_ends"])
         link = port["next"]
-    return min(time, now + max(soonest, SHORTEST_STEP))
+    return time
 
 
 @inlined_rule
-def _open_ports(
+def _list_ports(
+    now: float,
+    n: int,
+    served: IntArray,
+    num_served: int,
+    state: FlowState,
+    senders: Senders,
+) -> None:
+    """Lists the ports that deliver, and finds which of them begin a step: the others go on with theirs."""
+    flows, step = senders.flows, senders.steps[n]
+    step["number"] += 1
+    step["first_port"] = NO_PORT
+    for index in range(num_served):
+        row = served[index]
+        link = flows["link"][row]
+        port = senders.ports[n * senders.num_links + link]
+        if port["step"] != step["number"]:
+            port["begins"] = port["step_ends"] <= now
+            if port["step"] != step["number"] - 1:
+                port["begins"] = True
+                port["step_began"] = now
+            port["step"] = step["number"]
+            port["first_row"] = row
+            port["next"] = step["first_port"]
+            step["first_port"] = link
+        if abs(state.rate[row] - flows["rate"][row]) > SLACK * state.rate[row]:
+            flows["rate"][row] = state.rate[row]
+            port["begins"] = True
+
+
+@inlined_rule
+def _find_rounds(
     n: int,
     served: IntArray,
     num_served: int,
@@ -104,24 +136,39 @@ def _open_ports(
     round_trip: FloatArray,
     senders: Senders,
 ) -> None:
-    """Lists the ports that deliver in a step, with the lengths of their rounds."""
-    figures, first_port, step = senders.figures, n * senders.num_links, senders.steps[n]
-    step["number"] += 1
-    step["first_port"] = NO_PORT
-    for index in range(num_served):
-        row = served[index]
-        link = senders.flows["link"][row]
+    """Finds the length of the rounds of ports that begin a step."""
+    first_port = n * senders.num_links
+    link = senders.steps["first_port"][n]
+    while link != NO_PORT:
         port = senders.ports[first_port + link]
-        if port["step"] != step["number"]:
-            port["step"] = step["number"]
-            port["next"] = step["first_port"]
-            step["first_port"] = link
+        if port["begins"]:
             port["round"] = np.inf
             port["round_trip"] = 0.0
-            port["in_flight"] = 0.0
-            port["slope"] = 0.0
-        port["round"] = min(port["round"], controls.weight[row] * figures.packet / state.rate[row])
-        port["round_trip"] = max(port["round_trip"], round_trip[controls.path[row]])
+        link = port["next"]
+    for index in range(num_served):
+        row = served[index]
+        port = senders.ports[first_port + senders.flows["link"][row]]
+        if port["begins"]:
+            port["round"] = min(port["round"], controls.weight[row] * senders.figures.packet / state.rate[row])
+            port["round_trip"] = max(port["round_trip"], round_trip[controls.path[row]])
+
+
+@inlined_rule
+def _begin_port(now: float, n: int, link: int, capacity: FloatArray, senders: Senders) -> None:
+    """Begins a step of a port, with a round or a busy period where one begins."""
+    figures, port = senders.figures, senders.ports[n * senders.num_links + link]
+    if port["round_ends"] <= now:
+        port["round_ends"] = now + port["round"]
+    port["step_ends"] = port["round_ends"]
+    port["in_flight"] = 0.0
+    port["slope"] = 0.0
+    is_busy = port["round"] > port["round_trip"] * (1.0 + SLACK)
+    if is_busy and not port["is_busy"]:
+        port["busy_periods"] += 1
+        drawn = uniform(n, port["first_row"], port["busy_periods"] * senders.num_links + link, ROOM, senders)
+        buffer = figures.buffer * (1.0 - figures.buffer_spread * drawn)
+        port["room"] = capacity[link] * port["round_trip"] * figures.per_byte + buffer
+    port["is_busy"] = is_busy
 
 
 @inlined_rule
@@ -142,17 +189,17 @@ def _begin_step(row: int, round_time: float, state: FlowState, controls: Control
     if unsent <= pipe + LEAST:
         soonest = unsent / rate if sender["holes"] > 0.0 else np.inf
         return soonest
-    if sender["window"] >= figures.largest_window:
+    if sender["window"] >= figures.largest_window - LEAST:
         soonest = (unsent - pipe) / rate
         return soonest
-    in_slow_start = sender["window"] < sender["slow_start_end"] - LEAST
-    growth = figures.slow_start_growth
-    if not in_slow_start:
+    growth, most = figures.slow_start_growth, min(figures.largest_window, sender["slow_start_end"])
+    if sender["window"] >= sender["slow_start_end"] - LEAST:
         growth = figures.later_growth + figures.added_per_round / max(controls.weight[row], 1.0)
+        most = figures.largest_window
     sender["growth"] = growth
     soonest = (unsent - pipe) / (rate * (1.0 + growth))
-    if in_slow_start:
-        soonest = min(soonest, (sender["slow_start_end"] - sender["window"]) / (growth * rate))
+    if growth > 0.0:
+        soonest = min(soonest, (most - sender["window"]) / (growth * rate))
     return soonest
 
 
