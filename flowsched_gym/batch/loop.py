@@ -292,7 +292,8 @@ def _share(t: View, n: int) -> None:
     changed, num_changed = changed_flows(t, n, t.cache)
     control(net.now, n, changed, num_changed, state, controls, network, t.own)
     changes_at = _control_lossy(t, n, t.senders)
-    set_rates(t, n, changed, num_changed, t.cache)
+    if _rates_change(n, t.senders):
+        set_rates(t, n, changed, num_changed, t.cache)
     take_note_of_quiet(t, n, t.choosing)
     next_review = review_time(net.now, n, active, count, state, controls, t.own)
     next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
@@ -318,6 +319,15 @@ def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
     net = t.networks[n]
     active = t.active[n * t.most_active : (n + 1) * t.most_active]
     return control_senders(net.now, n, active, net.num_active, t.state, t.controls, t.round_trip, senders)
+
+
+@inlined_rule
+def _rates_change(n: int, senders: Senders | None) -> bool:
+    """Returns whether links have to be shared anew; where packets can be lost, senders tell."""
+    if senders is None:
+        return True
+    changed: bool = senders.steps["changed"][n]
+    return changed
 
 
 @inlined_rule

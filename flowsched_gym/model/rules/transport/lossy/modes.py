@@ -34,6 +34,7 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
     sender["part"] = 1.0
     sender["mode"] = CONNECTING
     sender["changes_at"] = now
+    senders.steps["changed"][n] = True
     queue = port["in_flight"] - network.capacity[link] * port["round_trip"] / figures.packet
     if port["is_busy"] and queue > 0.0:
         sender["changes_at"] += queue * figures.packet / network.capacity[link]
@@ -67,6 +68,8 @@ def control_senders(
     senders: Senders,
 ) -> float:
     """Lets senders notice, repair and wait, and sets their weights and largest rates: what they have on their way.
+
+    Where one of these changes, rates have to be shared anew: ``changed`` of the step tells.
 
     Args:
         now: Time in s.
@@ -108,10 +111,13 @@ def control_senders(
             pipe = 0.0
         elif sender["changes_at"] == np.inf:
             pipe = max(pipe, LEAST)
-        controls.admitted[row] = pipe > 0.0
-        if pipe > 0.0:
+        if controls.admitted[row] != (pipe > 0.0):
+            controls.admitted[row] = pipe > 0.0
+            senders.steps["changed"][n] = True
+        if pipe > 0.0 and (pipe != controls.weight[row] or controls.rate_cap[row] == np.inf):
             controls.weight[row] = pipe
             controls.rate_cap[row] = pipe * figures.packet / round_trip[controls.path[row]]
+            senders.steps["changed"][n] = True
         time = min(time, sender["changes_at"])
     return time
 

@@ -58,6 +58,7 @@ def deliver(
         if state.rate[row] == 0.0 or sender["changes_at"] <= now:
             port["step_ends"] = now
         if state.rate[row] == 0.0:
+            senders.steps["changed"][n] = True
             continue
         delivered = state.rate[row] * elapsed * figures.per_byte
         if sender["mode"] == REPAIRING:

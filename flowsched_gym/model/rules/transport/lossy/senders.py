@@ -87,8 +87,15 @@ PORT: Final = np.dtype(
 )
 """State of a port."""
 
-STEP: Final = np.dtype([("number", "i8"), ("first_port", "i8")])
-"""Steps of constant rates that a network has begun, and the link of the first port that delivers in this one."""
+STEP: Final = np.dtype(
+    [
+        ("number", "i8"),  # steps that have begun
+        ("first_port", "i8"),  # link of the first port that delivers in this one
+        ("changed", "?"),  # whether flows, their weights or their largest rates have changed since it began
+    ],
+    align=True,
+)
+"""Steps of constant rates of a network."""
 
 NO_PORT: Final = -1
 """Ends the list of ports."""
@@ -206,6 +213,7 @@ def begin_senders(n: int, keys: npt.NDArray[np.uint64], senders: Senders) -> Non
     senders.salts[n] = 0
     senders.steps["number"][n] = 0
     senders.steps["first_port"][n] = NO_PORT
+    senders.steps["changed"][n] = True
     for index in range(len(keys)):
         senders.flows["key"][n * senders.num_rows + index] = keys[index]
     for port in range(n * senders.num_links, (n + 1) * senders.num_links):

@@ -107,6 +107,7 @@ def _list_ports(
     """Lists the ports that deliver, and finds which of them begin a step: the others go on with theirs."""
     flows, step = senders.flows, senders.steps[n]
     step["number"] += 1
+    step["changed"] = False
     step["first_port"] = NO_PORT
     for index in range(num_served):
         row = served[index]
