@@ -31,7 +31,8 @@ FAST: Final = "experiment=fast"
 DEFER: Final = f"{FAST} env.defer=to-back"
 TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
 THESIS: Final = "experiment=thesis workload=gather-a1 total_timesteps=400000"
-LOSSY: Final = "experiment=artemis_thesis"
+LOSSY: Final = "experiment=artemis_thesis env.defer=none"
+LOSSY_WAIT: Final = "experiment=artemis_thesis total_timesteps=1000000"
 THESIS_LOSSY: Final = "experiment=thesis env.transport=tcp-lossy-2018a total_timesteps=400000"
 ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
 ROUTE: Final = "experiment=merp_route"
@@ -48,12 +49,16 @@ AGENTS: Final = {
     ("artemis-a2", "ppo"): f"{TCP} workload=gather-a2",
     ("artemis-a1", "a2c-thesis"): THESIS,
     ("artemis-a2", "a2c-thesis"): f"{THESIS} workload=gather-a2",
-    ("artemis-thesis", "ppo-wait"): LOSSY,
-    ("artemis-thesis", "ppo"): f"{LOSSY} env.defer=none",
+    ("artemis-thesis", "ppo-wait"): LOSSY_WAIT,
+    ("artemis-thesis", "ppo"): LOSSY,
     ("artemis-thesis", "a2c-thesis"): f"{THESIS_LOSSY} workload=artemis-thesis",
-    ("artemis-thesis-a2", "ppo-wait"): f"{LOSSY} workload=artemis-thesis-a2",
-    ("artemis-thesis-a2", "ppo"): f"{LOSSY} env.defer=none workload=artemis-thesis-a2",
+    ("artemis-thesis-a2", "ppo-wait"): f"{LOSSY_WAIT} workload=artemis-thesis-a2",
+    ("artemis-thesis-a2", "ppo"): f"{LOSSY} workload=artemis-thesis-a2",
     ("artemis-thesis-a2", "a2c-thesis"): f"{THESIS_LOSSY} workload=artemis-thesis-a2",
+    ("artemis-thesis-multi", "ppo-wait"): f"{LOSSY_WAIT} workload=artemis-thesis-multi",
+    ("artemis-thesis-multi", "ppo"): f"{LOSSY} workload=artemis-thesis-multi",
+    ("artemis-thesis-scatter", "ppo-wait"): f"{LOSSY_WAIT} workload=artemis-thesis-scatter env.k=2",
+    ("artemis-thesis-scatter", "ppo"): f"{LOSSY} workload=artemis-thesis-scatter env.k=2",
     ("artemis-heavy", "ppo-defer"): f"{DEFER} total_timesteps=800000",
     ("artemis-heavy", "ppo"): FAST,
     ("artemis-heavy-a2", "ppo-defer"): f"{DEFER} workload=gather-heavy-a2 total_timesteps=600000",

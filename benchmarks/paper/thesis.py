@@ -1,8 +1,8 @@
 """Runs chapter 4 of the Artemis thesis where packets are lost: ``python -m benchmarks.paper.thesis``.
 
-Plays the thesis's policies, others of the package and the agents trained on ``artemis-thesis``, in runs of the thesis's
-own length, 100 bursts, and FIFO and EDF with other numbers of tokens. ``data/thesis.json`` keeps what came of each run;
-``make paper`` lays it out beside the thesis's figures.
+Plays the thesis's policies, others of the package, search, and the agents trained on ``artemis-thesis``, in runs of the
+thesis's own length, 100 bursts, and FIFO and EDF with other numbers of tokens. ``data/thesis.json`` keeps what came of
+each run; ``make paper`` lays it out beside the thesis's figures.
 """
 
 import json
@@ -32,6 +32,8 @@ AGENTS: Final = {
     "ppo-wait": {"defer": "wait"},
 }
 """Trained agents, and what they need of the environment besides."""
+SEARCHES: Final = {"search": "lifo", "search-wait": "ppo-wait"}
+"""Search by rollouts, and whose: a heuristic's, or those of an agent's first training with what it may do."""
 NUM_RUNS: Final = 10
 FIRST_SEED: Final = load_suite("standard-v1").test[0]
 TOKENS: Final = (1, 2, 3, 5, 7, 10, 15, 31, 63, 127)
@@ -41,6 +43,8 @@ EARLY: Final = 40 * SECONDS_PER_MILLISECOND
 LATE: Final = 50 * SECONDS_PER_MILLISECOND
 PERCENTS: Final = (*range(0, 96, 5), 96, 97, 98, 99, 100)
 STALLED: Final = 150 * SECONDS_PER_MILLISECOND
+FLOWS_PER_POINT: Final = 100
+"""Flows of ten bursts."""
 
 Runs = dict[str, list[float]]
 """What came of each run, by name."""
@@ -50,11 +54,14 @@ def main() -> None:
     """Plays, and writes what came of it."""
     found: dict[str, Any] = {"variants": {}, "tokens": {}}
     for variant, workload in VARIANTS.items():
-        found["variants"][variant] = {policy: measure(policy, workload) for policy in (*HEURISTICS, *AGENTS)}
-        print(f"variant {variant} is played")
+        found["variants"][variant] = {}
+        for policy in (*HEURISTICS, *AGENTS, *SEARCHES):
+            found["variants"][variant][policy] = measure(policy, workload)
+            print(f"variant {variant}: {policy} has played", flush=True)
     for policy in ("fifo", "edf"):
+        played = {str(count): measure(policy, VARIANTS["1"], {"k": count}) for count in TOKENS}
         found["tokens"][policy] = {
-            str(count): measure(policy, VARIANTS["1"], {"k": count, "f": WINDOW})["runs"] for count in TOKENS
+            count: {name: each[name] for name in ("runs", "fct_ms")} for count, each in played.items()
         }
     found["agreement"] = {agent: agreement_of(agent) for agent in AGENTS}
     write_json(found, FIGURES)
@@ -67,31 +74,41 @@ def measure(
     """Plays a policy, or each training of an agent, in runs of unseen flows.
 
     Args:
-        policy: Name of a heuristic policy or of an agent.
+        policy: Name of a heuristic policy, of a search or of an agent.
         workload: Name of the workload.
         arguments: Other arguments of the environment than the thesis's.
         num_runs: Runs, of each training.
 
     Returns:
-        ``runs``, what came of each run, and percentiles of all flows: ``fct_ms``, and ``gaps_ms`` between deliveries.
+        ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms`` between deliveries; and
+        ``so_far``, for each run the shares of deadlines met of the flows of the first 10, 20, ... bursts.
     """
     kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
-    kwargs |= {**AGENTS.get(policy, {}), **(arguments or {})}
-    models: list[str | Path] = [*trainings(workload, policy)] if policy in AGENTS else [policy]
+    kwargs |= {**AGENTS.get(SEARCHES.get(policy, policy), {}), **(arguments or {})}
     runs: Runs = {}
-    times, gaps = [], []
-    for model in models:
+    times, gaps, so_far = [], [], []
+    for player in players(policy, workload):
         env = make_environment(ARTEMIS, kwargs)
-        player = resolve_policy(model, env, seed=0) if isinstance(model, str) else load_policy(model, env)
+        agent = resolve_policy(player, env, seed=0) if isinstance(player, str) else load_policy(player, env)
         for seed in range(FIRST_SEED, FIRST_SEED + num_runs):
-            rollout(env, player, seed=seed)
+            rollout(env, agent, seed=seed)
             records = env.unwrapped.records()  # type: ignore[attr-defined]
-            ends = np.sort(records.completion_time)
             times.append(records.fct)
-            gaps.append(np.diff(ends))
-            for name, value in figures_of(records.fct, records.deadline_span, ends).items():
+            gaps.append(np.diff(np.sort(records.completion_time)))
+            so_far.append(met_so_far(records.deadline_met))
+            for name, value in figures_of(records.arrival_time, records.fct, records.deadline_span).items():
                 runs.setdefault(name, []).append(value)
-    return {"runs": runs, "fct_ms": percentiles(times), "gaps_ms": percentiles(gaps)}
+    return {"runs": runs, "fct_ms": percentiles(times), "gaps_ms": percentiles(gaps), "so_far": so_far}
+
+
+def players(policy: str, workload: str) -> list[str | Path]:
+    """Lists who plays under a name: a policy of the package, or the models of an agent."""
+    if policy in AGENTS:
+        return [*trainings(workload, policy)]
+    if policy not in SEARCHES:
+        return [policy]
+    base = SEARCHES[policy]
+    return [f"search:base={trainings(workload, base)[0] if base in AGENTS else base}"]
 
 
 def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:
@@ -107,28 +124,40 @@ def trainings(workload: str, agent: str) -> list[Path]:
 
 
 def figures_of(
-    fct: npt.NDArray[np.float64], span: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]
+    arrival: npt.NDArray[np.float64], fct: npt.NDArray[np.float64], span: npt.NDArray[np.float64]
 ) -> dict[str, float]:
     """Returns the figures of the thesis's tables for one run.
 
     Args:
+        arrival: Arrival times in s, in order, (num_flows,).
         fct: Flow completion times in s, (num_flows,).
         span: Times that were allowed, in s, (num_flows,).
-        ends: Times of delivery in s, in order, (num_flows,).
     """
-    met = fct <= span
+    met, ends = fct <= span, np.sort(arrival + fct)
+    gap = float(np.diff(ends).mean())
     return {
         "deadline_hit_ratio": float(met.mean()),
         "early": float((fct <= EARLY).mean()),
         "late": float(((fct > EARLY) & (fct <= LATE)).mean()),
         "wasted": float(((fct <= LATE) & ~met).sum() / max((fct <= LATE).sum(), 1)),
         "late_met": float((met & (fct > EARLY)).sum() / max(met.sum(), 1)),
-        "mean_gap_ms": float(np.diff(ends).mean()) / SECONDS_PER_MILLISECOND,
+        "mean_gap_ms": gap / SECONDS_PER_MILLISECOND,
+        "served_of_offered": float(np.diff(arrival).mean()) / gap,
         "mean_fct_ms": float(fct.mean()) / SECONDS_PER_MILLISECOND,
         "median_fct_ms": float(np.median(fct)) / SECONDS_PER_MILLISECOND,
         "p99_fct_ms": float(np.percentile(fct, 99)) / SECONDS_PER_MILLISECOND,
         "stalled": float((fct > STALLED).mean()),
     }
+
+
+def met_so_far(met: npt.NDArray[np.bool_]) -> list[float]:
+    """Returns the shares of deadlines met among the flows of the first 10, 20, ... bursts.
+
+    Args:
+        met: Whether each flow met its deadline, in the order of arrival, (num_flows,).
+    """
+    shares = np.cumsum(met) / np.arange(1, len(met) + 1)
+    return [round(float(share), 4) for share in shares[FLOWS_PER_POINT - 1 :: FLOWS_PER_POINT]]
 
 
 def percentiles(samples: list[npt.NDArray[np.float64]]) -> list[float]:

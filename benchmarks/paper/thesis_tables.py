@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.paper.thesis import NUM_RUNS, TOKENS, TRANSPORT, Runs
+from benchmarks.paper.thesis import AGENTS, NUM_RUNS, TOKENS, TRANSPORT, Runs
 from benchmarks.paper.thesis_agreement import RULES
+from benchmarks.paper.thesis_matches import matches_table
 from flowsched_gym.evaluation import Interval, bootstrap_interval
-from flowsched_gym.leaderboard import Table, format_interval
+from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, load_suite, read_results
 
 __all__ = ["DOCUMENT", "thesis_markdown"]
 
@@ -19,7 +20,6 @@ PRINTED: Final[dict[str, Any]] = json.loads((HERE / "data" / "artemis_thesis.jso
 OF_VARIANT: Final = {"1": "gather-a1", "2": "gather-a2"}
 CLASSIC: Final = ("fifo", "edf", "ssdf", "lsdf")
 """The thesis's comparators."""
-AGENTS: Final = ("a2c-thesis", "ppo", "ppo-wait")
 
 HEAD: Final = """# The Artemis thesis, chapter 4, where packets are lost
 
@@ -34,6 +34,8 @@ of a run of 100 bursts is 4 to 5 points, here {noise:.1f} (EDF).
 - `a2c-thesis` is the thesis's agent: A2C with 16 hidden units that sees size and deadline of five requests.
 - `ppo` is the set-wise network of this package; it sees the state of the destination besides.
 - `ppo-wait` may also let the destination wait for its next event (`defer="wait"`), which the thesis's agent cannot.
+- `search` tries its choices on copies of the episode before it takes one ([rollouts](../../docs/search.md) of `lifo`),
+  and so does `search-wait`, which may wait (rollouts of `ppo-wait`): no policies for a host, but a measure of the room.
 
 ## What is met, and what that says
 
@@ -42,16 +44,42 @@ of a run of 100 bursts is 4 to 5 points, here {noise:.1f} (EDF).
 VARIANT: Final = """
 ## Variant {variant}
 
-Deadlines met and flow completion times (tables 4.5 and 4.6, figure 4.13):
+Deadlines met and flow completion times (tables 4.5 and 4.6):
 
 {main}
 Flows that finish within 40 ms, within 40 to 50 ms, those of 40 ms that finish by 50 ms and miss, as a part of all that
 finish by 50 ms, and those that meet a deadline of 50 ms after 40 ms, as a part of all that meet theirs; the mean time
-between two deliveries (tables 4.1 to 4.4), and flows that take more than 150 ms:
+between two deliveries; the rate at which flows are served, as a part of the rate at which they are offered, which the
+thesis calls utilisation of the link (tables 4.1 to 4.4); and flows that take more than 150 ms:
 
 {parts}
+Deadlines met in the course of a run ({course}), and the slowest flows ({tail}):
+
+![Deadlines met so far and the slowest flows, variant {variant}](thesis_course_{variant}.png)
+
+Flow completion times ({fct}) and times between deliveries ({gaps}):
+
 ![Flow completion times, variant {variant}](thesis_fct_{variant}.png)
-"""
+{matches}"""
+
+NUMBERS: Final = {
+    "1": {
+        "course": "figures 4.6 and 4.9",
+        "tail": "figure 4.11",
+        "fct": "figures 4.7 and 4.10",
+        "gaps": "figure 4.8",
+    },
+    "2": {"course": "figure 4.13", "tail": "figure 4.15", "fct": "figure 4.14", "gaps": "figure 4.16"},
+}
+"""What the thesis's figures of a variant are called."""
+
+MATCHES: Final = """
+Which of the thesis's comparators an agent is nearest to (table 4.7): by the difference of deadlines met, and by the
+mean difference of percentiles, of times between deliveries (service times: head up to the 50th, tail beyond) and of
+completion times (head up to the 50th, tail up to the 95th, very end beyond).
+
+{table}"""
+
 
 TOKENS_TEXT: Final = """
 ## Tokens
@@ -84,6 +112,20 @@ chance, a random choice would. Rules often agree with each other, as most flows 
   {other:.0f} % of its decisions.
 """
 
+OUTLOOK: Final = """
+## Several destinations, and scatter
+
+What the thesis leaves for later (chapter 5), in the same regime: `artemis-thesis-multi`, where 4 hosts gather from 20,
+10 bursts/s at each, and `artemis-thesis-scatter`, where 8 hosts send 10 bursts/s each to 10 others, which have two
+tokens each. One agent serves all destinations of a network, and is trained on the decisions of all. {episodes} test
+episodes of 400 bursts, from the result files of [the leaderboard](../README.md); agents are five trainings each.
+
+{table}
+Gathers at several hosts are as hard as at one. In scatter the flows of a burst share the link of their sender and reach
+different hosts, so no buffer overflows, and waiting wins nothing: a host with two tokens has to choose.
+"""
+SETTINGS: Final = ("artemis-thesis-multi", "artemis-thesis-scatter")
+
 DIFFERENCES: Final = """
 ## Where this model and the thesis disagree
 
@@ -111,10 +153,13 @@ def thesis_markdown(found: dict[str, Any]) -> str:
                 variant=variant,
                 main=main_table(policies, OF_VARIANT[variant]).markdown(),
                 parts=parts_table(policies, OF_VARIANT[variant]).markdown(),
+                matches=MATCHES.format(table=matches_table(policies, (*AGENTS,)).markdown()) if variant == "1" else "",
+                **NUMBERS[variant],
             )
         )
     parts.append(TOKENS_TEXT.format(table=tokens_table(found["tokens"]).markdown()))
     parts.append(agreement_text(found))
+    parts.append(outlook_text())
     parts.append(DIFFERENCES.format(mixture=mixture(variants)))
     return "".join(parts)
 
@@ -154,7 +199,7 @@ def agreement_text(played: dict[str, Any]) -> str:
         table=Table(columns=("agent", *RULES, "waits", "by chance"), rows=rows).markdown(),
         waits=100 * waits,
         all_waits=100 * agents["ppo-wait"]["waits"],
-        five=100 * float(np.mean(played["tokens"]["fifo"]["5"]["deadline_hit_ratio"])),
+        five=100 * float(np.mean(played["tokens"]["fifo"]["5"]["runs"]["deadline_hit_ratio"])),
         agent=100 * float(np.mean(hits(played["variants"]["1"]["ppo-wait"]))),
         favourite=100 * min(agents["a2c-thesis"]["favourites"]),
         other=100 * min(agents["ppo"]["favourites"]),
@@ -162,6 +207,19 @@ def agreement_text(played: dict[str, Any]) -> str:
         edf=100 * hopeless["3 or more"]["edf"],
         ssdf=100 * hopeless["3 or more"]["ssdf"],
     )
+
+
+def outlook_text() -> str:
+    """Tells what was met where several hosts gather, or scatter."""
+    suite = load_suite("standard-v1")
+    settings = [suite.settings[name] for name in SETTINGS]
+    rows = []
+    for setting, results in group_results(read_results(HERE.parent / "results"), settings):
+        for row in compare(results, metric=setting.metric):
+            change = "" if row.difference is None else format_interval(row.difference, scale=100.0, signed=True)
+            rows.append((setting.name, row.policy, format_interval(row.estimate, scale=100.0), change))
+    columns = ("setting", "policy", "deadlines met, %", "minus the best heuristic, points")
+    return OUTLOOK.format(episodes=len(suite.test), table=Table(columns=columns, rows=tuple(rows)).markdown())
 
 
 def hits(found: dict[str, Any]) -> list[float]:
@@ -202,7 +260,14 @@ def main_table(policies: dict[str, Any], printed: str) -> Table:
 
 def parts_table(policies: dict[str, Any], printed: str) -> Table:
     """Lays out which flows finish when."""
-    metrics = (("early", 100.0), ("late", 100.0), ("wasted", 100.0), ("late_met", 100.0), ("mean_gap_ms", 1.0))
+    metrics = (
+        ("early", 100.0),
+        ("late", 100.0),
+        ("wasted", 100.0),
+        ("late_met", 100.0),
+        ("mean_gap_ms", 1.0),
+        ("served_of_offered", 100.0),
+    )
     rows = []
     for policy, found in policies.items():
         cells = [policy]
@@ -212,16 +277,23 @@ def parts_table(policies: dict[str, Any], printed: str) -> Table:
             cells.append("" if value is None else f"{scale * value:.1f}")
         cells.append(f"{100 * estimate(found['runs'], 'stalled').mean:.1f}")
         rows.append(tuple(cells))
-    names = ("by 40 ms, %", "40 to 50 ms, %", "late by 50 ms, %", "met after 40 ms, %", "between deliveries, ms")
+    names = (
+        "by 40 ms, %",
+        "40 to 50 ms, %",
+        "late by 50 ms, %",
+        "met after 40 ms, %",
+        "between deliveries, ms",
+        "served of offered, %",
+    )
     columns = ("policy", *(each for name in names for each in (name, "thesis")), "stalled, %")
     return Table(columns=columns, rows=tuple(rows))
 
 
-def tokens_table(tokens: dict[str, dict[str, Runs]]) -> Table:
+def tokens_table(tokens: dict[str, dict[str, dict[str, Any]]]) -> Table:
     """Lays out what other numbers of tokens do."""
     rows = []
     for count in TOKENS:
-        fifo, edf = (tokens[policy][str(count)] for policy in ("fifo", "edf"))
+        fifo, edf = (tokens[policy][str(count)]["runs"] for policy in ("fifo", "edf"))
         rows.append(
             (
                 str(count),

@@ -115,6 +115,9 @@ _AUTO_POISSON: Final = replace(_poisson("web_search"), pattern="all-to-all", num
 
 _THESIS_1: Final = GatherWorkload(mix=ARTEMIS_A1, burst_rate=THESIS_BURST_RATE, num_bursts=EPISODE_BURSTS)
 _THESIS_2: Final = replace(_THESIS_1, mix=ARTEMIS_A2)
+_THESIS_MULTI: Final = replace(_THESIS_1, num_bursts=4 * EPISODE_BURSTS, num_destinations=4, num_senders=20)
+_THESIS_SCATTER: Final = replace(_THESIS_MULTI, pattern="scatter", num_destinations=8, num_senders=10)
+"""What the thesis leaves for later (chapter 5): gathers at several places, and scatter."""
 
 _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     "gather-a1": (
@@ -132,6 +135,14 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
     "artemis-thesis-a2": (
         "the same, variant 2: gather-a2, for a transport that loses packets",
         _THESIS_2,
+    ),
+    "artemis-thesis-multi": (
+        "artemis-thesis gathered by 4 hosts from 20, 10 bursts/s at each: the outlook of the thesis, chapter 5",
+        _THESIS_MULTI,
+    ),
+    "artemis-thesis-scatter": (
+        "artemis-thesis the other way: 8 hosts send 10 bursts/s each to 10 others: the outlook of the thesis, chapter 5",
+        _THESIS_SCATTER,
     ),
     "gather-heavy": (
         "30 bursts/s of variant 1: bursts overlap and the order of service decides",

@@ -1,0 +1,65 @@
+"""Finds which of the thesis's comparators an agent is nearest to, as table 4.7 does: of ``thesis.md``, one section."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.paper.thesis import PERCENTS
+from flowsched_gym.leaderboard import Table
+
+__all__ = ["COMPARATORS", "matches_table", "nearest"]
+
+COMPARATORS: Final = ("edf", "ssdf", "lsdf")
+
+PARTS: Final[Mapping[str, tuple[str, int, int]]] = {
+    "service times, head": ("gaps_ms", 5, 50),
+    "service times, tail": ("gaps_ms", 50, 99),
+    "completion times, head": ("fct_ms", 5, 50),
+    "completion times, tail": ("fct_ms", 50, 95),
+    "completion times, very end": ("fct_ms", 95, 100),
+}
+"""Parts of distributions: which one, and its first and last percentile. A service time is one between deliveries."""
+
+PRINTED: Final[Mapping[str, str]] = {
+    "deadlines met": "lsdf",
+    "service times, head": "edf, ssdf",
+    "service times, tail": "lsdf",
+    "completion times, head": "lsdf",
+    "completion times, tail": "ssdf",
+    "completion times, very end": "edf",
+}
+"""Table 4.7 of the thesis: the policies that its agent matches."""
+
+
+def matches_table(policies: dict[str, Any], agents: tuple[str, ...]) -> Table:
+    """Lays out which comparator each agent is nearest to, and how far it is from it.
+
+    Args:
+        policies: What was played, by policy.
+        agents: The agents.
+    """
+    rows = tuple(
+        (measure, PRINTED[measure], *(nearest(policies, agent, measure) for agent in agents)) for measure in PRINTED
+    )
+    return Table(columns=("measure", "thesis", *agents), rows=rows)
+
+
+def nearest(policies: dict[str, Any], agent: str, measure: str) -> str:
+    """Names the comparator that an agent is nearest to, with their distance; several if they are equally near."""
+    distances = {name: distance(policies[agent], policies[name], measure) for name in COMPARATORS}
+    best = min(distances.values())
+    unit = "points" if measure not in PARTS else "%"
+    names = ", ".join(name for name, value in distances.items() if round(value, 1) == round(best, 1))
+    return f"{names} ({best:.1f} {unit})"
+
+
+def distance(agent: dict[str, Any], other: dict[str, Any], measure: str) -> float:
+    """Returns the distance of deadlines met in points, or the mean distance of percentiles in %."""
+    if measure not in PARTS:
+        mine, its = (np.mean(each["runs"]["deadline_hit_ratio"]) for each in (agent, other))
+        return 100 * abs(float(mine - its))
+    distribution, first, last = PARTS[measure]
+    chosen = [index for index, percent in enumerate(PERCENTS) if first <= percent <= last]
+    ratios = np.log(np.array(agent[distribution])[chosen] / np.array(other[distribution])[chosen])
+    return 100 * float(np.abs(ratios).mean())
