@@ -11,13 +11,14 @@ CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3.13 python3 
 SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 # Exactly this torch: a range would take the newest, with gigabytes of CUDA libraries.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt torch==2.13.0
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 TREE := build/tree
 
 # One thread per process: numerical libraries that spin on two busy cores are several times slower.
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
+.PHONY: help demo test test-all coverage compiled lint format-check spelling notebooks-stripped types-and-imports check bench paper docs format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' Makefile | awk -F '\t' '{ printf "make %-8s %s\n", $$1, $$2 }'
@@ -25,13 +26,11 @@ help:  ## list the targets
 demo: $(VENV)/.train  ## train an agent on Artemis, compare it with the heuristics, draw the result
 	$(BIN)/python -m flowsched_gym.baselines.demo
 
-test: $(VENV)/.dev  ## run the tests
-	$(BIN)/python -m tests.compile $(WORKERS)
-	$(BIN)/python -m pytest -n $(WORKERS)
+test: compiled  ## run the tests
+	$(PYTEST)
 
-test-all: $(VENV)/.dev  ## run the tests, and those that are exhaustive
-	$(BIN)/python -m tests.compile $(WORKERS)
-	$(BIN)/python -m pytest -n $(WORKERS) -m ''
+test-all: compiled  ## run the tests, and those that are exhaustive
+	$(PYTEST) -m ''
 
 # Rules run as plain functions until they are compiled; machine code that is on disk already would hide them.
 coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the package Python ran
@@ -40,7 +39,9 @@ coverage: $(VENV)/.dev  ## run the tests, and tell which statements of the packa
 
 lint: format-check spelling notebooks-stripped types-and-imports  ## check format, style, spelling, types and imports
 
-check: lint test  ## what CI runs: lint and test
+check: $(VENV)/.dev  ## what CI runs: lint and test
+	$(MAKE) --jobs=2 --output-sync lint compiled
+	$(PYTEST)
 
 bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python -m benchmarks.speed.run
@@ -67,6 +68,9 @@ format: $(VENV)/.dev  ## rewrite the sources in the project's format
 clean:  ## remove what was built and cached, but not the environment
 	rm -rf build dist docs/_build docs/catalogue flowsched_gym.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find flowsched_gym baselines configs tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+compiled: $(VENV)/.dev
+	$(BIN)/python -m tests.compile $(WORKERS)
 
 format-check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -33,6 +33,11 @@ TCP: Final = "env.transport=tcp policy=setwise total_timesteps=300000"
 THESIS: Final = "experiment=thesis workload=gather-a1 total_timesteps=400000"
 LOSSY: Final = "experiment=artemis_thesis env.defer=none"
 LOSSY_WAIT: Final = "experiment=artemis_thesis total_timesteps=1000000"
+MANY: Final = (
+    "algorithm.gamma=0.995 algorithm.learning_rate=5e-4 algorithm.n_steps=128 algorithm.n_epochs=8 "
+    "algorithm.batch_size=4096 total_timesteps=800000"
+)
+"""For ten destinations, whose rewards come together: longer horizons, smaller steps."""
 THESIS_LOSSY: Final = "experiment=thesis env.transport=tcp-lossy-2018a total_timesteps=400000"
 ORDER: Final = "experiment=merp_order env.f=32 policy.num_blocks=0 evaluation.interval=100000"
 ROUTE: Final = "experiment=merp_route"
@@ -57,8 +62,7 @@ AGENTS: Final = {
     ("artemis-thesis-a2", "a2c-thesis"): f"{THESIS_LOSSY} workload=artemis-thesis-a2",
     ("artemis-thesis-multi", "ppo-wait"): f"{LOSSY_WAIT} workload=artemis-thesis-multi",
     ("artemis-thesis-multi", "ppo"): f"{LOSSY} workload=artemis-thesis-multi",
-    ("artemis-thesis-scatter", "ppo-wait"): f"{LOSSY_WAIT} workload=artemis-thesis-scatter env.k=2",
-    ("artemis-thesis-scatter", "ppo"): f"{LOSSY} workload=artemis-thesis-scatter env.k=2",
+    ("artemis-thesis-scatter", "ppo"): f"{LOSSY} workload=artemis-thesis-scatter env.k=2 {MANY}",
     ("artemis-heavy", "ppo-defer"): f"{DEFER} total_timesteps=800000",
     ("artemis-heavy", "ppo"): FAST,
     ("artemis-heavy-a2", "ppo-defer"): f"{DEFER} workload=gather-heavy-a2 total_timesteps=600000",
