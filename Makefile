@@ -47,6 +47,7 @@ bench: $(VENV)/.train  ## measure the speed beside CartPole-v1
 	$(BIN)/python -m benchmarks.speed.run
 	$(BIN)/python -m benchmarks.speed.vector
 	$(BIN)/python -m benchmarks.speed.network
+	$(BIN)/python -m benchmarks.speed.transports
 	$(BIN)/python -m benchmarks.speed.training
 
 paper: $(VENV)/.train  ## make the tables and figures beside the papers' figures

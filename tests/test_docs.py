@@ -12,7 +12,7 @@ from PIL import Image
 
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
-from benchmarks.speed import network, page, training, vector
+from benchmarks.speed import network, page, training, transports, vector
 from flowsched_gym.disciplines import DISCIPLINES
 from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.schedulers import SCHEDULERS
@@ -119,8 +119,8 @@ def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
 
 @pytest.mark.parametrize(
     ("module", "lay_out"),
-    [(vector, vector.table), (network, network.tables), (training, training.table)],
-    ids=["vector", "network", "training"],
+    [(vector, vector.table), (network, network.tables), (training, training.table), (transports, transports.table)],
+    ids=["vector", "network", "training", "transports"],
 )
 def test_the_generated_parts_of_the_page_about_speed_are_those_of_the_figures(module: ModuleType, lay_out) -> None:
     current = page.README.read_text(encoding="utf-8")

@@ -1,0 +1,116 @@
+"""Measures transports on Artemis: decisions per CPU second with packets that can be lost, beside ``tcp`` without.
+
+``python -m benchmarks.speed.transports`` prints a table; ``--write`` keeps the figures in ``transports.json`` and fills
+the table of ``README.md`` here. All times are CPU seconds of one thread; drawing new episodes is part of them. The
+oldest request is served first.
+"""
+
+import argparse
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+
+import flowsched_gym
+from benchmarks.speed.page import README, page_with
+from benchmarks.speed.run import ARTEMIS, describe_machine, say
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.files import write_text
+from flowsched_gym.model import TRANSPORTS, TransportName
+
+FIGURES: Final = Path(__file__).with_name("transports.json")
+ARGUMENTS: Final[Mapping[str, Any]] = {"workload": "gather-a1", "k": 10, "f": 5}
+BASELINE: Final = TransportName.TCP
+MEASURED: Final = (BASELINE, *(name for name, transport in TRANSPORTS.items() if transport.losses is not None))
+NUM_ENVS: Final = 1024
+STEPS: Final = 1000
+"""Steps of one repetition of the compiled engine, as many as an episode has."""
+DECISIONS: Final = 5000
+"""Decisions of one repetition of the SimPy engine."""
+REPETITIONS: Final = 5
+QUICK_SHARE: Final = 10
+
+
+def main() -> None:
+    """Measures, prints, and writes where asked."""
+    parser = argparse.ArgumentParser(description="Measures transports on Artemis.")
+    parser.add_argument("--quick", action="store_true", help=f"a {QUICK_SHARE}th of the work: a look, not a result")
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}, and fill in")
+    options = parser.parse_args()
+    figures = {
+        "command": "python -m benchmarks.speed.transports" + (" --quick" if options.quick else "") + " --write",
+        "package_version": flowsched_gym.__version__,
+        "machine": describe_machine(),
+        "repetitions": REPETITIONS,
+        "rates": measure(QUICK_SHARE if options.quick else 1),
+    }
+    print(table(figures))
+    if options.write:
+        write_json(figures, FIGURES)
+        write_text(page_with(FIGURES, table), README)
+        print(f"written to {FIGURES} and {README}")
+
+
+def table(figures: Mapping[str, Any]) -> str:
+    """Lays the figures out."""
+    machine = ", ".join(f"{name} {value}" for name, value in figures["machine"].items() if name != "architecture")
+    rates = figures["rates"]
+    lines = [
+        f"Decisions per CPU second on one core, {machine}; the best of",
+        f"{figures['repetitions']} repetitions in turns. `{ARGUMENTS['workload']}`, k = {ARGUMENTS['k']}, "
+        f"f = {ARGUMENTS['f']}, FIFO.",
+        "",
+        f"| transport | compiled, {NUM_ENVS:,} environments | of `{BASELINE}`'s | SimPy | of `{BASELINE}`'s |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, rate in rates.items():
+        cells = (f"{rate[engine]:,.0f} | {rate[engine] / rates[BASELINE][engine]:.2f}" for engine in rate)
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"Made by: `{figures['command']}`", ""])
+
+
+def measure(share: int) -> dict[str, dict[str, float]]:
+    """Measures the transports in turns, once unmeasured; returns the best rates on each engine, compiled and SimPy."""
+    vectors = {name: gymnasium.make_vec(ARTEMIS, num_envs=NUM_ENVS, transport=name, **ARGUMENTS) for name in MEASURED}
+    singles = {name: gymnasium.make(ARTEMIS, transport=name, **ARGUMENTS) for name in MEASURED}
+    for envs in vectors.values():
+        envs.reset(seed=0)
+    rates = {str(name): {"compiled": 0.0, "simpy": 0.0} for name in MEASURED}
+    for repetition in range(REPETITIONS + 1):
+        for name in MEASURED:
+            say(f"repetition {repetition} of {REPETITIONS}: {name}")
+            found = {
+                "compiled": play_many(vectors[name], STEPS // share),
+                "simpy": play(singles[name], DECISIONS // share),
+            }
+            if repetition > 0:  # the first one compiles
+                rates[name] = {engine: max(rate, found[engine]) for engine, rate in rates[name].items()}
+    say("")
+    return rates
+
+
+def play_many(envs: gymnasium.vector.VectorEnv[Any, Any, Any], steps: int) -> float:
+    """Goes on for so many steps of all environments; returns decisions per CPU second."""
+    actions = np.zeros(envs.num_envs, dtype=np.int64)
+    begin = time.process_time()
+    for _ in range(steps):
+        envs.step(actions)
+    return steps * envs.num_envs / (time.process_time() - begin)
+
+
+def play(env: gymnasium.Env[Any, Any], decisions: int) -> float:
+    """Takes so many decisions from a first episode on; returns decisions per CPU second."""
+    env.reset(seed=0)
+    begin = time.process_time()
+    for _ in range(decisions):
+        _, _, terminated, truncated, _ = env.step(0)
+        if terminated or truncated:
+            env.reset()
+    return decisions / (time.process_time() - begin)
+
+
+if __name__ == "__main__":
+    main()
