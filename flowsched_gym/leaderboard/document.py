@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
 from flowsched_gym.evaluation.texts import check_printable
 from flowsched_gym.files import read_json, write_text
-from flowsched_gym.leaderboard.comparison import column_of, compare, comparison_table, plans, reference_of
+from flowsched_gym.leaderboard.comparison import (
+    ComparisonRow,
+    column_of,
+    compare,
+    comparison_table,
+    plans,
+    reference_of,
+)
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
 from flowsched_gym.leaderboard.suite import Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
@@ -44,6 +51,14 @@ Run it again: `{command}` plays all heuristics; `--policy FOLDER --env SETTING` 
 """
 
 
+class _Compared(NamedTuple):
+    """Results of one setting, and what comparing them gave."""
+
+    setting: Setting
+    results: list[EvaluationResult]
+    rows: list[ComparisonRow]
+
+
 def write_leaderboard(folder: str | Path) -> Path:
     """Writes ``README.md`` from the result files below a folder; returns its path.
 
@@ -73,10 +88,11 @@ def leaderboard_markdown(folder: str | Path) -> str:
     first = results[0]
     explanation = EXPLANATION.format(bound=BOUND_POLICY)
     parts = [HEAD.format(suite=suite.name, first=first.seeds[0], count=len(first.seeds), explanation=explanation)]
-    learned = learned_table(results, suite)
+    compared = _compared(results, suite)
+    learned = _learned_table(compared)
     if learned.rows:
         parts.append(f"\n## Learned agents and search beside the best heuristic\n\n{learned.markdown(numbers=False)}")
-    parts += [tables_markdown(results, suite), _provenance(results)]
+    parts += [_tables_markdown(compared), _provenance(results)]
     speed = Path(folder) / SPEED_FILE
     if speed.exists():
         parts.append(_speed_section(speed))
@@ -86,23 +102,51 @@ def leaderboard_markdown(folder: str | Path) -> str:
 
 def tables_markdown(results: Sequence[EvaluationResult], suite: Suite) -> str:
     """Returns a table for each setting, under headings of settings and environments."""
-    parts = []
-    environment = ""
-    for setting, members in group_results(results, list(suite.settings.values())):
-        if setting.environment != environment:
-            environment = setting.environment
-            parts.append(f"\n## {environment}\n")
-        table = comparison_table(members, metric=setting.metric)
-        parts.append(f"\n### {_heading(setting)}\n\n{table.markdown()}")
-    return "".join(parts)
+    return _tables_markdown(_compared(results, suite))
 
 
 def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
     """Sets learned agents and search beside the best heuristic of each setting, a row for each of them."""
+    return _learned_table(_compared(results, suite))
+
+
+def speed_table(content: Mapping[str, Any]) -> Table:
+    """Lays the figures of ``benchmarks/speed/run.py`` out."""
+    rates: Mapping[str, Mapping[str, Any]] = content["rates"]
+    reference = next(rate["median"] for name, rate in rates.items() if name.startswith("CartPole"))
+    rows = []
+    for name, rate in rates.items():
+        beside = f"{rate['median'] / reference:.2f}" if rate["unit"] == "steps" else ""
+        numbers = (f"{rate[key]:,.0f}" for key in ("min", "median", "max"))
+        rows.append((escaped(name), escaped(f"{rate['unit']}/s"), *numbers, beside))
+    return Table(columns=("what", "unit", "min", "median", "max", "of CartPole's"), rows=tuple(rows))
+
+
+def _compared(results: Sequence[EvaluationResult], suite: Suite) -> list[_Compared]:
+    """Compares the policies of each setting, which takes most of the time that a leaderboard needs."""
+    return [
+        _Compared(setting, members, compare(members, metric=setting.metric))
+        for setting, members in group_results(results, list(suite.settings.values()))
+    ]
+
+
+def _tables_markdown(settings: Sequence[_Compared]) -> str:
+    parts = []
+    environment = ""
+    for setting, members, rows in settings:
+        if setting.environment != environment:
+            environment = setting.environment
+            parts.append(f"\n## {environment}\n")
+        table = comparison_table(members, metric=setting.metric, rows=rows)
+        parts.append(f"\n### {_heading(setting)}\n\n{table.markdown()}")
+    return "".join(parts)
+
+
+def _learned_table(settings: Sequence[_Compared]) -> Table:
     lines = []
-    for setting, members in group_results(results, list(suite.settings.values())):
+    for setting, members, compared in settings:
         best = reference_of(members, setting.metric)
-        rows = {row.policy: row for row in compare(members, metric=setting.metric)}
+        rows = {row.policy: row for row in compared}
         shown = column_of(setting.metric)
         searching = {member.policy for member in members if plans(member)}
         for row in rows.values():
@@ -123,18 +167,6 @@ def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
             lines.append(line)
     columns = ("setting", "agent", "trainings", "measure", "its mean", "best heuristic", "difference", "the agent is")
     return Table(columns=columns, rows=tuple(lines))
-
-
-def speed_table(content: Mapping[str, Any]) -> Table:
-    """Lays the figures of ``benchmarks/speed/run.py`` out."""
-    rates: Mapping[str, Mapping[str, Any]] = content["rates"]
-    reference = next(rate["median"] for name, rate in rates.items() if name.startswith("CartPole"))
-    rows = []
-    for name, rate in rates.items():
-        beside = f"{rate['median'] / reference:.2f}" if rate["unit"] == "steps" else ""
-        numbers = (f"{rate[key]:,.0f}" for key in ("min", "median", "max"))
-        rows.append((escaped(name), escaped(f"{rate['unit']}/s"), *numbers, beside))
-    return Table(columns=("what", "unit", "min", "median", "max", "of CartPole's"), rows=tuple(rows))
 
 
 def _verdict(difference: Interval, metric: str) -> str:

@@ -197,18 +197,23 @@ def test_the_speed_table_sets_steps_beside_cartpole():
     assert rows[0][1:5] == ("steps/s", "900", "1,000", "1,100")
 
 
-def test_the_committed_leaderboard_is_what_its_result_files_give():
+@pytest.fixture(scope="module")
+def committed():
+    return read_results(BENCHMARKS / "results")
+
+
+def test_the_committed_leaderboard_is_what_its_result_files_give(committed):
     written = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
     assert written == leaderboard_markdown(BENCHMARKS), "run: python -m benchmarks.leaderboard"
-    committed = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
-    assert committed == published_content(read_results(BENCHMARKS / "results"), SUITE), "the same"
+    published = json.loads(published_path(SUITE.name).read_text(encoding="utf-8"))
+    assert published == published_content(committed, SUITE), "the same"
 
 
-def test_the_published_results_give_the_tables_of_the_whole_result_files():
+def test_the_published_results_give_the_tables_of_the_whole_result_files(committed):
     def heavy(results):
         return [result for result in results if result.reference.setting == "artemis-heavy"]
 
-    whole = comparison_table(heavy(read_results(BENCHMARKS / "results")))
+    whole = comparison_table(heavy(committed))
     assert comparison_table(heavy(published_results(SUITE))) == whole
 
 
@@ -219,20 +224,19 @@ def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
     assert PAPER_FIGURE.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same_episodes():
-    results = read_results(BENCHMARKS / "results")
+def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same_episodes(committed):
     compared = {setting.environment for setting in SUITE.settings.values()}
     assert compared == {environment.id for system in SYSTEMS for environment in system.environments}
     for setting in SUITE.settings.values():
-        members = [result for result in results if result.reference.setting == setting.name]
+        members = [result for result in committed if result.reference.setting == setting.name]
         bound = {BOUND_POLICY} if system_of(setting.environment)[1].bounded else set()
         assert bound | set(policy_specs(setting.environment)) <= {result.policy for result in members}
         assert all(setting.holds(result) and result.seeds == list(SUITE.test) for result in members)
 
 
 @pytest.mark.parametrize("setting", SUITE.settings.values(), ids=lambda setting: setting.name)
-def test_the_committed_results_are_what_the_environments_give_today(setting: Setting):
-    results = [each for each in read_results(BENCHMARKS / "results") if each.reference.setting == setting.name]
+def test_the_committed_results_are_what_the_environments_give_today(committed, setting: Setting):
+    results = [each for each in committed if each.reference.setting == setting.name]
     first = SUITE.test[0]
     last = list(policy_specs(setting.environment))[-1]
     compiled = setting.heuristic_kwargs | {"engine": "compiled"}
