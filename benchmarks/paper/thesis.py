@@ -34,6 +34,8 @@ AGENTS: Final = {
 """Trained agents, and what they need of the environment besides."""
 SEARCHES: Final = {"search": "lifo", "search-wait": "ppo-wait"}
 """Search by rollouts, and whose: a heuristic's, or those of an agent's first training with what it may do."""
+NUM_FUTURES: Final = 4
+"""Futures of the first round: which flows lose packets is chance, so that one future says little about a choice."""
 NUM_RUNS: Final = 10
 FIRST_SEED: Final = load_suite("standard-v1").test[0]
 TOKENS: Final = (1, 2, 3, 5, 7, 10, 15, 31, 63, 127)
@@ -108,7 +110,9 @@ def players(policy: str, workload: str) -> list[str | Path]:
     if policy not in SEARCHES:
         return [policy]
     base = SEARCHES[policy]
-    return [f"search:base={trainings(workload, base)[0] if base in AGENTS else base}"]
+    if base in AGENTS:
+        return [f"search:base={trainings(workload, base)[0]},rounds=2"]
+    return [f"search:base={base},futures={NUM_FUTURES},rounds=2"]
 
 
 def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:

@@ -128,13 +128,13 @@ def draw_tokens(tokens: dict[str, dict[str, dict[str, Any]]]) -> "Figure":
 
 def draw_agreement(agents: dict[str, Any]) -> "Figure":
     """Draws how often two agents agree with rules, by state."""
-    colours = {**COLOURS, "feasible-first": CURVES[3], "waits": LEARNED}
+    colours = {**COLOURS, "feasible-first": CURVES[3], "lifo": CURVES[4], "waits": LEARNED}
     figure, rows = panels(2, len(STATES), (14, 7.5), sharey=True)
     for row, agent in zip(rows, ("ppo", "ppo-wait"), strict=True):
         for axes, (kind, names) in zip(row, STATES.items(), strict=True):
             found = agents[agent]["states"][kind]
             states = [name for name in names if found[name]["decisions"] >= LEAST_DECISIONS]
-            for rule in ("ssdf", "lsdf", "feasible-first", "fifo", *(("waits",) if agent == "ppo-wait" else ())):
+            for rule in ("ssdf", "lsdf", "feasible-first", "lifo", *(("waits",) if agent == "ppo-wait" else ())):
                 values = [100 * found[name][rule] for name in states]
                 axes.plot(range(len(states)), values, "o-", color=colours[rule], label=rule)
             chance = [100 * found[name]["chance"] for name in states]

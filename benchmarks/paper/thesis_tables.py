@@ -102,11 +102,10 @@ chance, a random choice would. Rules often agree with each other, as most flows 
 
 - An agent that may wait (`ppo-wait`) paces bursts: with five requests waiting, so that five flows of a burst have
   their tokens, it waits in {waits:.0f} % of its decisions, over all in {all_waits:.0f} %. Ten slow starts at once
-  overflow the buffer, five do not, as the table of tokens shows. What it grants is mostly the oldest request. Five
-  tokens do that better: `fifo` meets {five:.1f} % with them, the agent {agent:.1f} % with ten.
-- The set-wise agent that may not wait (`ppo`) takes the oldest request as long as all can be in time (`fifo` in
-  {fifo:.0f} %), and passes over requests whose deadline is lost: with three or more of these visible it agrees with
-  `edf` in {edf:.0f} % of its decisions, and with `ssdf` in {ssdf:.0f} %.
+  overflow the buffer, five do not, as the table of tokens shows. With five tokens `fifo` meets {five:.1f} %, this
+  agent {agent:.1f} % with ten. Of all rules it agrees most with `{wait_rule}` ({wait_share:.0f} %).
+- The set-wise agent that may not wait (`ppo`) agrees most with `{rule}` ({share:.0f} %); with three or more visible
+  requests that can be late only, with `{late_rule}` ({late_share:.0f} %).
 - Every training of the thesis's agent (`a2c-thesis`) ends in granting one slot, whatever is in it: in at least
   {favourite:.0f} % of its decisions. The slot that a training of `ppo` takes most often is that of at least
   {other:.0f} % of its decisions.
@@ -165,15 +164,17 @@ def thesis_markdown(found: dict[str, Any]) -> str:
 
 
 def findings(variants: dict[str, Any]) -> str:
-    """Tells for each agent and variant whether it meets more deadlines than the best of the thesis's comparators."""
+    """Tells how agents compare with the best of the thesis's comparators, and with search that may do the same."""
     lines = []
     for variant, policies in variants.items():
         best = max(CLASSIC, key=lambda name: float(np.mean(hits(policies[name]))))
-        for agent in AGENTS:
-            change = difference(policies[agent]["runs"], policies[best]["runs"])
+        pairs = [(agent, best, ", the best of the four") for agent in AGENTS]
+        pairs += [("ppo", "search", ""), ("ppo-wait", "search-wait", "")]
+        for agent, other, what in pairs:
+            change = difference(policies[agent]["runs"], policies[other]["runs"])
             verdict = "more" if change.low > 0 else "fewer" if change.high < 0 else "not told apart"
             told = f"{format_interval(change, scale=100.0, signed=True)} points, {verdict}"
-            lines.append(f"- Variant {variant}, `{agent}` against `{best}`, the best of the four: {told}.")
+            lines.append(f"- Variant {variant}, `{agent}` against `{other}`{what}: {told}.")
     return "\n".join(lines) + "\n"
 
 
@@ -194,18 +195,24 @@ def agreement_text(played: dict[str, Any]) -> str:
         for agent, found in agents.items()
     )
     waits = agents["ppo-wait"]["states"]["requests that wait"]["5"]["waits"]
-    hopeless = agents["ppo"]["states"]["visible requests that can be late only"]
+    late = agents["ppo"]["states"]["visible requests that can be late only"]["3 or more"]
+    rule, late_rule, wait_rule = (
+        max(RULES, key=lambda name: found[name]) for found in (agents["ppo"], late, agents["ppo-wait"])
+    )
     return AGREEMENT.format(
         table=Table(columns=("agent", *RULES, "waits", "by chance"), rows=rows).markdown(),
         waits=100 * waits,
         all_waits=100 * agents["ppo-wait"]["waits"],
         five=100 * float(np.mean(played["tokens"]["fifo"]["5"]["runs"]["deadline_hit_ratio"])),
         agent=100 * float(np.mean(hits(played["variants"]["1"]["ppo-wait"]))),
+        wait_rule=wait_rule,
+        wait_share=100 * agents["ppo-wait"][wait_rule],
+        rule=rule,
+        share=100 * agents["ppo"][rule],
+        late_rule=late_rule,
+        late_share=100 * late[late_rule],
         favourite=100 * min(agents["a2c-thesis"]["favourites"]),
         other=100 * min(agents["ppo"]["favourites"]),
-        fifo=100 * hopeless["0"]["fifo"],
-        edf=100 * hopeless["3 or more"]["edf"],
-        ssdf=100 * hopeless["3 or more"]["ssdf"],
     )
 
 

@@ -141,7 +141,7 @@ _NAMED: Final[Mapping[str, tuple[str, NamedConfig]]] = {
         _THESIS_MULTI,
     ),
     "artemis-thesis-scatter": (
-        "artemis-thesis the other way: 8 hosts send 10 bursts/s each to 10 others: the outlook of the thesis, chapter 5",
+        "artemis-thesis the other way: 8 hosts send 10 bursts/s each to 10 others: the thesis's outlook, chapter 5",
         _THESIS_SCATTER,
     ),
     "gather-heavy": (

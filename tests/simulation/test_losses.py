@@ -131,6 +131,10 @@ def test_a_handshake_waits_in_a_full_buffer() -> None:
     late = finish(Simulation(flows, SLOW, Ps(), transport=roomy)).records().fct[1]
     alone = finish(Simulation(make_flows([0.0], [1.0]), SLOW, Ps(), transport=roomy)).records().fct[0]
     assert late > alone + 30.0
+    simulation = Simulation(flows, SLOW, Ps(), transport=roomy)
+    for time in (64.0, 70.0, 80.0, 90.0):
+        simulation.run(until=time)
+        assert simulation.state.rate[1] == 0.0
 
 
 def traces(

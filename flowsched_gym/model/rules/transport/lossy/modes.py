@@ -34,6 +34,7 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
     sender["part"] = 1.0
     sender["mode"] = CONNECTING
     sender["changes_at"] = now
+    controls.admitted[row] = False  # until its handshake is through
     senders.steps["changed"][n] = True
     queue = port["in_flight"] - network.capacity[link] * port["round_trip"] / figures.packet
     if port["is_busy"] and queue > 0.0:
