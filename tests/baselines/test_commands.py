@@ -1,14 +1,16 @@
 """Runs the commands as a user does: in processes of their own, killed, mistyped, and several jobs at once."""
 
 import csv
+import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 import torch
+from joblib.externals.loky import get_reusable_executor
 
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.run_heuristics import main as heuristics_main
@@ -67,19 +69,48 @@ def test_a_killed_training_resumes_and_ends_as_if_it_had_not_been_killed(here) -
     assert [name for name in whole if not torch.equal(whole[name], killed[name])] == []
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[None]:
+    """Keeps the processes of ``launcher=joblib``, which take seconds to import what they need, for the next sweep."""
+    get_reusable_executor().shutdown(wait=True)
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
+@pytest.fixture
+def _log_as_before() -> Iterator[None]:
+    """Takes the log of a command, which goes to the standard error of one test, away again."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+
+
+@pytest.mark.usefixtures("workers", "_log_as_before")
 @pytest.mark.parametrize("launcher", ["joblib", pytest.param("local", marks=pytest.mark.exhaustive)])
-def test_a_sweep_over_workloads_ends_with_a_table_of_each(launcher, tmp_path) -> None:
+def test_a_sweep_over_workloads_ends_with_a_table_of_each(launcher, here, monkeypatch, capfd) -> None:
     words = ("-m", "workload=gather-a1,gather-a2", f"launcher={launcher}", *FEW, *PPO)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "argv", ["flowsched-train", *words, "sweep_dir=sweep", "progress_bar=true"])
 
-    _, out, err = run(*TRAIN, *words, "sweep_dir=sweep", "progress_bar=true", folder=tmp_path, TERM="xterm-256color")
+    train_main()
 
+    out, err = capfd.readouterr()
+    assert " step 256: deadline_hit_ratio " in out + err, "what the jobs print is read here"
     assert "Traceback" not in err
     assert "\x1b" not in out + err
-    with (tmp_path / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
+    with (here / "sweep" / "table.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [(row["workload"], row["failure"]) for row in rows] == [("gather-a1", ""), ("gather-a2", "")]
     assert "gather-a1: deadlines met, %" in out
     assert "gather-a2: deadlines met, %" in out
+
+
+@pytest.mark.usefixtures("workers")
+@pytest.mark.parametrize("words", [("env.k=0,-1", "launcher=joblib"), ("algorithm.gamma=7,8",)])
+def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
+    assert call("flowsched-train", train_main, "-m", *words) == 2
+    assert list(here.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -102,12 +133,6 @@ def test_bad_usage_leaves_with_status_2_and_no_traceback(words, message, here, c
     assert message in err
     assert "Traceback" not in err
     assert list(here.iterdir()) == [], "a wrong value leaves no folder"
-
-
-@pytest.mark.parametrize("words", [("algorithm.gamma=7,8",), ("env.k=0,-1", "launcher=joblib")])
-def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None:
-    assert call("flowsched-train", train_main, "-m", *words) == 2
-    assert list(here.iterdir()) == []
 
 
 def test_a_multirun_where_there_is_no_slurm_leaves_with_one_line_and_no_folder(here, monkeypatch, capsys) -> None:
