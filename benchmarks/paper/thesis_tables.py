@@ -152,7 +152,9 @@ def thesis_markdown(found: dict[str, Any]) -> str:
                 variant=variant,
                 main=main_table(policies, OF_VARIANT[variant]).markdown(),
                 parts=parts_table(policies, OF_VARIANT[variant]).markdown(),
-                matches=MATCHES.format(table=matches_table(policies, (*AGENTS,)).markdown(numbers=False)) if variant == "1" else "",
+                matches=MATCHES.format(table=matches_table(policies, (*AGENTS,)).markdown(numbers=False))
+                if variant == "1"
+                else "",
                 **NUMBERS[variant],
             )
         )
