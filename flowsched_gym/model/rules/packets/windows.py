@@ -11,6 +11,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import chosen_by_type, inlined_part
 from flowsched_gym.model.rules.numerics.compiled import power
+from flowsched_gym.model.rules.transport.congestion import cut_window, window_growth
 
 __all__ = [
     "MOST_IMMINENCE",
@@ -18,7 +19,6 @@ __all__ = [
     "Windows",
     "acknowledge",
     "average_share",
-    "cut_window",
     "estimate",
     "imminence",
     "may_send",
@@ -32,6 +32,8 @@ __all__ = [
 GAIN: Final = 0.0625
 """Part of the newest share of marks in DCTCP's average (g)."""
 LEAST_WINDOW: Final = 1.0
+HALF: Final = 0.5
+"""Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 FIRST_SHARE: Final = 1.0
 """First average share of marks (RFC 8257, section 3.3)."""
 LEAST_IMMINENCE: Final = 0.5
@@ -159,12 +161,6 @@ def imminence(needed: float, left: float) -> float:
 
 
 @inlined_part
-def cut_window(window: float, part: float, least: float) -> float:
-    """Returns a window that marks have cut by a part of it (TAFE, Eq. 5), at least so many packets."""
-    return max(window * (1.0 - part), least)
-
-
-@inlined_part
 def may_send(row: int, windows: Windows) -> bool:
     """Returns whether the window of a flow has room for a packet."""
     room: bool = windows.outstanding[row] + 1 <= windows.window[row]
@@ -203,10 +199,9 @@ def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
                 windows.window[row] = window
                 windows.slow_start_end[row] = window
                 windows.cut_left[row] = windows.outstanding[row]
-        elif windows.window[row] < windows.slow_start_end[row]:
-            windows.window[row] += 1.0
         else:
-            windows.window[row] += 1.0 / windows.window[row]
+            window = windows.window[row]
+            windows.window[row] += window_growth(window < windows.slow_start_end[row], window, 1.0, 0.0, 1.0)
     _settle(now, row, windows)
 
 
@@ -214,7 +209,7 @@ def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
 def time_out(now: float, row: int, windows: Windows) -> None:
     """Notes that a packet was lost: a window that reacts begins anew at one packet, once in a window of data."""
     if windows.reacts and windows.cut_left[row] == 0:
-        windows.slow_start_end[row] = max(windows.window[row] / 2.0, LEAST_WINDOW)
+        windows.slow_start_end[row] = cut_window(windows.window[row], HALF, LEAST_WINDOW)
         windows.window[row] = LEAST_WINDOW
         windows.cut_left[row] = windows.outstanding[row]
     _settle(now, row, windows)

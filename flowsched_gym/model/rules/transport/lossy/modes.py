@@ -7,6 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.transport.congestion import cut_window
 from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, uniform
 from flowsched_gym.model.state import FlowState, Network
 
@@ -15,6 +16,8 @@ __all__ = ["control_senders", "draw_luck", "start_sender"]
 CONNECTING, SENDING, REPAIRING, STALLED = (int(mode) for mode in Mode)
 LUCK: Final = int(Purpose.LUCK)
 STALL: Final = int(Purpose.STALL)
+HALF: Final = 0.5
+"""Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 LEAST_WINDOW: Final = 2.0
 """Packets of a window after a timeout, and the least end of slow start then (RFC 5681, Eq. 4)."""
 
@@ -141,11 +144,11 @@ def _change_mode(now: float, n: int, row: int, state: FlowState, senders: Sender
         has_sent_all = state.remaining[row] * figures.per_byte <= max(sender["window"], sender["holes"])
         if has_sent_all and drawn < figures.timeout_probability + figures.late_ack_probability:
             sender["mode"] = STALLED
-            sender["slow_start_end"] = max(sender["window"] / 2.0, LEAST_WINDOW)
+            sender["slow_start_end"] = cut_window(sender["window"], HALF, LEAST_WINDOW)
             times_out = drawn < figures.timeout_probability
             sender["changes_at"] = now + (figures.timeout if times_out else figures.late_ack)
         else:
             sender["mode"] = REPAIRING
-            sender["window"] *= figures.window_kept
+            sender["window"] = cut_window(sender["window"], 1.0 - figures.window_kept, LEAST)
             sender["slow_start_end"] = sender["window"]
             sender["pace"] = sender["window"]

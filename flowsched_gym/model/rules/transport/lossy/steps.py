@@ -7,6 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.transport.congestion import window_growth
 from flowsched_gym.model.rules.transport.lossy.senders import (
     LEAST,
     NO_PORT,
@@ -193,10 +194,12 @@ def _begin_step(row: int, round_time: float, state: FlowState, controls: Control
     if sender["window"] >= figures.largest_window - LEAST:
         soonest = (unsent - pipe) / rate
         return soonest
-    growth, most = figures.slow_start_growth, min(figures.largest_window, sender["slow_start_end"])
-    if sender["window"] >= sender["slow_start_end"] - LEAST:
-        growth = figures.later_growth + figures.added_per_round / max(controls.weight[row], 1.0)
-        most = figures.largest_window
+    in_slow_start = sender["window"] < sender["slow_start_end"] - LEAST
+    slow, later, added = figures.slow_start_growth, figures.later_growth, figures.added_per_round
+    growth = window_growth(in_slow_start, controls.weight[row], slow, later, added)
+    most = figures.largest_window
+    if in_slow_start:
+        most = min(most, sender["slow_start_end"])
     sender["growth"] = growth
     soonest = (unsent - pipe) / (rate * (1.0 + growth))
     if growth > 0.0:
@@ -229,9 +232,11 @@ def isolated_lossy_times(
             sent = 0.0
             while sent < pace and left - sent > window + LEAST and window < figures.largest_window:
                 step, most = pace - sent, figures.largest_window
-                growth = figures.later_growth + figures.added_per_round / max(pace, 1.0)
-                if window < figures.exit_window - LEAST:
-                    growth, most = figures.slow_start_growth, min(most, figures.exit_window)
+                in_slow_start = window < figures.exit_window - LEAST
+                slow, later, added = figures.slow_start_growth, figures.later_growth, figures.added_per_round
+                growth = window_growth(in_slow_start, pace, slow, later, added)
+                if in_slow_start:
+                    most = min(most, figures.exit_window)
                     step = min(step, (most - window) / growth)
                 step = min(step, (left - sent - window) / (1.0 + growth))
                 window = min(window + growth * step, most)

@@ -1,0 +1,30 @@
+"""The growth of a TCP window by what is delivered, and what is left of it when it is cut, for packets and fluids alike.
+
+RFC 5681, sections 3.1 and 3.2, in packets; DCTCP and its relatives (``rules.packets.windows``) cut by other parts.
+"""
+
+from flowsched_gym.model.rules.compile import inlined_part
+
+__all__ = ["cut_window", "window_growth"]
+
+
+@inlined_part
+def window_growth(
+    in_slow_start: bool, in_flight: float, slow_start_growth: float, later_growth: float, added_per_round: float
+) -> float:
+    """Returns the packets by which a window grows for each packet that is delivered.
+
+    Args:
+        in_slow_start: Whether the window is below the end of slow start.
+        in_flight: Packets that are delivered in a round trip.
+        slow_start_growth: Growth in slow start; 1 where each packet is acknowledged.
+        later_growth: Part of the growth after it that does not depend on the window.
+        added_per_round: Packets added in each round trip after it; 1 in congestion avoidance.
+    """
+    return slow_start_growth if in_slow_start else later_growth + added_per_round / max(in_flight, 1.0)
+
+
+@inlined_part
+def cut_window(window: float, part: float, least: float) -> float:
+    """Returns a window that has been cut by a part of it (TAFE, Eq. 5), at least so many packets."""
+    return max(window * (1.0 - part), least)
