@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, InvalidAction, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.policies import Planner, Policy
 from flowsched_gym.simulation import Simulation
@@ -49,6 +49,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
 
     Raises:
         ConfigError: The environment has neither metrics at the end of its episodes nor records to draw them from.
+        InvalidAction: The policy returned several actions, or one that is not in the action space.
     """
     with_masks = takes_masks(policy)
     if isinstance(policy, Planner):
@@ -63,6 +64,10 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
         action, state = policy.predict(
             observation, state=state, episode_start=start, deterministic=deterministic, **masks
         )
+        if discrete and np.ndim(action) > 0:
+            raise InvalidAction(
+                f"policy chose {shown(action)}: for an observation of shape {np.shape(observation)} it must be a number"
+            )
         observation, reward, over, truncated, info = env.step(int(action) if discrete else action)
         start[0] = False
         total += float(reward)

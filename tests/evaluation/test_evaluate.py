@@ -6,7 +6,7 @@ import pytest
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, InvalidAction
 from flowsched_gym.evaluation import (
     EnvironmentFlows,
     bound_of_simulation,
@@ -38,6 +38,19 @@ class OldestRequest:
         self.states.append(state)
         self.modes.append(deterministic)
         return np.asarray(0), (state or 0) + 1
+
+
+class RowOfActions(OldestRequest):
+    """Returns an array of one action, as for several environments."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.zeros(1, dtype=np.int64), state
+
+
+def test_a_policy_that_returns_a_row_of_actions_for_one_environment_is_told_so():
+    env = gymnasium.make(ARTEMIS, **SHORT)
+    with pytest.raises(InvalidAction, match="it must be a number"):
+        rollout(env, RowOfActions(), seed=0)
 
 
 class LastAllowed:
