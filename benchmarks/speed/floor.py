@@ -19,11 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import ARTEMIS, describe_machine
 from benchmarks.speed.vector import CHOICES, DECISIONS, PAPER, QUICK_SHARE, REPETITIONS, choose, measure, vector_case
-from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 
 SOURCE: Final = Path(__file__).with_name("floor.c")
 FIGURES: Final = Path(__file__).with_name("floor.json")
@@ -127,11 +125,7 @@ def main() -> None:
         "checked_decisions": check(library),
         "rates": measure(cases),
     }
-    print(table(figures))
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, table), README)
-        print(f"written to {FIGURES} and {README}")
+    publish(figures, FIGURES, table, write=options.write)
 
 
 def load() -> ctypes.CDLL:

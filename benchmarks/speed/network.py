@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
 from benchmarks.speed.vector import REPETITIONS, measure
 from flowsched_gym.batch import BatchSimulation
 from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.evaluation import replay, write_json
-from flowsched_gym.files import write_text
+from flowsched_gym.evaluation import replay
 from flowsched_gym.model.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_tree
@@ -67,11 +66,7 @@ def main() -> None:
         "flows": {engine: number // share for engine, number in FLOWS.items()},
         "rates": measure(cases(share)),
     }
-    print(tables(figures))
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, tables), README)
-        print(f"written to {FIGURES} and {README}")
+    publish(figures, FIGURES, tables, write=options.write)
 
 
 def cases(share: int) -> dict[str, Case]:

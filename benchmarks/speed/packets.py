@@ -14,10 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 import flowsched_gym
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
-from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 from flowsched_gym.model.packet_fabric import HOSTS_PER_LEAF, NUM_HOSTS
 
 FIGURES: Final = Path(__file__).with_name("packets.json")
@@ -76,11 +74,7 @@ def main() -> None:
         "machine": describe_machine(),
         "rates": rates,
     }
-    print(table(figures))
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, table), README)
-        print(f"written to {FIGURES} and {README}")
+    publish(figures, FIGURES, table, write=options.write)
 
 
 def table(figures: Mapping[str, Any]) -> str:

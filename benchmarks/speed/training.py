@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import flowsched_gym
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine, say
-from flowsched_gym.evaluation import paired_ratio, read_result, write_json
-from flowsched_gym.files import write_text
+from flowsched_gym.evaluation import paired_ratio, read_result
 
 FIGURES: Final = Path(__file__).with_name("training.json")
 ENGINES: Final[Mapping[str, str]] = {"native": "compiled", "dummy": "SimPy"}
@@ -73,11 +72,7 @@ def main() -> None:
         "seeds": options.seeds,
         "runs": {engine: [run._asdict() for run in found] for engine, found in runs.items()},
     }
-    print(table(figures))
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, table), README)
-        print(f"written to {FIGURES} and {README}")
+    publish(figures, FIGURES, table, write=options.write)
 
 
 def measure(seeds: Sequence[int], overrides: Sequence[str] = ()) -> dict[str, list[Run]]:

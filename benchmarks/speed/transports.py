@@ -15,10 +15,8 @@ import gymnasium
 import numpy as np
 
 import flowsched_gym
-from benchmarks.speed.page import README, page_with
+from benchmarks.speed.page import publish
 from benchmarks.speed.run import ARTEMIS, describe_machine, say
-from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 from flowsched_gym.model import TRANSPORTS, TransportName
 
 FIGURES: Final = Path(__file__).with_name("transports.json")
@@ -47,11 +45,7 @@ def main() -> None:
         "repetitions": REPETITIONS,
         "rates": measure(QUICK_SHARE if options.quick else 1),
     }
-    print(table(figures))
-    if options.write:
-        write_json(figures, FIGURES)
-        write_text(page_with(FIGURES, table), README)
-        print(f"written to {FIGURES} and {README}")
+    publish(figures, FIGURES, table, write=options.write)
 
 
 def table(figures: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.rules.compile import chosen_by_type, inlined_part
 from flowsched_gym.model.rules.numerics.compiled import power
-from flowsched_gym.model.rules.transport.congestion import cut_window, window_growth
+from flowsched_gym.model.rules.transport.congestion import HALF, cut_window, window_growth
 
 __all__ = [
     "MOST_IMMINENCE",
@@ -32,8 +32,6 @@ __all__ = [
 GAIN: Final = 0.0625
 """Part of the newest share of marks in DCTCP's average (g)."""
 LEAST_WINDOW: Final = 1.0
-HALF: Final = 0.5
-"""Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 FIRST_SHARE: Final = 1.0
 """First average share of marks (RFC 8257, section 3.3)."""
 LEAST_IMMINENCE: Final = 0.5

@@ -3,9 +3,14 @@
 RFC 5681, sections 3.1 and 3.2, in packets; DCTCP and its relatives (``rules.packets.windows``) cut by other parts.
 """
 
+from typing import Final
+
 from flowsched_gym.model.rules.compile import inlined_part
 
-__all__ = ["cut_window", "window_growth"]
+__all__ = ["HALF", "cut_window", "window_growth"]
+
+HALF: Final = 0.5
+"""Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 
 
 @inlined_part

@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.rules.compile import inlined_rule
-from flowsched_gym.model.rules.transport.congestion import cut_window
+from flowsched_gym.model.rules.transport.congestion import HALF, cut_window
 from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, uniform
 from flowsched_gym.model.state import FlowState, Network
 
@@ -16,8 +16,6 @@ __all__ = ["control_senders", "draw_luck", "start_sender"]
 CONNECTING, SENDING, REPAIRING, STALLED = (int(mode) for mode in Mode)
 LUCK: Final = int(Purpose.LUCK)
 STALL: Final = int(Purpose.STALL)
-HALF: Final = 0.5
-"""Part by which a timeout cuts the end of slow start (RFC 5681, Eq. 4)."""
 LEAST_WINDOW: Final = 2.0
 """Packets of a window after a timeout, and the least end of slow start then (RFC 5681, Eq. 4)."""
 
