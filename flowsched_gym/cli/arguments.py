@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from flowsched_gym.errors import ConfigError
 
-__all__ = ["key_values", "parse_value", "positive_integer", "positive_number", "seed"]
+__all__ = ["key_values", "natural_number", "parse_value", "positive_integer", "positive_number", "seed"]
 
 PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 
@@ -20,6 +20,11 @@ NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 def positive_integer(text: str) -> int:
     """Converts to an integer >= 1."""
     return _integer(text, at_least=1)
+
+
+def natural_number(text: str) -> int:
+    """Converts to an integer >= 0."""
+    return _integer(text, at_least=0)
 
 
 def seed(text: str) -> int:

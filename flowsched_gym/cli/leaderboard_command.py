@@ -15,8 +15,10 @@ from flowsched_gym.leaderboard import (
     Entrant,
     Setting,
     Suite,
+    column_of,
     comparison_table,
     entrants_of,
+    format_interval,
     group_results,
     load_suite,
     play,
@@ -113,15 +115,34 @@ def _page(options: argparse.Namespace) -> None:
 
 
 def _verify(options: argparse.Namespace) -> None:
-    """Plays result files again, and says whether they reproduce."""
+    """Takes the actions of result files again, and says what they are worth."""
     for path in options.file:
-        with standard_output_kept_clean(), ProgressBar(f"playing {path} again") as progress:
-            result = verify(
-                path, source=options.policy, suite_file=options.suite, trust=options.trust, progress=progress
+        with standard_output_kept_clean(), ProgressBar(f"verifying {path}") as progress:
+            verified = verify(
+                path,
+                source=options.policy,
+                suite_file=options.suite,
+                trust=options.trust,
+                fresh_episodes=options.fresh,
+                progress=progress,
             )
+        result, setting, fresh = verified.result, verified.setting, verified.fresh
         count = sum(len(run.episodes) for run in result.runs)
-        assert result.reference is not None
-        print(f"{path} reproduces: {result.policy} on {result.reference.setting}, {count} episodes, every number equal")
+        what = "the actions give every number" if result.has_actions else "computed anew, every number is the same"
+        print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
+        if fresh is not None:
+            column = column_of(setting.metric)
+            reached, claim = (
+                format_interval(each, scale=column.scale, digits=column.digits)
+                for each in (fresh.interval, fresh.claim)
+            )
+            verdict = "agrees" if fresh.agrees else "DOES NOT AGREE"
+            print(
+                f"  {options.policy or result.source} in other episodes, seeds {fresh.seeds[0]} to {fresh.seeds[-1]}: "
+                f"{column.label} {reached}; the claim, {claim}, {verdict}"
+            )
+        elif result.has_actions:
+            print("  who chose the actions is not known; --policy names a policy, which then plays other episodes")
 
 
 def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:

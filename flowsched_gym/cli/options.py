@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from flowsched_gym.cli.arguments import positive_integer, positive_number, seed
+from flowsched_gym.cli.arguments import natural_number, positive_integer, positive_number, seed
 
 __all__ = ["COMMANDS", "DEFAULT_TOPOLOGY", "Command"]
 
@@ -222,9 +222,16 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     for action in (run, table):
         action.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
         action.add_argument("--json", action="store_true", help="print the results as one JSON document")
-    verify = actions.add_parser("verify", help="play result files again and compare every number", allow_abbrev=False)
+    verify = actions.add_parser("verify", help="take the actions of result files again", allow_abbrev=False)
+    verify.epilog = (
+        "Computes every number anew from the actions in the file; nothing that the file names is loaded. A policy of "
+        "the package, or one that --policy names, then plays episodes with seeds that no file names."
+    )
     verify.add_argument("file", nargs="+", metavar="FILE", help="result file")
-    verify.add_argument("--policy", metavar="POLICY", help="where what played lies now")
+    verify.add_argument("--policy", metavar="POLICY", help="policy that is said to have played")
+    verify.add_argument(
+        "--fresh", type=natural_number, metavar="N", help="episodes that it plays besides (as many as the suite has)"
+    )
     verify.add_argument("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
     _add_trust(verify)
 

@@ -15,7 +15,7 @@ from flowsched_gym.evaluation.reference import (
 from flowsched_gym.evaluation.replay import replay
 from flowsched_gym.evaluation.result_files import read_result, result_content, result_name, write_json, write_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
-from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
+from flowsched_gym.evaluation.rollout import EpisodeResult, repeat_actions, rollout
 from flowsched_gym.evaluation.statistics import (
     MIN_EPISODES,
     Interval,
@@ -57,6 +57,7 @@ __all__ = [
     "performance_profile",
     "probability_of_improvement",
     "read_result",
+    "repeat_actions",
     "replay",
     "replay_packets",
     "resolve_policy",

@@ -2,32 +2,40 @@
 
 A result file is one JSON object::
 
-    schema       "flowsched-result/2"
+    schema       "flowsched-result/3"
     suite        suite, digest and setting that the episodes belong to; null for episodes of no suite
     environment  id, or "disciplines/<topology>" for a discipline without an environment
     kwargs       arguments of the environment, by name; a user's own workload as the mapping that describes it
     policy       name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
     source       what was played: a heuristic's name, module:Class, a path of models; null for an object
     runs         one for each training of an agent, one for any other policy: model (file, digest, training seed; null
-                 without a model) and episodes (seed, num_decisions and reward: one list each, one value per episode;
-                 metrics: one such list for each metric, by name; null where a value is not defined)
+                 without a model), actions (dtype, shape of one action, data: the actions of all episodes one after the
+                 other, little-endian, compressed by zlib, in base64; null for a bound or a discipline) and episodes
+                 (seed, num_decisions and reward: one list each, one value per episode; metrics: one such list for each
+                 metric, by name; null where a value is not defined)
     intervals    per metric: mean, low, high, confidence, num_samples (null where not known)
     made         command, date, seconds (wall time), versions and hardware; nothing that must be repeated
     digest       of all the others: a file that was changed by hand does not agree with it
 
-Numbers are written with all their digits, so that a file read back gives the same result bit by bit.
+A result is its actions: every number of the runs can be computed from them, and
+`flowsched_gym.leaderboard.verify` does so. Numbers are written with all their digits, so that a file read back gives
+the same result bit by bit.
 """
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+import numpy.typing as npt
+
 from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
+from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
@@ -40,11 +48,15 @@ from flowsched_gym.workload import plain_variant, workload_label
 
 __all__ = ["SCHEMA", "file_name", "read_result", "result_content", "result_name", "write_json", "write_result"]
 
-SCHEMA: Final = "flowsched-result/2"
+SCHEMA: Final = "flowsched-result/3"
+WITHOUT_ACTIONS: Final = "flowsched-result/2"
+"""What was written before actions were kept; its numbers can be read, and not verified."""
 DIGEST_BYTES: Final = 16
 NAME_DIGEST_BYTES: Final = 4
 """Bytes of the digest that tells a user's own workloads apart in file names."""
 NONE: Final = type(None)
+
+Actions = npt.NDArray[Any]
 
 FIELDS: Final = {
     "schema": str,
@@ -60,7 +72,7 @@ FIELDS: Final = {
 }
 """Keys of a result file and the types of their values."""
 SUITE_FIELDS: Final = {"suite": str, "digest": str, "setting": str}
-RUN_FIELDS: Final = {"model": (dict, NONE), "episodes": dict}
+RUN_FIELDS: Final = {"model": (dict, NONE), "actions": (dict, NONE), "episodes": dict}
 MODEL_FIELDS: Final = {"name": str, "digest": str, "seed": (int, NONE)}
 EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
 MADE_FIELDS: Final = {
@@ -70,6 +82,8 @@ MADE_FIELDS: Final = {
     "versions": dict,
     "hardware": dict,
 }
+RENDER_MODE: Final = "render_mode"
+"""Argument that is no part of a result: whoever plays it again must not have a window opened."""
 DISCIPLINES: Final = "disciplines"
 """Prefix of the topology where disciplines played without an environment."""
 
@@ -84,11 +98,15 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
         "schema": SCHEMA,
         "suite": None if result.reference is None else asdict(result.reference),
         "environment": result.environment,
-        "kwargs": {key: _writable(key, value) for key, value in sorted(result.kwargs.items())},
+        "kwargs": {key: _writable(key, value) for key, value in sorted(result.kwargs.items()) if key != RENDER_MODE},
         "policy": result.policy,
         "source": result.source,
         "runs": [
-            {"model": None if run.model is None else asdict(run.model), "episodes": _columns(run.episodes)}
+            {
+                "model": None if run.model is None else asdict(run.model),
+                "actions": _actions(run.episodes),
+                "episodes": _columns(run.episodes),
+            }
             for run in result.runs
         ],
         "intervals": {
@@ -148,17 +166,20 @@ def read_result(path: str | Path) -> EvaluationResult:
     content = read_json(path)
     check_printable(str(path), content)
     schema = content.get("schema") if isinstance(content, dict) else None
-    if isinstance(schema, str) and schema != SCHEMA:
-        raise ConfigError(f"{path}: schema is {schema!r}: it must be {SCHEMA!r}")
+    if isinstance(schema, str) and schema not in (SCHEMA, WITHOUT_ACTIONS):
+        raise ConfigError(f"{path}: schema is {shown(schema)}: it must be {SCHEMA!r}")
     _check_keys(path, "the file", content, FIELDS)
     if _names_a_file(content["kwargs"]):
         raise ConfigError(f"{path}: kwargs names a file: a result holds the sizes themselves, not where they lie")
+    if RENDER_MODE in content["kwargs"]:
+        raise ConfigError(f"{path}: kwargs has {RENDER_MODE!r}: a result is not drawn")
+    fields = RUN_FIELDS if schema == SCHEMA else {key: RUN_FIELDS[key] for key in ("model", "episodes")}
     runs = []
     for run in content["runs"]:
-        _check_keys(path, "a run", run, RUN_FIELDS)
+        _check_keys(path, "a run", run, fields)
         if run["model"] is not None:
             _check_keys(path, "model", run["model"], MODEL_FIELDS)
-        runs.append((run["model"], _episodes(path, run["episodes"])))
+        runs.append((run["model"], _episodes(path, run["episodes"], run.get("actions"))))
     if content["suite"] is not None:
         _check_keys(path, "suite", content["suite"], SUITE_FIELDS)
     _check_keys(path, "made", content["made"], MADE_FIELDS)
@@ -194,8 +215,14 @@ def _columns(episodes: tuple[EpisodeResult, ...]) -> dict[str, object]:
     }
 
 
-def _episodes(path: Path, columns: Any) -> tuple[EpisodeResult, ...]:
-    """Reads the episodes of a run."""
+def _actions(episodes: tuple[EpisodeResult, ...]) -> dict[str, object] | None:
+    """Returns the actions of a run; None where nobody acted."""
+    taken = [episode.actions for episode in episodes if episode.actions is not None]
+    return pack_actions(taken) if taken else None
+
+
+def _episodes(path: Path, columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
+    """Reads the episodes of a run, and their actions, None where there are none."""
     _check_keys(path, "episodes", columns, EPISODE_FIELDS)
     lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
     for name, values in lists.items():
@@ -205,12 +232,20 @@ def _episodes(path: Path, columns: Any) -> tuple[EpisodeResult, ...]:
         for value in columns[name]:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ConfigError(f"{path}: episodes, {name} holds {shown(value)}: it must be an integer >= 0")
+    actions: Sequence[Actions | None] = [None] * len(columns["seed"])
+    if packed is not None:
+        _check_keys(path, "actions", packed, ACTION_FIELDS)
+        try:
+            actions = unpack_actions(packed, columns["num_decisions"])
+        except ConfigError as error:
+            raise ConfigError(f"{path}: actions, {error}") from None
     return tuple(
         EpisodeResult(
             seed=seed,
             num_decisions=columns["num_decisions"][row],
             reward=_null_to_nan(path, "reward", columns["reward"][row]),
             metrics={name: _null_to_nan(path, name, values[row]) for name, values in columns["metrics"].items()},
+            actions=actions[row],
         )
         for row, seed in enumerate(columns["seed"])
     )

@@ -171,6 +171,11 @@ class EvaluationResult:
         return self.runs[0].model is not None
 
     @property
+    def has_actions(self) -> bool:
+        """Whether all actions are known, from which every number can be computed."""
+        return all(episode.actions is not None for run in self.runs for episode in run.episodes)
+
+    @property
     def metric_names(self) -> list[str]:
         """Names of the metrics."""
         return list(self.episodes[0].metrics)

@@ -6,13 +6,15 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, InvalidAction, shown
+from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.metrics import summary
 from flowsched_gym.policies import Planner, Policy
 from flowsched_gym.simulation import Simulation
 
-__all__ = ["EpisodeResult", "rollout", "takes_masks"]
+__all__ = ["EpisodeResult", "repeat_actions", "rollout", "takes_masks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +26,15 @@ class EpisodeResult:
         num_decisions: Actions taken.
         reward: Sum of the rewards, not discounted.
         metrics: The metrics of the episode by name (`flowsched_gym.metrics.Metrics`).
+        actions: The actions, (num_decisions, ...), from which all other numbers can be computed; ``None`` where nobody
+            acted, as for a bound.
     """
 
     seed: int
     num_decisions: int
     reward: float
     metrics: dict[str, float] = field(default_factory=dict)
+    actions: npt.NDArray[Any] | None = field(default=None, compare=False, repr=False)
 
 
 def takes_masks(policy: Policy) -> bool:
@@ -49,7 +54,7 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
 
     Raises:
         ConfigError: The environment has neither metrics at the end of its episodes nor records to draw them from.
-        InvalidAction: The policy returned several actions, or one that is not in the action space.
+        InvalidAction: The policy returned something other than one action of the action space.
     """
     with_masks = takes_masks(policy)
     if isinstance(policy, Planner):
@@ -58,23 +63,60 @@ def rollout(env: gymnasium.Env[Any, Any], policy: Policy, *, seed: int, determin
     state: Any = None
     start = np.ones(1, dtype=np.bool_)
     discrete = isinstance(env.action_space, gymnasium.spaces.Discrete)
+    log = ActionLog(env.action_space, 1)
     num_decisions, total, over, truncated = 0, 0.0, False, False
     while not (over or truncated):
         masks = {"action_masks": info["action_mask"]} if with_masks else {}
         action, state = policy.predict(
             observation, state=state, episode_start=start, deterministic=deterministic, **masks
         )
-        if discrete and np.ndim(action) > 0:
-            raise InvalidAction(
-                f"policy chose {shown(action)}: for an observation of shape {np.shape(observation)} it must be a number"
-            )
-        observation, reward, over, truncated, info = env.step(int(action) if discrete else action)
+        taken = check_action(action, env.action_space)
+        observation, reward, over, truncated, info = env.step(int(taken) if discrete else taken)
+        log.add(taken)
         start[0] = False
         total += float(reward)
         num_decisions += 1
     return EpisodeResult(
-        seed=seed, num_decisions=num_decisions, reward=total, metrics=_metrics(env, info, truncated=not over)
+        seed=seed,
+        num_decisions=num_decisions,
+        reward=total,
+        metrics=_metrics(env, info, truncated=not over),
+        actions=log.of(0),
     )
+
+
+def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, seed: int) -> EpisodeResult:
+    """Takes the actions of an episode again, from ``reset(seed=seed)`` to its end.
+
+    Args:
+        env: As in `rollout`.
+        actions: The actions, (num_decisions, ...).
+        seed: Seed of the reset.
+
+    Raises:
+        InvalidAction: An action is not in the action space, or these are more or fewer than the episode takes.
+    """
+    result = rollout(env, _Recorded(actions), seed=seed)
+    if result.num_decisions < len(actions):
+        raise InvalidAction(f"the episode ends after {result.num_decisions} of {len(actions)} actions")
+    return result
+
+
+class _Recorded:
+    """A policy that takes given actions."""
+
+    def __init__(self, actions: npt.NDArray[Any]) -> None:
+        self._actions = actions
+        self._num_taken = 0
+
+    def predict(
+        self, observation: object, state: object = None, episode_start: object = None, deterministic: bool = False
+    ) -> tuple[npt.NDArray[Any], object]:
+        """Returns the next action."""
+        if self._num_taken == len(self._actions):
+            raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
+        self._num_taken += 1
+        return self._actions[self._num_taken - 1], state
 
 
 def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:

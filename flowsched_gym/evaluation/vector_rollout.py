@@ -8,6 +8,7 @@ from gymnasium.vector import VectorEnv
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.evaluation.rollout import EpisodeResult, takes_masks
 from flowsched_gym.policies import Policy
 
@@ -38,6 +39,7 @@ def rollout_vector(
 
     Raises:
         ConfigError: The environments give no metrics at the end of their episodes.
+        InvalidAction: The policy returned something other than one action of the action space for each environment.
     """
     with_masks = takes_masks(policy)
     results: dict[int, EpisodeResult] = {}
@@ -48,11 +50,14 @@ def rollout_vector(
     rewards_so_far = np.zeros(envs.num_envs)
     observations, infos = envs.reset(seed=env_seeds)
     masks = infos["action_mask"] if with_masks else None
+    space, log = envs.single_action_space, ActionLog(envs.single_action_space, envs.num_envs)
     step = 0
     while len(results) < len(seeds):
         arguments = {"action_masks": masks} if with_masks else {}
         actions, _ = policy.predict(observations, deterministic=True, **arguments)
-        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        taken = check_action(actions, space, num_envs=envs.num_envs)
+        observations, rewards, terminated, truncated, infos = envs.step(taken)
+        log.add(taken)
         step += 1
         rewards_so_far += rewards
         if with_masks:
@@ -68,6 +73,7 @@ def rollout_vector(
                 num_decisions=int(step - begun_at[row]),
                 reward=float(rewards_so_far[row]),
                 metrics=metrics,
+                actions=log.of(row, int(begun_at[row])),
             )
             if ended is not None:
                 ended(int(indices[row]), row)

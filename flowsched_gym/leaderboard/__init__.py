@@ -9,20 +9,23 @@ from flowsched_gym.leaderboard.document import (
     tables_markdown,
     write_leaderboard,
 )
-from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path, verify
+from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.published import published_results, write_published
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
 from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, format_interval
+from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 
 __all__ = [
     "SUITES",
     "VIEW_ARGUMENTS",
     "ComparisonRow",
     "Entrant",
+    "Fresh",
     "Setting",
     "Suite",
     "Table",
+    "Verified",
     "column_of",
     "compare",
     "comparison_table",

@@ -1,4 +1,4 @@
-"""Plays policies in the settings of a suite, and plays result files again.
+"""Plays policies in the settings of a suite.
 
 A result file is named by its setting and policy. What has been played already is not played again: a run that was
 interrupted goes on where it stopped.
@@ -11,30 +11,27 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
-    EpisodeResult,
     EvaluationResult,
     ModelFile,
     Provenance,
     Run,
-    SuiteReference,
     evaluate,
     evaluate_bound,
     make_environment,
-    read_result,
 )
 from flowsched_gym.evaluation.result_files import file_name
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
-from flowsched_gym.leaderboard.suite import Suite, load_suite
+from flowsched_gym.leaderboard.suite import Suite
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import is_planner, planner_specs, policy_specs, system_of
 
-__all__ = ["Entrant", "entrants_of", "play", "players", "result_path", "verify"]
+__all__ = ["Entrant", "entrants_of", "is_own", "model_digest", "play", "players", "result_path"]
 
 MODEL_SUFFIX: Final = ".zip"
 DIGEST_BYTES: Final = 16
@@ -94,6 +91,12 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
     return entrants
 
 
+def is_own(source: str, env_id: str) -> bool:
+    """Returns whether a policy is one of this package's, and needs no file: its name says all of it."""
+    name = source.partition(":")[0]
+    return name in (*policy_specs(env_id), *planner_specs(env_id)) and MODEL_SUFFIX not in source
+
+
 def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
     """Returns where the result of a policy in a setting lies."""
     return Path(folder) / file_name(setting.name, label)
@@ -105,11 +108,12 @@ def play(
     entrant: Entrant,
     *,
     kwargs: Mapping[str, object] | None = None,
+    seeds: range | None = None,
     trust: bool = False,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> EvaluationResult:
-    """Plays the test episodes of a setting with a policy, once for each of its models.
+    """Plays episodes of a setting with a policy, once for each of its models.
 
     A model sees what it was trained to see: arguments of `VIEW_ARGUMENTS` come from its file.
 
@@ -118,6 +122,7 @@ def play(
         setting: One of its settings.
         entrant: Who plays.
         kwargs: Arguments of the environment besides, of `VIEW_ARGUMENTS`.
+        seeds: Seeds of the episodes. Default: those of the suite's test.
         trust: Whether models are loaded that bring code.
         command: Command line to keep with the result.
         progress: Called with the number of episodes done and of all.
@@ -131,7 +136,8 @@ def play(
     for name in kwargs or ():
         if name not in VIEW_ARGUMENTS:
             raise ConfigError(f"--kwarg {name} would change the setting: allowed are {', '.join(VIEW_ARGUMENTS)}")
-    count = len(suite.test)
+    seeds = suite.test if seeds is None else seeds
+    count = len(seeds)
     runs: list[Run] = []
     played: dict[str, object] = {}
     for model, policy, arguments in players(setting, entrant, kwargs or {}, trust=trust):
@@ -146,12 +152,10 @@ def play(
             raise ConfigError(f"{entrant.source}: its models were trained with different arguments of the environment")
         played = arguments
         if policy == BOUND_POLICY:
-            result = evaluate_bound(
-                setting.environment, episodes=count, seed=suite.test[0], kwargs=arguments, progress=tell
-            )
+            result = evaluate_bound(setting.environment, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell)
         else:
             result = evaluate(
-                setting.environment, policy, episodes=count, seed=suite.test[0], kwargs=arguments, progress=tell
+                setting.environment, policy, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell
             )
         runs.append(Run(model=model, episodes=result.episodes))
     return EvaluationResult(
@@ -160,73 +164,9 @@ def play(
         policy=entrant.label,
         source=entrant.source,
         runs=tuple(runs),
-        reference=SuiteReference(suite=suite.name, digest=suite.digest, setting=setting.name),
+        reference=None if seeds != suite.test else suite.reference(setting),
         made=Provenance.here(command=command, seconds=time.monotonic() - begun, with_models=bool(entrant.models)),
     )
-
-
-def verify(
-    path: str | Path,
-    *,
-    source: str | None = None,
-    suite_file: str | None = None,
-    trust: bool = False,
-    progress: Progress | None = None,
-) -> EvaluationResult:
-    """Plays a result file again, and compares every number of every episode.
-
-    Args:
-        path: The file.
-        source: What to play, where it no longer lies where the file says.
-        suite_file: File of the suite, for one that is not the package's.
-        trust: As in `play`.
-        progress: As in `play`.
-
-    Returns:
-        The result that was played.
-
-    Raises:
-        ConfigError: The file was changed, it belongs to no suite or to another version, its models are others, or a
-            number differs.
-    """
-    found = read_result(path)
-    reference = found.reference
-    if reference is None:
-        raise ConfigError(f"{path} belongs to no suite: play it by flowsched leaderboard run")
-    suite = load_suite(suite_file or reference.suite)
-    if (suite.name, suite.digest) != (reference.suite, reference.digest):
-        raise ConfigError(
-            f"{path} was played in suite {reference.suite} with digest {reference.digest}: this is {suite.name} with "
-            f"digest {suite.digest}"
-        )
-    if reference.setting not in suite.settings:
-        raise ConfigError(f"{path}: suite {suite.name} has no setting {shown(reference.setting)}")
-    setting = suite.settings[reference.setting]
-    view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
-    if not setting.holds(found):
-        raise ConfigError(f"{path}: its arguments are not those of setting {setting.name} of suite {suite.name}")
-    if source is None and found.source is None:
-        raise ConfigError(f"{path} does not say what played: name it by --policy")
-    (entrant,) = entrants_of([source or str(found.source)], label=found.policy)
-    played = [run.model.digest for run in found.runs if run.model is not None]
-    if played != [_digest(model) for model in entrant.models]:
-        raise ConfigError(
-            f"{path}: {entrant.source} holds other models than those that played; name theirs by --policy"
-        )
-    again = play(suite, setting, entrant, kwargs=view, trust=trust, progress=progress)
-    for number, (before, now) in enumerate(zip(found.runs, again.runs, strict=True)):
-        for old, new in zip(before.episodes, now.episodes, strict=True):
-            if _numbers(old) != _numbers(new):
-                name, was, gives = next(
-                    (key, value, _numbers(new).get(key))
-                    for key, value in _numbers(old).items()
-                    if _numbers(new).get(key) != value
-                )
-                raise ConfigError(
-                    f"{path} does not reproduce: run {number}, episode with seed {old.seed}: {name} is {was}, playing "
-                    f"it again gives {gives}"
-                )
-    return again
 
 
 def players(
@@ -257,7 +197,7 @@ def players(
         if trained_for != setting.environment:
             raise ConfigError(f"model {path} was trained for {trained_for}")
         seen = origin.get("kwargs", {})
-        view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen and name != "render_mode"}
+        view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
         arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
         env = make_environment(setting.environment, arguments)
         try:
@@ -265,20 +205,16 @@ def players(
         finally:
             env.close()
         seed = origin.get("seed")
-        model = ModelFile(name=path.name, digest=_digest(path), seed=seed if isinstance(seed, int) else None)
+        model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
         yield model, policy, arguments
 
 
-def _numbers(episode: EpisodeResult) -> dict[str, Any]:
-    """Returns all numbers of an episode as text that two equal floats share, NaN included."""
-    return {
-        "num_decisions": episode.num_decisions,
-        "reward": repr(episode.reward),
-        **{name: repr(value) for name, value in episode.metrics.items()},
-    }
+def model_digest(path: Path) -> str:
+    """Returns the digest of a model's file.
 
-
-def _digest(path: Path) -> str:
+    Raises:
+        ConfigError: It cannot be read.
+    """
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
     except OSError as error:

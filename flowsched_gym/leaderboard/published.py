@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run, SuiteReference
+from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
 from flowsched_gym.files import read_json
 from flowsched_gym.leaderboard.comparison import COLUMNS
@@ -101,7 +101,7 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         kwargs=setting.kwargs,
         policy=row["policy"],
         runs=tuple(runs),
-        reference=SuiteReference(suite=suite.name, digest=suite.digest, setting=setting.name),
+        reference=suite.reference(setting),
     )
 
 

@@ -19,7 +19,7 @@ __all__ = ["VIEW_ARGUMENTS", "Setting", "default_metric", "group_results", "read
 
 VIEW_ARGUMENTS: Final = (
     *("observation", "information", "typical_kb"),
-    *("reward", "reward_scale_ms", "tail_weight", "defer", "render_mode", "engine"),
+    *("reward", "reward_scale_ms", "tail_weight", "defer", "engine"),
 )
 """Arguments of environments that change neither the flows nor what the network does with them."""
 

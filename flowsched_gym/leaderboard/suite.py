@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation import SuiteReference
 from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import read_json
 from flowsched_gym.leaderboard.settings import Setting
@@ -62,6 +63,10 @@ class Suite:
     validation: range
     test: range
     digest: str
+
+    def reference(self, setting: Setting) -> SuiteReference:
+        """Returns what a result of a setting keeps of the suite."""
+        return SuiteReference(suite=self.name, digest=self.digest, setting=setting.name)
 
     def select(self, names: list[str]) -> list[Setting]:
         """Lists settings by their names or by the ids of environments; all of them where none is named.

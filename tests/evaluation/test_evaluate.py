@@ -49,7 +49,7 @@ class RowOfActions(OldestRequest):
 
 def test_a_policy_that_returns_a_row_of_actions_for_one_environment_is_told_so():
     env = gymnasium.make(ARTEMIS, **SHORT)
-    with pytest.raises(InvalidAction, match="it must be a number"):
+    with pytest.raises(InvalidAction, match="it must be an integer"):
         rollout(env, RowOfActions(), seed=0)
 
 

@@ -1,0 +1,149 @@
+"""Actions of episodes: checked before they are taken, and kept in few bytes.
+
+The actions of a run stand in a result file one after the other, as the smallest type of number that keeps every one of
+them, compressed. They are read with a limit, so that a small file cannot fill the memory.
+"""
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError, InvalidAction, shown
+
+__all__ = ["FIELDS", "ActionLog", "check_action", "pack_actions", "unpack_actions"]
+
+Actions = npt.NDArray[Any]
+
+DTYPES: Final = {"uint8": "<u1", "uint16": "<u2", "uint32": "<u4", "float32": "<f4", "float64": "<f8"}
+"""Types of numbers in files, by name, with the same order of bytes on all machines."""
+FIELDS: Final = {"dtype": str, "shape": list, "data": str}
+"""Keys of the actions of a run in a file and the types of their values."""
+LONGEST_ACTION: Final = 10_000
+"""Numbers of one action."""
+MOST_BYTES: Final = 1 << 28
+"""Bytes that the actions of a run may take in memory."""
+STRATEGIES: Final = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)
+"""Ways to compress: for actions that repeat each other, and for those that do not; the shorter outcome is kept."""
+
+
+def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int | None = None) -> Actions:
+    """Refuses what is no action, before an environment is asked.
+
+    Args:
+        action: What a policy returned.
+        space: The action space of a single environment.
+        num_envs: How many actions it must be; ``None`` for a single one that stands alone.
+
+    Returns:
+        The action as an array. Whether its numbers are within the space, the environment checks.
+
+    Raises:
+        InvalidAction: These are not so many numbers of the right kind.
+    """
+    is_box = isinstance(space, gymnasium.spaces.Box)
+    shape = space.shape or ()
+    try:
+        values = np.asarray(action)
+    except ValueError:  # lists of different lengths
+        values = np.zeros(0, dtype=object)
+    expected = shape if num_envs is None else (num_envs, *shape)
+    kinds = "iuf" if is_box else "iu"
+    if values.dtype.kind in kinds and values.shape == expected and (not is_box or np.isfinite(values).all()):
+        return values
+    number = "finite number" if is_box else "integer"
+    wanted = f"an {number}" if expected == () else f"{number}s of shape {expected}"
+    raise InvalidAction(f"policy chose {shown(action)}: it must be {wanted}")
+
+
+class ActionLog:
+    """Actions that were taken in environments which step together.
+
+    Args:
+        space: The action space of a single environment.
+        num_envs: Number of environments.
+    """
+
+    def __init__(self, space: gymnasium.Space[Any], num_envs: int) -> None:
+        self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=_dtype_of(space))
+        self._num_steps = 0
+
+    def add(self, actions: Actions) -> None:
+        """Adds the actions of a step, which the environments have taken."""
+        if self._num_steps == len(self._taken):
+            self._taken = np.concatenate([self._taken, np.zeros_like(self._taken)])
+        self._taken[self._num_steps] = actions
+        self._num_steps += 1
+
+    def of(self, row: int, begun_at: int = 0) -> Actions:
+        """Returns what one environment has done since a step, (num_decisions, ...)."""
+        taken = self._taken[begun_at : self._num_steps, row].copy()
+        taken.flags.writeable = False
+        return taken
+
+
+def pack_actions(episodes: Sequence[Actions]) -> dict[str, object]:
+    """Returns the actions of the episodes of a run as a file holds them."""
+    joined = np.concatenate(episodes)
+    name = _smallest(joined)
+    data = joined.astype(DTYPES[name]).tobytes()
+    content = min((_compressed(data, strategy) for strategy in STRATEGIES), key=len)
+    return {"dtype": name, "shape": list(joined.shape[1:]), "data": base64.b64encode(content).decode()}
+
+
+def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[Actions]:
+    """Reads the actions of the episodes of a run.
+
+    Args:
+        content: What a file holds, with the keys and types of `FIELDS`.
+        lengths: Decisions of each episode.
+
+    Raises:
+        ConfigError: They are not so many actions, or none.
+    """
+    dtype, shape = content["dtype"], content["shape"]
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype is {shown(dtype)}: it must be one of {', '.join(DTYPES)}")
+    if len(shape) > 1 or not all(type(size) is int and 0 < size <= LONGEST_ACTION for size in shape):
+        raise ConfigError(f"shape is {shown(shape)}: it must be [] or the length of an action, 1 to {LONGEST_ACTION}")
+    per_action = np.dtype(DTYPES[dtype]).itemsize * (shape[0] if shape else 1)
+    num_bytes = sum(lengths) * per_action
+    if num_bytes > MOST_BYTES:
+        raise ConfigError(f"num_decisions add up to {shown(sum(lengths))}: their actions take too much memory")
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(base64.b64decode(content["data"], validate=True), num_bytes + 1)
+    except (binascii.Error, ValueError, zlib.error):
+        raise ConfigError(f"data is {shown(content['data'][:20])}: it must be zlib's bytes in base64") from None
+    if len(data) != num_bytes or not reader.eof or reader.unused_data:
+        raise ConfigError(f"data does not hold the actions of {sum(lengths)} decisions")
+    joined: Actions = np.frombuffer(data, dtype=DTYPES[dtype]).reshape(-1, *shape)
+    if joined.dtype.kind == "f" and not np.isfinite(joined).all():
+        raise ConfigError("data holds a number that is not finite")
+    return np.split(joined, np.cumsum(lengths)[:-1])
+
+
+def _compressed(data: bytes, strategy: int) -> bytes:
+    writer = zlib.compressobj(zlib.Z_BEST_COMPRESSION, strategy=strategy)
+    return writer.compress(data) + writer.flush()
+
+
+def _dtype_of(space: gymnasium.Space[Any]) -> np.dtype[Any]:
+    """Returns a type of number that keeps every action of a space."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return np.min_scalar_type(int(space.n) - 1)
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        return np.min_scalar_type(int(space.nvec.max()) - 1)
+    return np.dtype(np.float64)
+
+
+def _smallest(actions: Actions) -> str:
+    """Names the smallest type of number of a file that keeps every action."""
+    if actions.dtype.kind == "f":
+        return "float32" if np.array_equal(actions.astype(np.float32).astype(np.float64), actions) else "float64"
+    return str(np.min_scalar_type(int(actions.max(initial=0))))

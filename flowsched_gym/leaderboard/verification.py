@@ -1,0 +1,262 @@
+"""Verifies result files: takes their actions again, and computes every number anew.
+
+A result is its actions. They are taken in environments that nobody but this module has had in hands; neither the policy
+nor anything else that the file names is loaded. So the numbers are those of the actions, whatever the policy did where
+it played. Who chose the actions, and what else it knew, a file cannot prove: where a policy is at hand, it plays
+episodes that no file names, and what was claimed is set beside these.
+"""
+
+import math
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, InvalidAction, shown
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EpisodeResult,
+    EvaluationResult,
+    Interval,
+    Run,
+    evaluate_bound,
+    make_environment,
+    read_result,
+    repeat_actions,
+    result_content,
+)
+from flowsched_gym.evaluation.environment import has_machine_code, has_vector
+from flowsched_gym.files import read_json
+from flowsched_gym.leaderboard.play import Entrant, entrants_of, is_own, model_digest, play
+from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
+from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
+
+__all__ = ["Fresh", "Verified", "verify"]
+
+FRESH_SEEDS: Final = range(1 << 20, 1 << 32)
+"""Where seeds of episodes that no file names are drawn from."""
+MOST_DRAWS: Final = 1000
+"""Draws until seeds are found that a suite leaves free."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """Episodes that no file names, played by the policy that a file is said to be of.
+
+    Attributes:
+        seeds: Their seeds.
+        interval: What the policy reached in them, by the metric of the setting.
+        claim: What the file says, likewise.
+    """
+
+    seeds: range
+    interval: Interval
+    claim: Interval
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two differ by no more than their intervals allow."""
+        if not (self.interval.known and self.claim.known):
+            return self.interval.mean == self.claim.mean
+        widths = [(each.high - each.low) / 2 for each in (self.interval, self.claim)]
+        return abs(self.interval.mean - self.claim.mean) <= math.hypot(*widths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """A result that was computed anew.
+
+    Attributes:
+        result: The result.
+        setting: Its setting.
+        fresh: Other episodes of its policy; ``None`` where it was not at hand.
+    """
+
+    result: EvaluationResult
+    setting: Setting
+    fresh: Fresh | None = None
+
+
+def verify(
+    path: str | Path,
+    *,
+    source: str | None = None,
+    suite_file: str | None = None,
+    trust: bool = False,
+    fresh_episodes: int | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Takes the actions of a result file again, and compares every number of every episode.
+
+    Args:
+        path: The file.
+        source: The policy that is said to have chosen the actions. Default: what the file names, if it is a policy of
+            this package.
+        suite_file: File of the suite, for one that is not the package's.
+        trust: As in `play`.
+        fresh_episodes: Episodes that no file names, for the policy to play. Default: as many as the suite has.
+        progress: Called with the number of episodes done and of all.
+
+    Raises:
+        ConfigError: The file is no result of a setting of the suite, or a number is not what the actions give.
+    """
+    found = read_result(path)
+    suite, setting = _place_of(path, found, suite_file)
+    view = {name: value for name, value in found.kwargs.items() if name in VIEW_ARGUMENTS}
+    entrant = _entrant_of(path, found, setting, source)
+    count = len(suite.test) if fresh_episodes is None else fresh_episodes
+    num_played = len(found.runs) * len(suite.test)
+    total = num_played + (len(found.runs) * count if entrant is not None else 0)
+
+    def tell(done: int, _: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
+    _compare(path, found, again)
+    if entrant is None or not count:
+        return Verified(result=again, setting=setting)
+    seeds = _fresh_seeds(suite, count)
+    other = play(
+        suite,
+        setting,
+        entrant,
+        kwargs=view,
+        seeds=seeds,
+        trust=trust,
+        progress=lambda done, _: tell(num_played + done, total),
+    )
+    fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
+    return Verified(result=again, setting=setting, fresh=fresh)
+
+
+def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None) -> tuple[Suite, Setting]:
+    """Finds the suite and the setting of a result, and refuses what was not played there as all others were.
+
+    Raises:
+        ConfigError: It was not.
+    """
+    reference = found.reference
+    if reference is None:
+        raise ConfigError(f"{path} belongs to no suite: play it by flowsched leaderboard run")
+    if suite_file is None and reference.suite not in SUITES:
+        raise ConfigError(f"{path} is of suite {shown(reference.suite)}, not of the package: name its file by --suite")
+    suite = load_suite(suite_file or reference.suite)
+    if (suite.name, suite.digest) != (reference.suite, reference.digest):
+        raise ConfigError(
+            f"{path} was played in suite {shown(reference.suite)} with digest {shown(reference.digest)}: this is "
+            f"{suite.name} with digest {suite.digest}"
+        )
+    if reference.setting not in suite.settings:
+        raise ConfigError(f"{path}: suite {suite.name} has no setting {shown(reference.setting)}")
+    setting = suite.settings[reference.setting]
+    if not setting.holds(found):
+        raise ConfigError(f"{path}: its arguments are not those of setting {setting.name} of suite {suite.name}")
+    if found.seeds != list(suite.test):
+        raise ConfigError(
+            f"{path}: its episodes have the seeds {shown(found.seeds)}: those of suite {suite.name} are "
+            f"{suite.test[0]} to {suite.test[-1]}, in this order"
+        )
+    if not found.has_actions and found.policy != BOUND_POLICY:
+        raise ConfigError(f"{path} holds no actions to verify: play it again by flowsched leaderboard run")
+    return suite, setting
+
+
+def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, source: str | None) -> Entrant | None:
+    """Finds the policy of a result: what the user names, or a policy of this package; what a file names is not loaded.
+
+    Raises:
+        ConfigError: The models that the user names are others than those that played.
+    """
+    if found.policy == BOUND_POLICY:
+        return None
+    if source is None:
+        if found.learned or found.source is None or not is_own(found.source, setting.environment):
+            return None
+        return Entrant(label=found.policy, source=found.source)
+    (entrant,) = entrants_of([source], label=found.policy)
+    played = [run.model.digest for run in found.runs if run.model is not None]
+    if played != [model_digest(model) for model in entrant.models]:
+        raise ConfigError(f"{path}: --policy {shown(source)} holds other models than those that it names")
+    return entrant
+
+
+def _computed(
+    path: str | Path,
+    found: EvaluationResult,
+    setting: Setting,
+    kwargs: dict[str, object],
+    progress: Progress,
+) -> EvaluationResult:
+    """Computes a result anew: from its actions, or, of a bound, from the flows."""
+    if found.policy == BOUND_POLICY:
+        bound = evaluate_bound(
+            setting.environment, episodes=len(found.seeds), seed=found.seeds[0], kwargs=kwargs, progress=progress
+        )
+        return replace(found, runs=bound.runs)
+    if has_vector(setting.environment) and has_machine_code(setting.environment):
+        kwargs = {**kwargs, "engine": "compiled"}  # the same numbers, sooner
+    env = make_environment(setting.environment, kwargs)
+    runs = []
+    try:
+        for number, run in enumerate(found.runs):
+            episodes: list[EpisodeResult] = []
+            for episode in run.episodes:
+                progress(number * len(found.seeds) + len(episodes), 0)
+                assert episode.actions is not None
+                try:
+                    episodes.append(repeat_actions(env, episode.actions, seed=episode.seed))
+                except InvalidAction as error:
+                    raise ConfigError(f"{path}: run {number}, episode with seed {episode.seed}: {error}") from None
+            runs.append(Run(model=run.model, episodes=tuple(episodes)))
+    finally:
+        env.close()
+    return replace(found, runs=tuple(runs))
+
+
+def _compare(path: str | Path, found: EvaluationResult, again: EvaluationResult) -> None:
+    """Refuses a file with a number that its actions do not give.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    for number, (before, now) in enumerate(zip(found.runs, again.runs, strict=True)):
+        for old, new in zip(before.episodes, now.episodes, strict=True):
+            was, gives = _numbers(old), _numbers(new)
+            for name in {**was, **gives}:
+                if was.get(name) != gives.get(name):
+                    raise ConfigError(
+                        f"{path} is not what its actions give: run {number}, episode with seed {old.seed}: {name} is "
+                        f"{was.get(name)}, the actions give {gives.get(name)}"
+                    )
+    if read_json(path)["intervals"] != result_content(again)["intervals"]:
+        raise ConfigError(f"{path} is not what its actions give: its intervals are others")
+
+
+def _numbers(episode: EpisodeResult) -> Mapping[str, Any]:
+    """Returns all numbers of an episode as text that two equal floats share, NaN included."""
+    return {
+        "num_decisions": episode.num_decisions,
+        "reward": repr(episode.reward),
+        **{name: repr(value) for name, value in episode.metrics.items()},
+    }
+
+
+def _fresh_seeds(suite: Suite, count: int) -> range:
+    """Draws seeds that no file names.
+
+    Raises:
+        ConfigError: The suite leaves none free.
+    """
+    for _ in range(MOST_DRAWS):
+        first = FRESH_SEEDS[0] + secrets.randbelow(len(FRESH_SEEDS) - count)
+        seeds = range(first, first + count)
+        used = (suite.training, suite.validation, suite.test)
+        if all(seeds[-1] < others[0] or others[-1] < seeds[0] for others in used):
+            return seeds
+    raise ConfigError(
+        f"suite {suite.name} leaves no seeds free below {FRESH_SEEDS[-1]}: no other episodes can be played"
+    )
