@@ -8,16 +8,17 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.errors import ConfigError, UnknownArgumentError
+from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
 from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
 
 __all__ = [
+    "OPTIONS",
     "SYSTEMS",
     "check_arguments",
     "heuristic_arguments",
-    "is_planner",
+    "is_named",
     "load_target",
     "make_policy",
     "planner_specs",
@@ -30,7 +31,9 @@ SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYST
 """The systems, one line each."""
 
 OPTIONS: Final = ":"
-"""What stands between the name of a planner and its options."""
+"""What stands between the name of a policy and its options."""
+MAX_POLICY_LETTERS: Final = 500
+"""Letters of a policy's name and options at most."""
 
 
 def register_environments() -> None:
@@ -76,9 +79,17 @@ def check_arguments(env_id: str, kwargs: Iterable[str]) -> dict[str, inspect.Par
     return parameters
 
 
-def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments under which heuristics meet the same episodes as an agent, and see what they need."""
-    return {**kwargs, **system_of(env_id)[1].heuristic_kwargs}
+def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
+    """Returns the arguments under which a heuristic meets the same episodes as an agent.
+
+    Args:
+        env_id: Id of the environment.
+        kwargs: The agent's arguments.
+        policy: The heuristic, with its options, so that the environment offers the actions that it takes. Default: one
+            that does what every agent may do.
+    """
+    needed = {} if policy is None else _required(env_id, policy)
+    return {**kwargs, **system_of(env_id)[1].heuristic_kwargs, **needed}
 
 
 def policy_specs(env_id: str) -> dict[str, PolicySpec]:
@@ -91,17 +102,24 @@ def planner_specs(env_id: str) -> dict[str, PolicySpec]:
     return {policy.name: policy for policy in system_of(env_id)[1].planners}
 
 
-def is_planner(policy: str) -> bool:
-    """Returns whether a policy, as it is named on a command line, is a planner of any environment."""
+def is_named(policy: str, env_id: str | None = None) -> bool:
+    """Returns whether a policy, as it is given on a command line, is one of an environment's, with options or without.
+
+    Args:
+        policy: What is given.
+        env_id: Id of the environment. Default: any of them.
+    """
     name = policy.partition(OPTIONS)[0]
-    return any(name in planner_specs(environment.id) for system in SYSTEMS for environment in system.environments)
+    ids = [environment.id for system in SYSTEMS for environment in system.environments] if env_id is None else [env_id]
+    return any(name in policy_specs(each) or name in planner_specs(each) for each in ids)
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
     """Makes a heuristic policy, or a planner, for an environment.
 
     Args:
-        name: Name of one of its policies; planners may have options: ``search:futures=4,base=sjf``.
+        name: Name of one of its policies, and options of those that have some: ``paced:base=lifo,active=5``. The
+            options of a base policy are named after it: ``search:base=paced,base.active=5``.
         env: The environment, wrapped or not, single or vector.
         seed: Seed of policies that draw.
 
@@ -109,33 +127,64 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
         An object with Stable-Baselines3's ``predict``.
 
     Raises:
-        ConfigError: There is no such policy, or it needs a column that the observation lacks.
+        ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action
+            that the environment does not offer.
     """
-    policies, planners = policy_specs(env.spec.id), planner_specs(env.spec.id)
-    chosen, mark, options = name.partition(OPTIONS)
-    if chosen in planners:
-        return load_target(planners[chosen].target).for_env(env, seed=seed, **_options(name, options if mark else None))
-    if name not in policies:
-        raise ConfigError(f"policy is {name!r}: {env.spec.id} has {listed(name, (*policies, *planners))}")
-    return load_target(policies[name].target).for_env(env, seed=seed)
+    spec, options = _read_policy(env.spec.id, name)
+    return load_target(spec.target).for_env(env, seed=seed, **options)
 
 
-def _options(policy: str, text: str | None) -> dict[str, Any]:
-    """Reads the options of a planner, ``key=value,key=value``: numbers, ``true`` and ``false``, and texts.
+def _required(env_id: str, policy: str) -> dict[str, Any]:
+    """Returns the arguments that a policy needs, and those that its base needs."""
+    spec, options = _read_policy(env_id, policy)
+    base = options.get("base")
+    of_base = _required(env_id, base) if isinstance(base, str) and is_named(base, env_id) else {}
+    return {**of_base, **spec.requires}
+
+
+def _read_policy(env_id: str, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
+    """Finds a policy, and reads its options.
+
+    Raises:
+        ConfigError: There is no such policy or option, or the text is too long.
+    """
+    if len(policy) > MAX_POLICY_LETTERS:
+        raise ConfigError(f"policy is {shown(policy)}: it must have at most {MAX_POLICY_LETTERS} letters")
+    known = policy_specs(env_id) | planner_specs(env_id)
+    name, mark, text = policy.partition(OPTIONS)
+    if name not in known:
+        raise ConfigError(f"policy is {shown(policy)}: {system_of(env_id)[1].id} has {listed(name, known)}")
+    options = _read_options(policy, text) if mark else {}
+    for key in options:
+        if key not in known[name].options:
+            raise ConfigError(f"{name} has no option {shown(key)}: it has {listed(key, known[name].options)}")
+    return known[name], options
+
+
+def _read_options(policy: str, text: str) -> dict[str, Any]:
+    """Reads ``key=value,key=value``: numbers, ``true`` and ``false``, and texts; ``base.key`` is an option of the base.
 
     Raises:
         ConfigError: The form is another.
     """
     found: dict[str, Any] = {}
-    for entry in () if text is None else text.split(","):
+    of_others: dict[str, list[str]] = {}
+    for entry in text.split(","):
         key, sign, value = entry.partition("=")
-        if not sign or not key.isidentifier() or key in found:
-            raise ConfigError(f"policy is {policy!r}: its options must be key=value,key=value, each key once")
+        owner, dot, inner = key.partition(".")
+        if not sign or not owner.isidentifier() or key in found or (dot and owner not in found):
+            raise ConfigError(
+                f"policy is {shown(policy)}: its options must be key=value,key=value, each key once, and base before "
+                "base.key"
+            )
+        if dot:
+            of_others.setdefault(owner, []).append(f"{inner}={value}")
+            continue
         try:
             found[key] = json.loads(value)
         except ValueError:
             found[key] = value
-    return found
+    return found | {owner: f"{found[owner]}{OPTIONS}{','.join(entries)}" for owner, entries in of_others.items()}
 
 
 def load_target(target: str) -> Any:

@@ -27,7 +27,7 @@ from flowsched_gym.leaderboard import column_of, comparison_table, curves_of
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, is_planner, planner_specs, policy_specs, system_of
+from flowsched_gym.registration import heuristic_arguments, is_named, planner_specs, policy_specs, system_of
 from flowsched_gym.suggestions import listed
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
@@ -84,7 +84,7 @@ class Contestant:
     @property
     def learned(self) -> bool:
         """Whether it is a trained model."""
-        return self.source.endswith(".zip") and not is_planner(self.source)
+        return self.source.endswith(".zip") and not is_named(self.source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
     """
     known, planners = policy_specs(env_id), planner_specs(env_id)
     for name in names:
-        if name not in known and name.partition(":")[0] not in planners:
+        if not is_named(name, env_id):
             spec = system_of(env_id)[1]
             raise ConfigError(f"policies has {name!r}: {spec.id} has {listed(name, (*known, *planners))}")
     return [Contestant(name=name, source=name) for name in (names or known)]
@@ -157,7 +157,6 @@ def play_all(
         SpaceMismatchError: A model was trained with other spaces.
     """
     bound = bound and system_of(env_id)[1].bounded
-    arguments = {True: kwargs, False: heuristic_arguments(env_id, kwargs)}
     players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
     results: list[EvaluationResult] = []
     times: dict[str, tuple[FloatArray, ...]] = {}
@@ -178,7 +177,7 @@ def play_all(
                 policy,
                 episodes=episodes,
                 seed=seed,
-                kwargs=arguments[contestant.learned],
+                kwargs=kwargs if contestant.learned else heuristic_arguments(env_id, kwargs, contestant.source),
                 label=contestant.name,
                 command=command,
                 progress=tell,

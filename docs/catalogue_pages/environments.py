@@ -13,7 +13,7 @@ from PIL import Image
 from docs.catalogue_pages.markdown import arguments_table, code, example, list_page, picture, shown, table, write_page
 from docs.catalogue_pages.scores import scores_of_environment
 from flowsched_gym.encoders import Layout
-from flowsched_gym.registration import SYSTEMS, load_target, make_policy
+from flowsched_gym.registration import SYSTEMS, heuristic_arguments, load_target, make_policy
 from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec
 
 __all__ = ["file_name", "write_environments"]
@@ -180,7 +180,7 @@ def _space(space: gym.Space[Any]) -> str:
 def _example(spec: EnvironmentSpec, chosen: Example, *, run: bool) -> str:
     arguments, policy, metrics = chosen
     given = "".join(f", {name}={shown(value)}" for name, value in arguments.items())
-    for name, value in spec.heuristic_kwargs.items():
+    for name, value in heuristic_arguments(spec.id, {}, policy).items():
         if name not in arguments and _default(spec, name) != value:
             given += f", {name}={shown(value)}"
     return f"The heuristic [`{policy}`](../policies/{policy}.md) plays a short episode:\n\n" + example(
@@ -213,7 +213,7 @@ def _default(spec: EnvironmentSpec, name: str) -> object:
 def _frame(spec: EnvironmentSpec, arguments: Mapping[str, Any], policy_name: str, folder: Path) -> str:
     """Writes the frame in the middle of the episode of the example, beside the page."""
     name = file_name(spec.id)
-    env = gym.make(spec.id, render_mode="rgb_array", **{**arguments, **spec.heuristic_kwargs})
+    env = gym.make(spec.id, render_mode="rgb_array", **heuristic_arguments(spec.id, arguments, policy_name))
     policy = make_policy(policy_name, env)
     base: Any = env.unwrapped
     observation, _ = env.reset(seed=SEED)

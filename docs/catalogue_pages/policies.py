@@ -49,13 +49,18 @@ def _page(name: str, owners: list[tuple[EnvironmentSpec, PolicySpec]]) -> str:
         needs = getattr(kind, "needs", ())
         if needs:
             parts.append(f"Columns of the observation that it needs: {', '.join(map(code, needs))}.\n")
-        arguments = section_entries(kind, "Args")
+        described = section_entries(kind, "Args")
         own = [name for name in inspect.signature(kind).parameters if name not in ("layout", "seed")]
-        if rows := [(code(name), arguments[name]) for name in own if name in arguments]:
+        if rows := [(code(name), described[name]) for name in own if name in described]:
             parts.append(table(("argument", "meaning"), rows))
+    options = {key: text for _, policy in owners for key, text in policy.options.items()}
+    if options:
+        rows = [(code(key), text) for key, text in options.items()]
+        parts.append(f"Options, as in `{name}:key=value,key=value`:\n\n{table(('option', 'meaning, default'), rows)}")
     environment = owners[0][0]
     example = EXAMPLES.get(environment.id)
-    kwargs = "".join(f" --kwarg {key}={value}" for key, value in (example.arguments if example else {}).items())
+    arguments = {**(example.arguments if example else {}), **owners[0][1].requires}
+    kwargs = "".join(f" --kwarg {key}={value}" for key, value in arguments.items())
     parts.append(f"## How to play it\n\n```console\nflowsched evaluate {environment.id} --policy {name}{kwargs}\n```\n")
     scores = [(environment.id, scores_of_policy(environment.id, name)) for environment, _ in owners]
     if shown := [f"### {env_id}\n\n{text}" for env_id, text in scores if text]:

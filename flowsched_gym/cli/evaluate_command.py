@@ -29,7 +29,7 @@ from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table
 from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, is_planner, policy_specs
+from flowsched_gym.registration import heuristic_arguments, is_named
 
 __all__ = ["run"]
 
@@ -93,7 +93,6 @@ def run(options: argparse.Namespace) -> None:
 def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[_Player]:
     """Makes all policies, and loads the models; what a result could not hold is refused before any is played."""
     models = [source for source in options.policy if _is_model(source)]
-    known = policy_specs(options.environment)
     check_printable("the command", _command(options))
     players = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
@@ -101,7 +100,8 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
         if source in models:
             policy, arguments = _load_model(source, options.environment, kwargs, trust=options.trust), kwargs
         else:
-            arguments = heuristic_arguments(options.environment, kwargs) if models and source in known else kwargs
+            named = models and is_named(source, options.environment)
+            arguments = heuristic_arguments(options.environment, kwargs, source) if named else kwargs
             env = make_environment(options.environment, arguments)
             try:
                 policy = resolve_policy(source, env, seed=options.seed)
@@ -113,7 +113,7 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[
 
 def _is_model(source: str) -> bool:
     """Returns whether a policy is a model file; a planner that follows one is none."""
-    return source.endswith(MODEL_SUFFIX) and not is_planner(source)
+    return source.endswith(MODEL_SUFFIX) and not is_named(source)
 
 
 def _labels(sources: Sequence[str]) -> list[str]:

@@ -150,8 +150,19 @@ class Layout:
         Raises:
             ConfigError: There is no such column.
         """
-        index = _index(self.context, name)
+        index = self.context_index(name)
         return self.context[index].decode(observation[..., index])
+
+    def context_index(self, name: str) -> int:
+        """Finds the index of a context column in an observation.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return _index(self.context, name)
 
     def slot_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
         """Reads a slot column, decoded.

@@ -15,7 +15,7 @@ from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import is_planner, load_target, make_policy, system_of
+from flowsched_gym.registration import is_named, load_target, make_policy, system_of
 
 __all__ = ["check_episodes", "evaluate", "resolve_policy"]
 
@@ -83,7 +83,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
     """Makes a policy from its name.
 
     Args:
-        name: Name of one of the system's policies, with options where it is a planner, or ``module:Class`` of a class
+        name: Name of one of the system's policies, with options where it has some, or ``module:Class`` of a class
             with ``for_env``.
         env: The environment that it will act in.
         seed: Seed of policies that draw.
@@ -91,7 +91,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
     Raises:
         ConfigError: There is no such policy, or it cannot act in this environment.
     """
-    if ":" not in name or is_planner(name):
+    if ":" not in name or is_named(name):
         policy: Policy = make_policy(name, env, seed=seed)
         return policy
     target = load_target(name)

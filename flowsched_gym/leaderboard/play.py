@@ -29,7 +29,7 @@ from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import is_planner, planner_specs, policy_specs, system_of
+from flowsched_gym.registration import is_named, planner_specs, policy_specs, system_of
 
 __all__ = ["Entrant", "entrants_of", "is_own", "model_digest", "play", "players", "result_path"]
 
@@ -73,7 +73,7 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         path = Path(source)
         models: tuple[Path, ...] = ()
         name = source
-        if source.endswith(MODEL_SUFFIX) and not is_planner(source):
+        if source.endswith(MODEL_SUFFIX) and not is_named(source):
             models, name = (path,), path.stem
         elif path.is_dir():
             models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
@@ -182,7 +182,8 @@ def players(
         if entrant.source == BOUND_POLICY and not system_of(setting.environment)[1].bounded:
             raise ConfigError(f"policy {entrant.source!r} does not play here: flows have no deadlines")
         heuristic = name in (*known, *planners)
-        yield None, entrant.source, {**(setting.heuristic_kwargs if heuristic else setting.kwargs), **kwargs}
+        needed = setting.heuristic_kwargs(entrant.source) if heuristic else setting.kwargs
+        yield None, entrant.source, {**needed, **kwargs}
         return
     # Torch reads this at its import: small networks are several times slower on more threads than one.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

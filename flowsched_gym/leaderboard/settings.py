@@ -12,7 +12,7 @@ from typing import Final
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
-from flowsched_gym.registration import check_arguments, system_of
+from flowsched_gym.registration import check_arguments, heuristic_arguments, system_of
 from flowsched_gym.workload import workload_label
 
 __all__ = ["VIEW_ARGUMENTS", "Setting", "default_metric", "group_results", "read_results"]
@@ -51,11 +51,14 @@ class Setting:
         others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
         return ", ".join(first + others) or "default arguments"
 
-    @property
-    def heuristic_kwargs(self) -> dict[str, object]:
-        """The arguments, and those besides that let heuristics see all that they need, where these are not defaults."""
+    def heuristic_kwargs(self, policy: str) -> dict[str, object]:
+        """The arguments, and those besides that let a heuristic see and do what it needs, where these are no defaults.
+
+        Raises:
+            ConfigError: There is no such heuristic, or it has no such option.
+        """
         defaults = check_arguments(self.environment, ())
-        needed = system_of(self.environment)[1].heuristic_kwargs
+        needed = heuristic_arguments(self.environment, {}, policy)
         return {**self.kwargs, **{name: value for name, value in needed.items() if defaults[name].default != value}}
 
     def holds(self, result: EvaluationResult) -> bool:

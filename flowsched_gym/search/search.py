@@ -13,7 +13,7 @@ from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.errors import ConfigError, SpaceMismatchError, shown
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import check_arguments, heuristic_arguments, make_policy, policy_specs
+from flowsched_gym.registration import OPTIONS, check_arguments, heuristic_arguments, make_policy, policy_specs
 from flowsched_gym.search.futures import NUM_EPISODES, Futures
 from flowsched_gym.search.halving import most_tries, sequential_halving
 from flowsched_gym.search.rollouts import Rollouts
@@ -51,8 +51,8 @@ class SearchConfig:
     """How a search tries its choices.
 
     Attributes:
-        base: Who goes on after a choice: the name of a heuristic, or a trained model (``.zip``). Default: the best
-            heuristic, ``feasible-first`` in Artemis and ``memr`` in MERPRoute.
+        base: Who goes on after a choice: a heuristic, with its options (``paced:base=lifo,active=5``), or a trained
+            model (``.zip``). Default: ``feasible-first`` in Artemis, ``memr`` in MERPRoute.
         futures: Futures on which all choices are tried; later rounds try the better half on twice as many.
         rounds: Rounds.
         lookahead: Flows to come that each future has; then it ends, when the last of its flows has finished.
@@ -136,12 +136,8 @@ class Search:
             **options: Fields of ``SearchConfig``.
 
         Raises:
-            ConfigError: As in ``Search``, or an option is unknown.
+            ConfigError: As in ``Search``.
         """
-        known = SearchConfig.__dataclass_fields__
-        for name in options:
-            if name not in known:
-                raise ConfigError(f"search has no option {name!r}: it has {listed(name, known)}")
         return cls(env, SearchConfig(**options), seed=seed)
 
     def enter(self, env: Any) -> None:
@@ -242,12 +238,12 @@ def _heuristic(name: str, env: gymnasium.Env[Any, Any], seed: int) -> Policy:
     """Makes a heuristic.
 
     Raises:
-        ConfigError: There is no such heuristic.
+        ConfigError: There is no such heuristic, or it takes actions that the environment does not offer.
     """
     assert env.spec is not None
     known = policy_specs(env.spec.id)
-    if name not in known:
-        raise ConfigError(f"base is {name!r}: it must be a model ({MODEL_SUFFIX}) or one of {listed(name, known)}")
+    if name.partition(OPTIONS)[0] not in known:
+        raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {listed(name, known)}")
     return cast(Policy, make_policy(name, env, seed=seed))
 
 

@@ -15,11 +15,15 @@ class PolicySpec:
         name: Name on the command line.
         description: What it does, in one phrase.
         target: ``module:Class``; the class has ``for_env``.
+        options: What ``name:key=value,key=value`` may set, by key: what it means and its default, in one phrase.
+        requires: Arguments without which the environment does not offer the policy's actions.
     """
 
     name: str
     description: str
     target: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    requires: Mapping[str, object] = field(default_factory=dict)
 
 
 def policies_of(module: str, policies: Mapping[str, tuple[str, str]]) -> tuple[PolicySpec, ...]:
@@ -30,9 +34,19 @@ def policies_of(module: str, policies: Mapping[str, tuple[str, str]]) -> tuple[P
     )
 
 
-SEARCH: Final = policies_of(
-    "flowsched_gym.search",
-    {"search": ("Search", "the best visible choice in rollouts under a heuristic, over sampled futures")},
+SEARCH: Final = (
+    PolicySpec(
+        name="search",
+        description="the best visible choice in rollouts under a heuristic, over sampled futures",
+        target="flowsched_gym.search:Search",
+        options={
+            "base": "the policy that completes each rollout, a heuristic or a trained model (.zip)",
+            "futures": "futures of the first round, 1",
+            "rounds": "rounds, each with twice as many new futures as the one before, 3",
+            "lookahead": "flows still to arrive in each future, 30",
+            "clairvoyant": "whether the only future is the true one, false",
+        },
+    ),
 )
 """The planner of environments in which an agent chooses among slots."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.registration import make_policy, planner_specs, policy_specs
+from flowsched_gym.registration import heuristic_arguments, make_policy, planner_specs, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
@@ -35,7 +35,7 @@ EACH_TABLE = [
 @pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
 def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
     for name in policy_specs(spec.id):
-        env = make(spec, **arguments)
+        env = make(spec, **heuristic_arguments(spec.id, arguments, name))
         policy = make_policy(name, env, seed=1)
         steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
         assert steps[-1].terminated, name
@@ -44,9 +44,10 @@ def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments)
 
 @each_environment
 def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: EnvironmentSpec) -> None:
-    vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **SHORT[spec.id])
     for name in policy_specs(spec.id):
-        together, alone = make_policy(name, vector, seed=3), make_policy(name, make(spec), seed=3)
+        arguments = heuristic_arguments(spec.id, SHORT[spec.id], name)
+        vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **arguments)
+        together, alone = make_policy(name, vector, seed=3), make_policy(name, gym.make(spec.id, **arguments), seed=3)
         observations, _ = vector.reset(seed=21)
         for _ in range(30):
             actions = together.predict(observations)[0]

@@ -16,7 +16,7 @@ from flowsched_gym.evaluation import player as player_module
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_vector
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
 from flowsched_gym.policies import EarliestDeadline, is_pure
-from flowsched_gym.registration import make_policy, policy_specs
+from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment
 from tests.processes import run_python
@@ -169,8 +169,9 @@ def test_a_vector_of_another_package_is_refused() -> None:
 @each_environment
 def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) -> None:
     for name in policy_specs(spec.id):
-        expected = one_by_one(spec.id, name, range(3, 6), SHORT[spec.id])
-        result = evaluate(spec.id, name, episodes=3, seed=3, kwargs=SHORT[spec.id])
+        arguments = heuristic_arguments(spec.id, SHORT[spec.id], name)
+        expected = one_by_one(spec.id, name, range(3, 6), arguments)
+        result = evaluate(spec.id, name, episodes=3, seed=3, kwargs=arguments)
         assert bits(result.episodes) == bits(expected), name
 
 
@@ -291,7 +292,10 @@ def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
         if ended:
             observation, _ = env.reset()
     batch, rng = np.stack(found), np.random.default_rng(0)
-    policies = [make_policy(name, env, seed=1) for name in policy_specs(spec.id)]
+    policies = [
+        make_policy(name, make_environment(spec.id, heuristic_arguments(spec.id, SHORT[spec.id], name)), seed=1)
+        for name in policy_specs(spec.id)
+    ]
     pure = [policy for policy in policies if is_pure(policy)]
 
     assert pure

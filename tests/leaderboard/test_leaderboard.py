@@ -239,7 +239,7 @@ def test_the_committed_results_are_what_the_environments_give_today(committed, s
     results = [each for each in committed if each.reference.setting == setting.name]
     first = SUITE.test[0]
     last = list(policy_specs(setting.environment))[-1]
-    compiled = setting.heuristic_kwargs | {"engine": "compiled"}
+    compiled = setting.heuristic_kwargs(last) | {"engine": "compiled"}
     played = {last: evaluate(setting.environment, last, episodes=1, seed=first, kwargs=compiled)}
     if system_of(setting.environment)[1].bounded:
         played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=first, kwargs=setting.kwargs)

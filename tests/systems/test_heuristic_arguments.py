@@ -10,9 +10,8 @@ IDS = [environment.id for system in SYSTEMS for environment in system.environmen
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_heuristic_can_be_made_under_the_arguments_for_heuristics(env_id: str) -> None:
-    env = make_environment(env_id, heuristic_arguments(env_id, {}))
     for name in policy_specs(env_id):
-        make_policy(name, env)
+        make_policy(name, make_environment(env_id, heuristic_arguments(env_id, {}, name)))
 
 
 def test_heuristics_meet_the_episodes_of_an_agent_that_sees_less() -> None:
@@ -24,4 +23,5 @@ def test_heuristics_meet_the_episodes_of_an_agent_that_sees_less() -> None:
         metrics.append(rollout(env, make_policy("lsdf", env), seed=3).metrics)
 
     assert arguments == agent | {"observation": "full"}
+    assert heuristic_arguments("flowsched/Artemis-v0", agent, "search:base=paced") == arguments | {"defer": "wait"}
     assert metrics[0] == metrics[1]

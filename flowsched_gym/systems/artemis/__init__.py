@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import SEARCH, EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems.spec import SEARCH, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -44,6 +44,26 @@ SYSTEM: Final = SystemSpec(
                             "earliest deadline among those that can still be met, the others last",
                         ),
                     },
+                ),
+                PolicySpec(
+                    name="paced",
+                    description="lets the destination wait while enough flows are active, else grants as its base does",
+                    target="flowsched_gym.systems.artemis.deferring:Paced",
+                    options={
+                        "base": "the rule that chooses what is granted, lifo",
+                        "active": "flows that are active at most, 5",
+                    },
+                    requires={"defer": "wait"},
+                ),
+                PolicySpec(
+                    name="postpone-late",
+                    description="sends requests with little slack to the back, grants the others as its base would",
+                    target="flowsched_gym.systems.artemis.deferring:PostponeLate",
+                    options={
+                        "base": "the rule that chooses what is granted, feasible-first",
+                        "margin_ms": "slack in ms below which a request is sent to the back, 4",
+                    },
+                    requires={"defer": "to-back"},
                 ),
             ),
         ),

@@ -1,0 +1,174 @@
+"""Rules that do what an agent may do besides granting: they wait, or send requests to the back of the queue."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.policies.slots import (
+    EarliestDeadline,
+    FirstSlot,
+    LargestRatio,
+    LastSlot,
+    LeastSlack,
+    SlotPolicy,
+    SmallestRatio,
+    SmallestSize,
+)
+from flowsched_gym.suggestions import listed
+from flowsched_gym.systems.artemis.config import Defer
+from flowsched_gym.systems.artemis.policies import FeasibleFirst
+from flowsched_gym.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.workload.checks import check_integer, check_number
+
+__all__ = ["BASES", "Paced", "PostponeLate"]
+
+BASES: Final[Mapping[str, type[SlotPolicy]]] = {
+    "fifo": FirstSlot,
+    "lifo": LastSlot,
+    "edf": EarliestDeadline,
+    "ssdf": SmallestRatio,
+    "lsdf": LargestRatio,
+    "sjf": SmallestSize,
+    "least-slack": LeastSlack,
+    "feasible-first": FeasibleFirst,
+}
+"""Rules that grant, and draw nothing."""
+ALONE: Final = 1.5
+"""More than one request, and fewer than two."""
+
+
+class Paced(LayoutPolicy):
+    """A rule that grants while few flows are active, and lets the destination wait otherwise.
+
+    Several flows that start at once overflow a buffer that fewer do not, so fewer flows than there are tokens may send.
+
+    Args:
+        base: Who chooses the request that is granted.
+        active: Flows that are active at most, >= 1; from the number of tokens on, it never waits.
+        num_tokens: Tokens of a destination (k).
+
+    Raises:
+        ConfigError: ``active`` is out of its range, or the observation does not show how many flows are active.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, base: SlotPolicy, *, active: int, num_tokens: int) -> None:
+        check_integer("active", active, at_least=1)
+        super().__init__(base.layout)
+        self._base = base
+        self._active_at = self.layout.context_index("active_flows")
+        self._most = (active - 0.5) / num_tokens  # between two counts: the column is a float32
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "lifo", active: int = 5) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: An environment with ``defer="wait"``.
+            seed: Not used.
+            base: Name of the rule that chooses.
+            active: As in ``Paced``.
+
+        Raises:
+            ConfigError: As in ``Paced``, the environment does not offer to wait, or there is no such rule.
+        """
+        _check_defer(env, "paced", Defer.WAIT)
+        return cls(_base_of(env, base), active=active, num_tokens=attribute_of(env, "config").k)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Waits, or grants what the base chooses."""
+        return np.where(batch[:, self._active_at] > self._most, self.layout.num_slots, self._base.choose(batch))
+
+
+class PostponeLate(LayoutPolicy):
+    """A rule that sends requests with little slack to the back of the queue, and grants one of the others.
+
+    Each visible request that lacks the slack is sent back once, the oldest first. Those that were sent back already are
+    left out as well; where no other is visible, the base chooses among them.
+
+    Args:
+        base: Who chooses the request that is granted.
+        margin: Slack in s below which a request is late: time to its deadline less the time to send it at line rate.
+
+    Raises:
+        ConfigError: The observation does not show slacks.
+    """
+
+    pure: ClassVar[bool] = True
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base.layout)
+        self._base = base
+        layout = self.layout
+        self._queue_at = layout.context_index("queue_length")
+        self._present, self._slack, self._postponed = map(layout.slot_slice, ("present", "slack", "postponed"))
+        scale = layout.slot_scale("slack")
+        self._margin = margin / (abs(margin) + scale)  # encoded, as the slacks are: that keeps their order
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "feasible-first", margin_ms: float = 4.0) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: An environment with ``defer="to-back"``.
+            seed: Not used.
+            base: Name of the rule that chooses.
+            margin_ms: The margin of ``PostponeLate`` in ms, >= 0.
+
+        Raises:
+            ConfigError: As in ``PostponeLate``, the margin is out of its range, the environment does not offer to
+                postpone, or there is no such rule.
+        """
+        _check_defer(env, "postpone-late", Defer.TO_BACK)
+        check_number("margin_ms", margin_ms, at_least=0.0)
+        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Postpones the oldest late request that can be, or grants what the base chooses among the others."""
+        present = batch[:, self._present] > 0.0
+        late = present & (batch[:, self._slack] < self._margin)
+        # A request that waits alone stays where it is: one of f + 1 is squashed.
+        alone = batch[:, self._queue_at] < ALONE / (ALONE + self.layout.num_slots)
+        movable = late & (batch[:, self._postponed] == 0.0) & ~alone[:, np.newaxis]
+        kept = present & ~late
+        only_late = ~kept.any(axis=1)
+        kept[only_late] = present[only_late]
+        granted = self._choose_among(batch, kept)
+        return np.where(movable.any(axis=1), self.layout.num_slots + movable.argmax(axis=1), granted)
+
+    def _choose_among(self, batch: ObservationArray, kept: BoolArray) -> IntArray:
+        """Lets the base choose among some of the requests, (batch, num_slots): it sees no other."""
+        layout = self.layout
+        order = np.argsort(~kept, axis=1, kind="stable")
+        shown = batch.copy()
+        slots = shown[:, layout.num_context :].reshape(len(batch), *order.shape[1:], layout.num_slot_features)
+        slots[:] = np.take_along_axis(slots, order[:, :, np.newaxis], axis=1)
+        slots[np.arange(layout.num_slots) >= kept.sum(axis=1)[:, np.newaxis]] = 0.0
+        return order[np.arange(len(batch)), self._base.choose(shown)]
+
+
+def _check_defer(env: Any, policy: str, needed: Defer) -> None:
+    """Refuses an environment that does not offer the action that a policy takes.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    given = attribute_of(env, "config").defer
+    if given is not needed:
+        raise ConfigError(f"policy {policy} needs defer={needed}: the environment was made with defer={given}")
+
+
+def _base_of(env: Any, name: str) -> SlotPolicy:
+    """Makes the rule that chooses.
+
+    Raises:
+        ConfigError: There is no such rule, or the observation lacks a column that it needs.
+    """
+    if not isinstance(name, str) or name not in BASES:
+        raise ConfigError(f"base is {shown(name)}: it must be one of {listed(name, BASES)}")
+    return BASES[name].for_env(env)

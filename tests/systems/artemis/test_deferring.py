@@ -1,0 +1,133 @@
+"""Holds the rules that wait or postpone to choices worked out by hand, and their options to what may be given."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
+from flowsched_gym.systems.artemis.deferring import BASES
+from flowsched_gym.workload import workload_from_columns
+
+ARTEMIS = "flowsched/Artemis-v0"
+SLOTS = 3
+# Four requests at once, 1, 2, 1 and 4 ms at 1 Gbps; the second has 1 ms of slack, the others enough.
+COLUMNS = {
+    "flow_id": [0, 1, 2, 3],
+    "source": [1, 2, 3, 4],
+    "destination": [0, 0, 0, 0],
+    "size_bytes": [1.25e5, 2.5e5, 1.25e5, 5e5],
+    "arrival_s": [0.0] * 4,
+    "deadline_s": [0.5, 0.003, 0.4, 0.3],
+}
+
+
+def make(**kwargs: Any) -> gym.Env:
+    flows = workload_from_columns(COLUMNS)
+    return gym.make(ARTEMIS, workload=flows, k=3, f=SLOTS, link_delay_us=0.0, **kwargs)
+
+
+def actions_of(policy: str, env: gym.Env) -> list[int]:
+    chooser, (observation, info) = make_policy(policy, env), env.reset(seed=0)
+    actions, over = [], False
+    while not over:
+        actions.append(int(chooser.predict(observation)[0]))
+        assert info["action_mask"][actions[-1]]
+        observation, _, terminated, truncated, info = env.step(actions[-1])
+        over = terminated or truncated
+    return actions
+
+
+@pytest.mark.parametrize(
+    ("policy", "actions"),
+    [
+        # Two flows are sent, the youngest visible ones; whenever one has ended, the next may go.
+        ("paced:base=lifo,active=2", [2, 2, SLOTS, 1, SLOTS, 0]),
+        ("paced:base=fifo,active=1", [0, SLOTS, 0, SLOTS, 0, SLOTS, 0]),
+        ("paced:base=fifo,active=3", [0, 0, 0, 0]),
+    ],
+)
+def test_a_paced_rule_waits_while_enough_flows_are_active(policy: str, actions: list[int]) -> None:
+    assert actions_of(policy, make(defer="wait")) == actions
+
+
+@pytest.mark.parametrize(
+    ("policy", "actions"),
+    [
+        # The request in slot 1 goes to the back; the smallest of 0, 2 and 3 is the oldest. Then 2 and 3, and 1 at last.
+        ("postpone-late:base=sjf,margin_ms=2", [SLOTS + 1, 0, 0, 0, 0]),
+        # The youngest that is not late: 3, then 2, then 0.
+        ("postpone-late:base=lifo,margin_ms=2", [SLOTS + 1, 2, 1, 0, 0]),
+        # With enough slack nothing is postponed.
+        ("postpone-late:base=edf,margin_ms=0", [1, 2, 1, 0]),
+    ],
+)
+def test_late_requests_go_to_the_back_and_the_base_chooses_among_the_others(policy: str, actions: list[int]) -> None:
+    assert actions_of(policy, make(defer="to-back")) == actions
+
+
+def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() -> None:
+    kwargs = {"workload": "artemis-thesis", "transport": "tcp-lossy-2018a", "bursts": 20, "defer": "wait"}
+    met = [
+        evaluate(ARTEMIS, policy, episodes=3, seed=50, kwargs=kwargs).interval("deadline_hit_ratio").mean
+        for policy in ("lifo", "paced:base=lifo,active=5")
+    ]
+    assert met[1] > met[0] + 0.05
+
+
+def test_postponing_helps_where_requests_that_are_late_fill_the_window() -> None:
+    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "defer": "to-back", "bursts": 40}
+    env = gym.make(ARTEMIS, **kwargs)
+    met = [
+        np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
+        for name in ("feasible-first", "postpone-late")
+    ]
+    assert met[1] > met[0]
+
+
+def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
+    specs = policy_specs(ARTEMIS).values()
+    assert set(BASES) == {spec.name for spec in specs if not spec.requires} - {"random"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "kwargs", "message"),
+    [
+        ("paced", {}, "policy paced needs defer=wait: the environment was made with defer=none"),
+        ("paced", {"defer": "to-back"}, "policy paced needs defer=wait: .* defer=to-back"),
+        ("postpone-late", {"defer": "wait"}, "policy postpone-late needs defer=to-back: .* defer=wait"),
+        ("search:clairvoyant=true,base=paced", {}, "policy paced needs defer=wait"),
+        ("paced", {"defer": "wait", "observation": "paper"}, "the observation has no column 'active_flows'"),
+        ("paced:pace=3", {"defer": "wait"}, "paced has no option 'pace': it has base, active"),
+        ("paced:active=0", {"defer": "wait"}, "active is 0: it must be an integer >= 1"),
+        ("paced:active=" + "9" * 40, {"defer": "wait"}, "active is 9+.*: it must be"),
+        ("paced:active=2.5", {"defer": "wait"}, "active is 2.5: it must be an integer"),
+        ("paced:base=ssfd", {"defer": "wait"}, r"base is 'ssfd': it must be one of fifo, .*did you mean '[sl]sdf'"),
+        ("paced:base=random", {"defer": "wait"}, "base is 'random': it must be one of fifo"),
+        ("paced:base=[1]", {"defer": "wait"}, r"base is \[1\]: it must be one of fifo"),
+        ("paced:active", {"defer": "wait"}, "policy is 'paced:active': its options must be key=value"),
+        ("paced:active=5,active=6", {"defer": "wait"}, "each key once"),
+        ("paced:base=" + "x" * 1000, {"defer": "wait"}, "policy is .*: it must have at most 500 letters"),
+        ("postpone-late:margin_ms=-1", {"defer": "to-back"}, "margin_ms is -1: it must be a finite number >= 0"),
+        ("postpone-late:margin_ms=NaN", {"defer": "to-back"}, "margin_ms is nan: it must be a finite number"),
+        ("edf:active=5", {}, "edf has no option 'active': it has none"),
+    ],
+)
+def test_wrong_options_and_environments_are_refused(policy: str, kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        make_policy(policy, make(**kwargs))
+    assert len(str(caught.value)) <= 500
+
+
+def test_search_goes_on_by_a_rule_that_waits_or_postpones() -> None:
+    kwargs = {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 3}
+    for base, chosen in (("paced:base=lifo,active=2", "paced,base.base=lifo,base.active=2"), ("postpone-late",) * 2):
+        search = f"search:rounds=1,lookahead=10,base={chosen}"
+        env = gym.make(ARTEMIS, **heuristic_arguments(ARTEMIS, kwargs, search))
+        assert env.unwrapped.config.defer == policy_specs(ARTEMIS)[base.partition(":")[0]].requires["defer"]  # type: ignore[attr-defined]
+        played = make_policy(search, env)
+        assert played.config.base == base
+        assert rollout(env, played, seed=2).metrics["num_flows"] == 30
