@@ -1,7 +1,8 @@
 """The published results of a suite, in the wheel: what a user's own policies are set beside.
 
-The file holds, for every policy of every setting, the metrics of its table in each episode, with seven digits. The
-whole result files are in the repository (``benchmarks/results``), from which it is generated.
+The file holds, for every policy of every setting, what it saw and might do (`VIEW_ARGUMENTS`), and the metrics of its
+table in each episode, with seven digits. The whole result files are in the repository (``benchmarks/results``), from
+which it is generated.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile,
 from flowsched_gym.evaluation.result_files import write_json
 from flowsched_gym.files import read_json
 from flowsched_gym.leaderboard.comparison import COLUMNS
+from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS
 from flowsched_gym.leaderboard.suite import Suite
 
 __all__ = ["published_content", "published_path", "published_results", "write_published"]
@@ -40,6 +42,8 @@ def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict
                 {
                     "setting": result.reference.setting,
                     "policy": result.policy,
+                    "source": result.source,
+                    "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
                     "models": [run.model.seed for run in result.runs if run.model is not None],
                     "metrics": {
                         name: [[_short(value) for value in run] for run in result.samples(name).tolist()]
@@ -98,8 +102,9 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         runs.append(Run(model=model, episodes=episodes))
     return EvaluationResult(
         environment=setting.environment,
-        kwargs=setting.kwargs,
+        kwargs={**setting.kwargs, **row["view"]},
         policy=row["policy"],
+        source=row["source"],
         runs=tuple(runs),
         reference=suite.reference(setting),
     )
