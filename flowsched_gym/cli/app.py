@@ -42,9 +42,19 @@ class _Parser(argparse.ArgumentParser):
         """Refuses what it does not know here, where the options are known that may have been meant."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            meant = similar(unknown[0].partition("=")[0], self._option_string_actions)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
         return known, unknown
+
+    def _meant(self, unknown: Sequence[str]) -> str:
+        """Suggests an option, or that which takes arguments of what is run, such as those of an environment."""
+        option, _, value = unknown[0].partition("=")
+        if found := similar(option, self._option_string_actions):
+            return found
+        pairs = next((name for name in ("--kwarg", "--param") if name in self._option_string_actions), None)
+        name, value = option.removeprefix("--").replace("-", "_"), value or "".join(unknown[1:2])
+        if pairs is None or not option.startswith("--") or not name.isidentifier() or not value:
+            return ""
+        return f" (did you mean {pairs} {name}={value}?)"
 
     def error(self, message: str) -> NoReturn:
         """Prints the message, a command that was probably meant, and where help is found, and leaves."""

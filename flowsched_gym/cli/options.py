@@ -56,9 +56,9 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Columns of a flow file: arrival_s is an absolute time, deadline_s the time allowed after it, and due_s, in "
-        "place of deadline_s, an absolute time. `flowsched list` names disciplines and topologies."
+        "place of deadline_s, an absolute time. `flowsched list` names workloads, disciplines and topologies."
     )
-    parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
+    _add_flows(parser)
     parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
     parser.add_argument(
         "--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"name of the topology ({DEFAULT_TOPOLOGY})"
@@ -68,6 +68,13 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=DEFAULT_SEED,
+        metavar="S",
+        help=f"seed of a workload's draw, and of the hash that chooses among equal paths ({DEFAULT_SEED})",
+    )
     parser.add_argument(
         "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
     )
@@ -90,13 +97,21 @@ def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
         "Flows are sent in packets of 1,460 B and a header of 40 B, by senders that wait for acknowledgements. Columns "
         "of a flow file are those of `flowsched replay`. `flowsched list` names schedulers."
     )
-    parser.add_argument("flows", metavar="FLOWS", help="flow file (.csv, or .parquet)")
+    _add_flows(parser)
     _add_packet_options(parser, "records")
     parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"topology ({DEFAULT_TOPOLOGY})")
     parser.add_argument(
         "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
     )
     parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
+
+
+def _add_flows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "flows",
+        metavar="FLOWS",
+        help="flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload",
+    )
 
 
 def _add_packet_options(parser: argparse.ArgumentParser, written: str) -> None:

@@ -12,12 +12,13 @@ from flowsched_gym.cli.output import print_definitions, print_json, standard_out
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.evaluation import replay
 from flowsched_gym.evaluation.plots import check_plot, plot_records
+from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.files import check_target
 from flowsched_gym.metrics import Metrics, summary
 from flowsched_gym.model import Records
 from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.units import gbps_to_capacity
-from flowsched_gym.workload import Workload, read_flows
+from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import flow_columns
 from flowsched_gym.workload.table_file import TableColumn, write_table
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
         check_plot(options.plot)
     with standard_output_kept_clean():
         with ProgressBar("reading flows") as progress:
-            workload = read_flows(options.flows, progress=progress)
+            workload = workload_of(options.flows, seed=options.seed, progress=progress)
         with ProgressBar("simulating") as progress:
             records = replay(
                 workload,
@@ -43,6 +44,7 @@ def run(options: argparse.Namespace) -> None:
                 topology=options.topology,
                 capacity=capacity,
                 parameters=parameters,
+                seed=options.seed,
                 engine=options.engine,
                 num_hosts=options.hosts,
                 progress=progress,

@@ -9,8 +9,8 @@ from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.cli.replay_command import capacity_of, measure, print_metrics, record_columns
 from flowsched_gym.cli.serve_packets_command import write_trace
 from flowsched_gym.evaluation.packets import default_packet_capacity, replay_packets
+from flowsched_gym.evaluation.replay import workload_of
 from flowsched_gym.files import check_target
-from flowsched_gym.workload import read_flows
 from flowsched_gym.workload.table_file import write_table
 
 __all__ = ["run"]
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
             check_target(target)
     with standard_output_kept_clean():
         with ProgressBar("reading flows") as progress:
-            workload = read_flows(options.flows, progress=progress)
+            workload = workload_of(options.flows, seed=options.seed, progress=progress)
         with ProgressBar("simulating") as progress:
             records = replay_packets(
                 workload,

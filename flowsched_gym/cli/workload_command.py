@@ -2,21 +2,23 @@
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError, MissingDependencyError
-from flowsched_gym.files import check_target, read_json
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.files import check_target
 from flowsched_gym.units import BYTES_PER_MEGABYTE
-from flowsched_gym.workload import draw_flows, make_workload, parse_variant, write_flows
+from flowsched_gym.workload import (
+    draw_flows,
+    is_workload_file,
+    make_workload,
+    parse_variant,
+    read_workload_file,
+    write_flows,
+)
 from flowsched_gym.workload.named import NamedConfig
 
 __all__ = ["run"]
-
-JSON_SUFFIX: Final = ".json"
-YAML_SUFFIXES: Final = (".yaml", ".yml")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -45,27 +47,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _find(name: str, fields: Mapping[str, object]) -> NamedConfig:
     """Finds a workload by its name, or reads the file that describes it, and changes fields."""
-    if not name.endswith((JSON_SUFFIX, *YAML_SUFFIXES)):
-        return make_workload(name, **fields)
-    path = Path(name)
-    content = read_json(path) if name.endswith(JSON_SUFFIX) else _read_yaml(path)
-    if not isinstance(content, dict):
-        raise ConfigError(f"{name}: it must be a mapping with a base or a kind, and fields of the workload")
-    try:
-        return parse_variant({"name": path.stem, **content, **fields}, path.parent)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-
-
-def _read_yaml(path: Path) -> Any:
-    """Reads YAML as the training commands do."""
-    try:
-        from omegaconf import OmegaConf  # noqa: PLC0415 - optional
-        from omegaconf.errors import OmegaConfBaseException  # noqa: PLC0415 - the same
-        from yaml import YAMLError  # noqa: PLC0415 - the same
-    except ImportError:
-        raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
-    try:
-        return OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")), resolve=True)
-    except (YAMLError, OmegaConfBaseException, RecursionError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: this is not YAML: {error}") from None
+    if is_workload_file(name):
+        return parse_variant(read_workload_file(name, fields))
+    return make_workload(name, **fields)

@@ -16,6 +16,7 @@ from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import is_named, load_target, make_policy, system_of
+from flowsched_gym.workload import with_workload_read
 
 __all__ = ["check_episodes", "evaluate", "resolve_policy"]
 
@@ -55,7 +56,7 @@ def evaluate(
     """
     begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
-    kwargs = dict(kwargs or {})
+    kwargs = with_workload_read(kwargs or {})
     source = policy if isinstance(policy, str) else None
     player = Player(env_id, kwargs)
     try:

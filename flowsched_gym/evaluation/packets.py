@@ -144,14 +144,15 @@ def replay_packets(
     Packets arrive behind links after transmissions have ended, and idle ports choose last.
 
     Args:
-        flows: Path of a flow file, a ``Workload``, or a mapping with the flow file's columns.
+        flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
+            file's columns.
         scheduler: Name of a scheduler (``flowsched list``). Schedulers count bytes of payload.
         topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
             for 10 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), of the port (see
             ``PortParameters``) and of the senders (see ``SenderParameters``).
-        seed: Seed of the sketch's hash.
+        seed: Seed of the sketch's hash, and of the flows of a workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of ``leaf-spine``, a multiple of 16 from 32 on; ``None`` for 144. ``one-link`` has none to
             count.
@@ -179,7 +180,7 @@ def replay_packets(
     port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
     senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
     rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
-    given = workload_of(flows)
+    given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
     packets = cut_into_packets(workload, senders, needs_remaining=rule.needs_remaining)

@@ -1,5 +1,6 @@
 """Runs a discipline on given flows, without an environment: references and bounds."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -16,7 +17,16 @@ from flowsched_gym.model.stages import Barrier
 from flowsched_gym.simulation import Simulation
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, add_cpus, make_routing, make_topology
-from flowsched_gym.workload import LinkChanges, Workload, read_flows, workload_from_columns
+from flowsched_gym.workload import (
+    LinkChanges,
+    Workload,
+    find_source,
+    is_workload_file,
+    is_workload_name,
+    read_flows,
+    workload_from_columns,
+)
+from flowsched_gym.workload.table_file import Progress
 
 __all__ = ["check_engine", "check_seed", "replay", "workload_of"]
 
@@ -44,8 +54,8 @@ def replay(
     """Runs a discipline on flows and returns the records of each.
 
     Args:
-        flows: Path of a flow file, a ``Workload``, or a mapping of equally long sequences with the flow file's column
-            names.
+        flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
+            long sequences with the flow file's column names.
         discipline: Name of a discipline (``flowsched list``).
         topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
             hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
@@ -56,7 +66,8 @@ def replay(
             in place of those of the workload; ``cpus``, each host's share of a whole CPU (1; on ``one-link`` all flows
             share one); ``barrier``, when a flow whose CPU work is done may send: at once (``flow``), or when that of
             its task is done (``task``).
-        seed: Seed of the hash by which flows are spread over the equal paths of ``leaf-spine`` and ``fat-tree``.
+        seed: Seed of the hash by which flows are spread over the equal paths of ``leaf-spine`` and ``fat-tree``, and
+            of the flows of a workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of a topology whose size is free; ``None`` for the smallest that holds the flows.
         progress: Called now and then with the number of flows done and of all flows.
@@ -76,7 +87,7 @@ def replay(
         raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
     options = dict(parameters or {})
     delay = options.pop("delay", 0.0)
-    given = _with_link_changes(workload_of(flows), options.pop("link_changes", None))
+    given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = _barrier(options.pop("barrier", Barrier.FLOW))
@@ -126,8 +137,13 @@ def check_seed(seed: object) -> int:
     return int(seed)
 
 
-def workload_of(flows: object) -> Workload:
-    """Reads, or makes, the flows of a replay.
+def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -> Workload:
+    """Reads, draws or makes the flows of a replay.
+
+    Args:
+        flows: As in `replay`.
+        seed: Seed of flows that are drawn.
+        progress: Called with (bytes done, all bytes) from time to time, for a CSV file.
 
     Raises:
         ConfigError: They are neither a path, nor a workload, nor a mapping.
@@ -135,8 +151,10 @@ def workload_of(flows: object) -> Workload:
     """
     if isinstance(flows, Workload):
         return flows
+    if is_workload_file(flows) or (is_workload_name(flows) and not os.path.exists(flows)):
+        return find_source(flows).draw(seed)
     if isinstance(flows, (str, PathLike)):
-        return read_flows(flows)
+        return read_flows(flows, progress=progress)
     if isinstance(flows, Mapping):
         return workload_from_columns(flows)
     raise ConfigError(f"flows is {type(flows).__name__}: it must be a path, a Workload or a mapping of columns")

@@ -16,7 +16,14 @@ from flowsched_gym.workload.distributions import (
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.finding import WorkloadLike, find_source, is_workload_name, leaves_open, workload_label
+from flowsched_gym.workload.finding import (
+    WorkloadLike,
+    find_source,
+    is_workload_name,
+    leaves_open,
+    with_workload_read,
+    workload_label,
+)
 from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.futures import with_future
 from flowsched_gym.workload.gather import GatherWorkload
@@ -32,6 +39,7 @@ from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_f
 from flowsched_gym.workload.tasks import TaskWorkload
 from flowsched_gym.workload.variants import parse_variant, plain_variant
 from flowsched_gym.workload.workload import NO_TASK, Workload
+from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
 
 __all__ = [
     "ARTEMIS_A1",
@@ -71,6 +79,7 @@ __all__ = [
     "draw_flows",
     "find_source",
     "first_flows",
+    "is_workload_file",
     "is_workload_name",
     "leaves_open",
     "load_cdf",
@@ -81,7 +90,9 @@ __all__ = [
     "read_cdf",
     "read_coflows",
     "read_flows",
+    "read_workload_file",
     "with_future",
+    "with_workload_read",
     "workload_from_columns",
     "workload_label",
     "write_flows",

@@ -46,7 +46,7 @@ class ArtemisConfig:
     """The arguments of the Artemis environment.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         burst_rate: Bursts per s and destination, > 0; ``None`` for the workload's own.
         load: Offered bytes per s over a destination's capacity, > 0, in place of a burst rate; ``None`` for the
             workload's own.
@@ -105,7 +105,7 @@ def workload_source(config: ArtemisConfig, workload: WorkloadLike) -> WorkloadSo
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.

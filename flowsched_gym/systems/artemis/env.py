@@ -82,7 +82,7 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``,
     ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``transport_figures``, ``observation``,
     ``reward``, ``defer``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.

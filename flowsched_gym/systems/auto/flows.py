@@ -42,7 +42,7 @@ def flow_source(
     between all hosts is one between all hosts of the environment.
 
     Args:
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
         load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         hosts: Hosts of the environment.

@@ -21,7 +21,7 @@ def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None
     A load, given here or with the name of a workload, is one of links with the environment's capacity.
 
     Args:
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
         load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         capacity: Capacity of each link in B/s.

@@ -54,7 +54,7 @@ class QClusterConfig:
     """The arguments of QCluster's environment.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         load: Offered bytes per s over the capacity of the port, > 0; ``None`` for the workload's own.
         flows: Messages of an episode, >= 1; ``None`` for the workload's own.
         goal: What the port schedules for, ``las``, ``srpt``, ``fq`` or ``deadline``.
@@ -186,7 +186,7 @@ def qcluster_source(config: QClusterConfig, workload: WorkloadLike) -> WorkloadS
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, or an argument changes one that cannot be changed.

@@ -95,7 +95,7 @@ class QClusterEnv(PeriodEnv[Any]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``; the others are those of ``QClusterConfig``: ``load``, ``flows``,
     ``goal``, ``queues``, ``action``, ``reward``, ``period_us``, ``transport``, ``window``, ``buffer``, ``mark_at``,
     ``min_rto_us``, ``delay_us``, ``link_gbps``, ``messages``, ``gap_us``, ``disorder``, ``arrays``, ``buckets``,

@@ -29,7 +29,7 @@ class TAFEConfig:
     """Arguments of every environment of TAFE.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0; ``None`` for the workload's own.
         tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
         topology: Network on which tasks compete, ``one-link`` or ``big-switch``.

@@ -23,7 +23,7 @@ def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None
     A load, given here or with the name of a workload, is one of a link with the environment's capacity.
 
     Args:
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
         load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0, also where clients would take
             turns; ``None`` for the workload's own.
         tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.

@@ -66,7 +66,7 @@ class AuTOLongFlowsConfig:
     """The arguments of AuTO's environment of long flows.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         load: Offered bytes per s over the capacity of the hosts' sending links, > 0; ``None`` for the workload's own.
         flows: Flows of an episode, >= 1; ``None`` for the workload's own.
         hosts: Servers, >= 2 (AuTO, section 6: 32).

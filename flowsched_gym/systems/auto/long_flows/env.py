@@ -128,7 +128,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``,
     ``hosts``, ``paths``, ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``,
     ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the

@@ -57,7 +57,7 @@ class AuTOThresholdsConfig:
     """The arguments of AuTO's environment of thresholds.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         topology: Network on which flows compete, ``big-switch`` or ``one-link``.
         load: Offered bytes per s over the capacity of the hosts' links, or of the one link, > 0; ``None`` for the
             workload's own.
@@ -165,7 +165,7 @@ def thresholds_source(config: AuTOThresholdsConfig, workload: WorkloadLike) -> W
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the environment, or an argument changes one that

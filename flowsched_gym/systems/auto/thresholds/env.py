@@ -108,7 +108,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``,
     ``load``, ``flows``, ``hosts``, ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``,
     ``initial_thresholds``, ``observation``, ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.

@@ -40,7 +40,7 @@ class MERPOrderConfig:
     """The arguments of the MERP ordering environment.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``);
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``);
             ``None`` for MERP's sizes on the topology: ``poisson-pareto`` or ``poisson-tree``.
         topology: Network on which flows compete, ``one-link`` or ``tree9``.
         load: Offered bytes per s over the capacity of the busiest link, > 0; ``None`` for the workload's own.

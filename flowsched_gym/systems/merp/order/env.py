@@ -74,7 +74,7 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``, by default MERP's sizes on the topology; the others are those of
     ``MERPOrderConfig``: ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``,
     ``max_decisions``.

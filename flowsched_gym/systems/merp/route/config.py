@@ -53,7 +53,7 @@ class MERPRouteConfig:
     """The arguments of MERP's routing environment.
 
     Attributes:
-        workload: Name of a workload (``flowsched list``) or path of a flow file (``.csv``, ``.parquet``, ``.pq``).
+        workload: Name of a workload (``flowsched list``), or path of a workload or flow file (``.yaml``, ``.csv``).
         load: Offered bytes per s over the capacity of the hosts' links, > 0; ``None`` for the workload's own.
         flows: Flows in an episode, >= 1; ``None`` for the workload's own.
         arity: Ports of a switch of the fat-tree (k), even, >= 4; 4 gives 16 hosts and 20 switches (MERP, section 6.2).
@@ -125,7 +125,7 @@ def route_source(config: MERPRouteConfig, workload: WorkloadLike) -> WorkloadSou
 
     Args:
         config: The arguments of the environment.
-        workload: Name of a workload, mapping that describes one, path of a flow file, flows, or what draws flows.
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
 
     Raises:
         ConfigError: There is no such workload, it has more hosts than the fat-tree, or an argument changes one that

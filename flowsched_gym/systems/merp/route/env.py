@@ -94,7 +94,7 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` or anything with ``draw(seed)``; a workload of a name between all hosts is one between all hosts of
     this fat-tree. The others are those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``,
     ``rerouting``, ``failures``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have

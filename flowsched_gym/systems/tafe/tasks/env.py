@@ -87,7 +87,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
     ``TAFETasksConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``f``, ``information``,
     ``typical_kb``, ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.

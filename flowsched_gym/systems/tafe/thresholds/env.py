@@ -76,7 +76,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping (``docs/workloads.md``), the path of a flow file, a
+    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
     ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
     ``TAFEThresholdsConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``queues``, ``within``,
     ``demotion``, ``period_flows``, ``period_ms``, ``initial_thresholds``, ``reward``, ``reward_scale_ms``,
