@@ -15,6 +15,7 @@ from flowsched_gym.encoders import Layout
 from flowsched_gym.envs.arguments import check_seed
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
+from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, check_render_mode
 from flowsched_gym.envs.drawing.window import Window
 from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.episode_flows import check_source, draw_flows, redraw_flows
@@ -59,6 +60,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
 
     Raises:
         ConfigError: There is no such render mode or engine, or the network cannot serve the flows.
+        MissingDependencyError: A package that the render mode needs is not installed.
         WorkloadError: Flows take too short or too long a time to send.
     """
 
@@ -69,7 +71,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
     """Names of the terms of the reward."""
     final_infos: tuple[str, ...] = ()
     """Names of what the last info tells besides."""
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}  # type: ignore[misc]  # no instance has its own
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 10}  # type: ignore[misc]  # no instance has its own
 
     def __init__(
         self,
@@ -82,9 +84,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         engine: str,
     ) -> None:
         """Draws one episode, to check what can be checked of its flows."""
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
-            raise ConfigError(f"render_mode is {shown(render_mode)}: it must be None or one of {', '.join(modes)}")
+        check_render_mode(render_mode)
         check_choice("engine", engine, ENGINES)
         self.render_mode = render_mode
         self.engine = engine

@@ -9,10 +9,9 @@ from gymnasium.vector import AutoresetMode
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.stepping import step
 from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.envs.drawing.render_modes import check_render_mode
 from flowsched_gym.model.rules.compile import compiles, is_compiled
-from flowsched_gym.registration import check_arguments, load_target, system_of
-from flowsched_gym.suggestions import listed
+from flowsched_gym.registration import check_arguments, system_of
 
 __all__ = ["has_machine_code", "has_vector", "make_environment", "make_vector"]
 
@@ -26,12 +25,11 @@ def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[An
 
     Raises:
         ConfigError: The id or an argument is unknown, or a value is not allowed.
+        MissingDependencyError: A package that the render mode needs is not installed.
     """
     spec = system_of(env_id)[1]
     check_arguments(env_id, kwargs)
-    mode, modes = kwargs.get("render_mode"), load_target(spec.entry_point).metadata["render_modes"]
-    if mode is not None and mode not in modes:
-        raise ConfigError(f"render_mode is {mode!r}: it must be None or one of {listed(mode, modes)}")
+    check_render_mode(kwargs.get("render_mode"))  # before Gymnasium, which warns and then wraps the environment
     return gymnasium.make(spec.id, **kwargs)
 
 

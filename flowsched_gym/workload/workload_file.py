@@ -20,9 +20,7 @@ def is_workload_file(workload: object) -> TypeGuard[str | PathLike[str]]:
     return isinstance(workload, (str, PathLike)) and fsdecode(workload).lower().endswith(SUFFIXES)
 
 
-def read_workload_file(
-    path: str | PathLike[str], changes: Mapping[str, object] | None = None
-) -> dict[str, object]:
+def read_workload_file(path: str | PathLike[str], changes: Mapping[str, object] | None = None) -> dict[str, object]:
     """Reads a workload file as the mapping that it stands for, which needs no file any more.
 
     Args:

@@ -228,6 +228,5 @@ def test_windows_are_for_single_environments_and_need_pygame(monkeypatch: pytest
     with pytest.raises(ConfigError, match="render_mode is 'human': vector environments draw rgb_array or ansi"):
         gym.make_vec("flowsched/Artemis-v0", num_envs=2, render_mode="human")
     monkeypatch.setitem(sys.modules, "pygame", None)
-    env = make("flowsched/Artemis-v0", render_mode="human", bursts=2)
     with pytest.raises(MissingDependencyError, match=r"pygame.*flowsched-gym\[human\]"):
-        env.reset(seed=0)
+        make("flowsched/Artemis-v0", render_mode="human", bursts=2)

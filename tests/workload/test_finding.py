@@ -73,7 +73,7 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
 def test_a_replay_takes_the_name_of_a_workload_and_suggests_one() -> None:
     records = flowsched_gym.replay("gather-heavy", discipline="edf", topology="big-switch", seed=2)
     assert records.size.tolist() == make_workload("gather-heavy").draw(2).size.tolist()
-    with pytest.raises(ConfigError, match="'gather-heavi' does not exist .did you mean 'gather-heavy'"):
+    with pytest.raises(ConfigError, match=r"'gather-heavi' does not exist \(did you mean 'gather-heavy'"):
         flowsched_gym.replay("gather-heavi", discipline="edf")
 
 

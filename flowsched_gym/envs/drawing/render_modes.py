@@ -1,0 +1,30 @@
+"""The render modes of environments, and what each of them needs."""
+
+from importlib.util import find_spec
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, MissingDependencyError, shown
+
+__all__ = ["RENDER_MODES", "check_render_mode"]
+
+PILLOW: Final = ("PIL", "Pillow", "plot", "draw frames")
+PYGAME: Final = ("pygame", "pygame", "human", "show a window")
+NEEDED: Final = {"human": (PILLOW, PYGAME), "rgb_array": (PILLOW,), "ansi": ()}
+"""Packages that a mode needs: import name, name, the extra that brings it, and what for."""
+
+RENDER_MODES: Final = [mode for mode, packages in NEEDED.items() if all(find_spec(name) for name, *_ in packages)]
+"""Modes whose packages are installed. Gymnasium's checks and tools try all that an environment lists."""
+
+
+def check_render_mode(mode: Any) -> None:
+    """Refuses what is no render mode, or one whose packages are not installed.
+
+    Raises:
+        ConfigError: There is no such mode.
+        MissingDependencyError: A package is missing.
+    """
+    if mode is not None and (not isinstance(mode, str) or mode not in NEEDED):
+        raise ConfigError(f"render_mode is {shown(mode)}: it must be None or one of {', '.join(NEEDED)}")
+    for module, name, extra, purpose in NEEDED.get(mode, ()):
+        if find_spec(module) is None:
+            raise MissingDependencyError(name, extra=extra, purpose=purpose)
