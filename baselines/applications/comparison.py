@@ -1,5 +1,6 @@
 """Comparisons of policies on the same episodes: result files, a table, a figure."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from flowsched_gym.evaluation import (
     evaluate,
     evaluate_bound,
     make_environment,
+    plays_the_same,
+    resolve_policy,
     result_name,
     write_result,
 )
@@ -44,6 +47,8 @@ __all__ = [
     "play_all",
     "write_comparison",
 ]
+
+logger = logging.getLogger(__name__)
 
 RESULTS_FOLDER: Final = "results"
 TABLE_FILE: Final = "comparison.md"
@@ -146,7 +151,7 @@ def play_all(
         env_id: Id of the environment.
         kwargs: Its arguments.
         contestants: Who plays.
-        episodes: Episodes of each.
+        episodes: Episodes of each; one where the flows are given and nobody draws, as all would be the same.
         seed: Seed of the first episode.
         bound: Whether the clairvoyant bound is worked out too, where the environment's flows have deadlines.
         command: Command line to keep with the results.
@@ -158,6 +163,11 @@ def play_all(
     """
     bound = bound and system_of(env_id)[1].bounded
     players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
+    if episodes > 1 and _all_play_the_same(env_id, arguments[False], [policy for _, policy in players], seed=seed):
+        logger.warning(
+            "The flows are given and nobody draws: the %d episodes would be the same, one is played", episodes
+        )
+        episodes = 1
     results: list[EvaluationResult] = []
     times: dict[str, tuple[FloatArray, ...]] = {}
     times_of: dict[int, FloatArray] = {}
@@ -182,6 +192,7 @@ def play_all(
                 command=command,
                 progress=tell,
                 on_records=keep,
+                repeat=True,
             )
             results.append(result)
             times[contestant.name] = tuple(times_of[episode] for episode in range(episodes))
@@ -192,6 +203,16 @@ def play_all(
             )
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
+
+
+def _all_play_the_same(env_id: str, kwargs: dict[str, Any], policies: Sequence[str | Policy], *, seed: int) -> bool:
+    """Returns whether all episodes are equal for each of several policies."""
+    env = make_environment(env_id, kwargs)
+    try:
+        made = (resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy for policy in policies)
+        return all(plays_the_same(policy, env) for policy in made)
+    finally:
+        env.close()
 
 
 def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> str | Policy:

@@ -26,7 +26,7 @@ from flowsched_gym.evaluation import (
 )
 from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import check_target, write_text
-from flowsched_gym.leaderboard import Table
+from flowsched_gym.leaderboard import Table, default_metric, metrics_beside
 from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments, is_named
@@ -35,6 +35,9 @@ __all__ = ["run"]
 
 MODEL_SUFFIX: Final = ".zip"
 OUT_SUFFIXES: Final = (".json", ".csv")
+REWARD: Final = "reward"
+METRICS_BESIDE: Final = 2
+"""Metrics between the environment's own and the reward, where not all are asked for."""
 CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confidence", "num_episodes")
 
 
@@ -84,9 +87,13 @@ def run(options: argparse.Namespace) -> None:
         print_json(_document(results))
         return
     names = ", ".join(result.policy for result in results)
-    print(f"{names} on {results[0].environment}, {options.episodes} episodes:")
-    print(_table(results).text(), end="")
-    if options.episodes < MIN_EPISODES:
+    counts = sorted({len(result.episodes) for result in results})
+    print(f"{names} on {results[0].environment}, {' or '.join(map(str, counts))} episode{'s' * (counts != [1])}:")
+    table, hidden = _table(results, everything=options.all)
+    print(table.text(), end="")
+    if hidden:
+        print(f"--all shows {hidden} more metrics.")
+    if 1 < options.episodes < MIN_EPISODES:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
@@ -148,18 +155,34 @@ def _load_model(path: str, env_id: str, kwargs: Mapping[str, object], *, trust: 
         env.close()
 
 
-def _table(results: Sequence[EvaluationResult]) -> Table:
-    """Lays out the reward and all metrics that are defined, with their intervals, policies below each other."""
+def _table(results: Sequence[EvaluationResult], *, everything: bool) -> tuple[Table, int]:
+    """Lays out metrics that are defined, with their intervals, policies below each other.
+
+    Args:
+        results: One result for each policy.
+        everything: Whether all metrics are shown, instead of the one that the environment's tables are ordered by, two
+            more and the reward.
+
+    Returns:
+        The table, and the number of metrics that it leaves out.
+    """
     columns = [result.intervals() for result in results]
+    defined = [name for name in columns[0] if any(each[name].mean == each[name].mean for each in columns)]
+    metric = default_metric(results[0])
+    first = [metric, *metrics_beside(metric)[:METRICS_BESIDE], REWARD]
+    order = [name for name in first if name in defined]
+    if everything or not order:
+        order += [name for name in defined if name not in first]
     rows = []
-    for name in columns[0]:
+    for name in order:
         for result, intervals in zip(results, columns, strict=True):
             interval = intervals[name]
             if interval.mean == interval.mean:
                 ends = (f"{interval.low:.6g}", f"{interval.high:.6g}") if interval.known else ("", "")
                 rows.append((name, unit_of(name), result.policy, f"{interval.mean:.6g}", *ends))
-    confidence = f"{columns[0]['reward'].confidence:.0%}"
-    return Table(columns=("metric", "unit", "policy", "mean", f"{confidence} from", "to"), rows=tuple(rows))
+    confidence = f"{columns[0][REWARD].confidence:.0%}"
+    heads = ("metric", "unit", "policy", "mean", f"{confidence} from", "to")
+    return Table(columns=heads, rows=tuple(rows)), len(defined) - len(order)
 
 
 def _check_out(path: str) -> None:

@@ -147,7 +147,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Episode e has the seed S + e, so that all policies meet the same flows. Beside a model, heuristics see all "
         "that they need. A class that promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at "
-        "once, with the same result. JSON is the result file of a policy; of several, an object with a list `results`."
+        "once, with the same result. Where all episodes would be the same, one is played. JSON is the result file of a "
+        "policy; of several, an object with a list `results`."
     )
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
     parser.add_argument(
@@ -169,6 +170,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
     _add_trust(parser)
+    parser.add_argument("--all", action="store_true", help="print all metrics, instead of the four that tell most")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 

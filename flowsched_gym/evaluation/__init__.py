@@ -2,7 +2,7 @@
 
 from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
-from flowsched_gym.evaluation.evaluate import evaluate, resolve_policy
+from flowsched_gym.evaluation.evaluate import SameEpisodesWarning, evaluate, plays_the_same, resolve_policy
 from flowsched_gym.evaluation.packets import replay_packets, serve_packets
 from flowsched_gym.evaluation.player import Player, Progress
 from flowsched_gym.evaluation.reference import (
@@ -42,6 +42,7 @@ __all__ = [
     "Progress",
     "Provenance",
     "Run",
+    "SameEpisodesWarning",
     "SuiteReference",
     "bootstrap_interval",
     "bootstrap_intervals",
@@ -55,6 +56,7 @@ __all__ = [
     "paired_difference",
     "paired_ratio",
     "performance_profile",
+    "plays_the_same",
     "probability_of_improvement",
     "read_result",
     "repeat_actions",

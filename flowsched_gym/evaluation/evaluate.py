@@ -4,21 +4,37 @@ Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated w
 """
 
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, FlowSchedWarning
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_name
-from flowsched_gym.policies import Policy
+from flowsched_gym.policies import Policy, is_pure
 from flowsched_gym.registration import is_named, load_target, make_policy, system_of
-from flowsched_gym.workload import with_workload_read
+from flowsched_gym.workload import FixedWorkload, with_workload_read
 
-__all__ = ["check_episodes", "evaluate", "resolve_policy"]
+__all__ = ["SameEpisodesWarning", "check_episodes", "evaluate", "plays_the_same", "resolve_policy"]
+
+
+class SameEpisodesWarning(FlowSchedWarning):
+    """Episodes that cannot differ were asked for: one is played.
+
+    Args:
+        policy: Name of the policy.
+        episodes: How many were asked for.
+    """
+
+    def __init__(self, policy: str, episodes: int) -> None:
+        super().__init__(
+            f"the flows are given and {policy} draws nothing, so that all {episodes} episodes would be the same: "
+            "one is played, and there is no interval"
+        )
 
 
 def evaluate(
@@ -33,8 +49,11 @@ def evaluate(
     command: str | None = None,
     progress: Progress | None = None,
     on_records: OnRecords | None = None,
+    repeat: bool = False,
 ) -> EvaluationResult:
     """Plays episodes of an environment with a policy, side by side where the policy allows it (see `Player`).
+
+    Episodes that cannot differ, those of given flows with a policy that neither draws nor remembers, are played once.
 
     Args:
         env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
@@ -49,6 +68,10 @@ def evaluate(
         progress: Called before the first and after every episode.
         on_records: Called with each episode's number, from 0, and the records of its flows, in the order in which
             episodes end.
+        repeat: Whether episodes that cannot differ are played all the same, to stand beside others that can.
+
+    Warns:
+        SameEpisodesWarning: One episode is played in place of several.
 
     Raises:
         ConfigError: An argument, a name or an argument of the environment is not allowed.
@@ -65,6 +88,9 @@ def evaluate(
         check_name("policy", label)
         if isinstance(policy, str):
             policy = resolve_policy(policy, player.env, seed=seed)
+        if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
+            warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
+            episodes = 1
         results = player.play(
             policy, episodes=episodes, seed=seed, deterministic=deterministic, progress=progress, on_records=on_records
         )
@@ -78,6 +104,14 @@ def evaluate(
         runs=(Run(episodes=results),),
         made=Provenance.here(command=command, seconds=time.monotonic() - begun),
     )
+
+
+def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:
+    """Returns whether all episodes are equal: the flows are given, and the policy neither draws nor remembers.
+
+    Seeds decide nothing else: an episode is a function of its flows and the actions.
+    """
+    return is_pure(policy) and isinstance(env.get_wrapper_attr("source"), FixedWorkload)
 
 
 def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:

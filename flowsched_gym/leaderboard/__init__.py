@@ -1,6 +1,13 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
-from flowsched_gym.leaderboard.comparison import ComparisonRow, column_of, compare, comparison_table, reference_of
+from flowsched_gym.leaderboard.comparison import (
+    ComparisonRow,
+    column_of,
+    compare,
+    comparison_table,
+    metrics_beside,
+    reference_of,
+)
 from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.document import (
     leaderboard_markdown,
@@ -37,6 +44,7 @@ __all__ = [
     "leaderboard_markdown",
     "learned_table",
     "load_suite",
+    "metrics_beside",
     "play",
     "published_results",
     "read_results",

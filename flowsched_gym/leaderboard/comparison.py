@@ -27,7 +27,16 @@ from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.registration import planner_specs
 
-__all__ = ["ComparisonRow", "MetricColumn", "column_of", "compare", "comparison_table", "plans", "reference_of"]
+__all__ = [
+    "ComparisonRow",
+    "MetricColumn",
+    "column_of",
+    "compare",
+    "comparison_table",
+    "metrics_beside",
+    "plans",
+    "reference_of",
+]
 
 PERCENT: Final = 100.0
 MILLISECONDS: Final = 1000.0
@@ -102,6 +111,11 @@ class ComparisonRow:
 def column_of(metric: str) -> MetricColumn:
     """Returns how a metric is shown."""
     return COLUMNS.get(metric, MetricColumn(label=metric.replace("_", " ")))
+
+
+def metrics_beside(metric: str) -> list[str]:
+    """Lists the metrics that stand beside the one that policies are compared by, the most telling first."""
+    return [name for name in OTHERS.get(metric, OTHERS_WITHOUT_DEADLINES) if name != metric]
 
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
@@ -230,8 +244,8 @@ def _row(
     )
     if result is bound:
         return row
-    others = [name for name in OTHERS.get(metric, OTHERS_WITHOUT_DEADLINES) if name != metric]
-    row = replace(row, others={name: result.interval(name) for name in others if name in result.metric_names})
+    others = {name: result.interval(name) for name in metrics_beside(metric) if name in result.metric_names}
+    row = replace(row, others=others)
     if bound is not None:
         row = replace(row, to_bound=paired_difference(bound.samples(metric), samples))
     if base is None or base is result:

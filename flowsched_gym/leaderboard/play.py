@@ -155,7 +155,13 @@ def play(
             result = evaluate_bound(setting.environment, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell)
         else:
             result = evaluate(
-                setting.environment, policy, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell
+                setting.environment,
+                policy,
+                episodes=count,
+                seed=seeds[0],
+                kwargs=arguments,
+                progress=tell,
+                repeat=True,
             )
         runs.append(Run(model=model, episodes=result.episodes))
     return EvaluationResult(

@@ -61,6 +61,38 @@ def test_the_table_has_means_and_says_when_intervals_are_missing(flowsched) -> N
     assert lines[-1] == "Intervals need at least 10 episodes."
 
 
+def test_the_measure_of_the_environment_comes_first_and_all_others_on_request(flowsched) -> None:
+    words = ("evaluate", *ARTEMIS, "--policy", "fifo", "--policy", "edf")
+
+    few, every = (flowsched(*words, *more).out.splitlines() for more in ((), ("--all",)))
+
+    names = list(dict.fromkeys(line.split()[0] for line in few[2:-2]))
+    assert names == ["deadline_hit_ratio", "mean_fct", "p99_fct", "reward"]
+    assert [line.split()[2] for line in few[2:4]] == ["fifo", "edf"]
+    assert few[-2] == "--all shows 18 more metrics."
+    assert [line.split() for line in every[: len(few) - 2]] == [line.split() for line in few[:-2]]
+    assert len({line.split()[0] for line in every[2:-1]}) == 4 + 18
+
+
+def test_flows_of_a_file_are_played_once_by_who_draws_nothing(flowsched, tmp_path: Path) -> None:
+    flows = tmp_path / "flows.csv"
+    assert flowsched("workload", "gather-a1", "--flows", 30, "--out", flows).status == 0
+    words = ("evaluate", "flowsched/Artemis-v0", "--kwarg", f"workload={flows}", "--policy", "edf")
+
+    alone, both = flowsched(*words), flowsched(*words, "--policy", "random", "--json")
+
+    assert alone.err == (
+        "flowsched: warning: the flows are given and edf draws nothing, so that all 20 episodes would be the same: one "
+        "is played, and there is no interval\n"
+    )
+    assert alone.out.startswith("edf on flowsched/Artemis-v0, 1 episode:\n")
+    edf, drawing = json.loads(both.out)["results"]
+    assert (len(edf["runs"][0]["episodes"]["seed"]), len(drawing["runs"][0]["episodes"]["seed"])) == (1, 20)
+    assert len(set(drawing["runs"][0]["episodes"]["reward"])) > 1, "the flows are the same, the choices are not"
+    kwargs = {"workload": str(flows)}
+    assert len(evaluate("flowsched/Artemis-v0", "edf", episodes=3, seed=0, kwargs=kwargs, repeat=True).episodes) == 3
+
+
 def test_without_a_number_of_episodes_there_are_enough_for_intervals(flowsched) -> None:
     words = "evaluate", "flowsched/Artemis-v0", "--policy", "random", "--kwarg", "bursts=2"
     content = json.loads(flowsched(*words, "--json").out)

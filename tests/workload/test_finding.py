@@ -1,6 +1,7 @@
 """Finds workloads in every form in which they may be given."""
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
@@ -58,14 +59,14 @@ def test_a_workload_file_serves_wherever_a_workload_is_taken(
     (path.parent / "sizes.csv").write_text("size_bytes,cdf\n1000,0\n3000,1\n")
     flows = find_source(path).draw(3)
 
-    env = gymnasium.make("flowsched/MERPOrder-v0", workload=str(path), link_gbps=10.0)
-    vector = gymnasium.make_vec("flowsched/MERPOrder-v0", num_envs=1, workload=path)
+    env: Any = gymnasium.make("flowsched/MERPOrder-v0", workload=str(path), link_gbps=10.0).unwrapped
+    vector: Any = gymnasium.make_vec("flowsched/MERPOrder-v0", num_envs=1, workload=path)
     result = evaluate("flowsched/MERPOrder-v0", "srpt", episodes=1, seed=0, kwargs={"workload": path})
 
     assert flows.num_flows == 4
-    assert env.unwrapped.config.workload == "own"
-    assert env.unwrapped.source.capacity == 1.25e9, "the network's, as the file gives none"
-    assert vector.unwrapped._source.num_flows == 4
+    assert env.config.workload == "own"
+    assert env.source.capacity == 1.25e9, "the network's, as the file gives none"
+    assert vector._source.num_flows == 4
     assert result.kwargs["workload"]["size"]["points"] == [[1000.0, 0.0], [3000.0, 1.0]]
     assert flowsched_gym.replay(path, discipline="srpt", seed=3).size.tolist() == flows.size.tolist()
 

@@ -1,5 +1,6 @@
 """The render modes of environments, and what each of them needs."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -9,7 +10,11 @@ __all__ = ["RENDER_MODES", "check_render_mode"]
 
 PILLOW: Final = ("PIL", "Pillow", "plot", "draw frames")
 PYGAME: Final = ("pygame", "pygame", "human", "show a window")
-NEEDED: Final = {"human": (PILLOW, PYGAME), "rgb_array": (PILLOW,), "ansi": ()}
+NEEDED: Final[Mapping[str, tuple[tuple[str, str, str, str], ...]]] = {
+    "human": (PILLOW, PYGAME),
+    "rgb_array": (PILLOW,),
+    "ansi": (),
+}
 """Packages that a mode needs: import name, name, the extra that brings it, and what for."""
 
 RENDER_MODES: Final = [mode for mode, packages in NEEDED.items() if all(find_spec(name) for name, *_ in packages)]
@@ -23,8 +28,10 @@ def check_render_mode(mode: Any) -> None:
         ConfigError: There is no such mode.
         MissingDependencyError: A package is missing.
     """
-    if mode is not None and (not isinstance(mode, str) or mode not in NEEDED):
+    if mode is None:
+        return
+    if not isinstance(mode, str) or mode not in NEEDED:
         raise ConfigError(f"render_mode is {shown(mode)}: it must be None or one of {', '.join(NEEDED)}")
-    for module, name, extra, purpose in NEEDED.get(mode, ()):
+    for module, name, extra, purpose in NEEDED[mode]:
         if find_spec(module) is None:
             raise MissingDependencyError(name, extra=extra, purpose=purpose)
