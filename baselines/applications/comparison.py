@@ -162,11 +162,16 @@ def play_all(
         SpaceMismatchError: A model was trained with other spaces.
     """
     bound = bound and system_of(env_id)[1].bounded
-    players = [(contestant, _policy_of(contestant, env_id, kwargs)) for contestant in contestants]
-    if episodes > 1 and _all_play_the_same(env_id, arguments[False], [policy for _, policy in players], seed=seed):
-        logger.warning(
-            "The flows are given and nobody draws: the %d episodes would be the same, one is played", episodes
+    players = [
+        (
+            contestant,
+            _policy_of(contestant, env_id, kwargs),
+            kwargs if contestant.learned else heuristic_arguments(env_id, kwargs, contestant.source),
         )
+        for contestant in contestants
+    ]
+    if episodes > 1 and all(_plays_the_same(env_id, *player[1:], seed=seed) for player in players):
+        logger.warning("The flows are given and nobody draws: one episode is played, as all would be the same")
         episodes = 1
     results: list[EvaluationResult] = []
     times: dict[str, tuple[FloatArray, ...]] = {}
@@ -180,14 +185,14 @@ def play_all(
         def keep(episode: int, records: Records) -> None:
             times_of[episode] = records.fct
 
-        for contestant, policy in players:
+        for contestant, policy, arguments in players:
             bar.set_postfix_str(contestant.name, refresh=False)
             result = evaluate(
                 env_id,
                 policy,
                 episodes=episodes,
                 seed=seed,
-                kwargs=kwargs if contestant.learned else heuristic_arguments(env_id, kwargs, contestant.source),
+                kwargs=arguments,
                 label=contestant.name,
                 command=command,
                 progress=tell,
@@ -205,12 +210,11 @@ def play_all(
     return Comparison(results=tuple(results), fct=times, learned=learned)
 
 
-def _all_play_the_same(env_id: str, kwargs: dict[str, Any], policies: Sequence[str | Policy], *, seed: int) -> bool:
-    """Returns whether all episodes are equal for each of several policies."""
+def _plays_the_same(env_id: str, policy: str | Policy, kwargs: dict[str, Any], *, seed: int) -> bool:
+    """Returns whether all episodes of a policy are equal."""
     env = make_environment(env_id, kwargs)
     try:
-        made = (resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy for policy in policies)
-        return all(plays_the_same(policy, env) for policy in made)
+        return plays_the_same(resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, env)
     finally:
         env.close()
 
