@@ -58,7 +58,8 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
         The experiment file.
 
     Raises:
-        ConfigError: The configuration is not allowed, the folder holds another study, or no trial has succeeded.
+        ConfigError: The configuration is not allowed, the folder holds another study, no trial has succeeded, or
+            several are equally good.
         TrainingInterrupted: A training was asked to stop; the study can be resumed.
     """
     space = read_study(config.study)
@@ -84,12 +85,20 @@ def run_study(config: TuneConfig, content: Mapping[str, Any], folder: Path) -> P
         if not study.get_trials(states=[TrialState.COMPLETE]):
             raise ConfigError(f"no trial of {folder} has succeeded: {study.get_trials()[-1].user_attrs.get(FAILURE)}")
         best = study.best_trial
-    LOGGER.info("best of %s trials: trial %s, %s", config.trials, best.number, _told(config, best))
+        equal = [trial.number for trial in study.get_trials(states=[TrialState.COMPLETE]) if trial.value == best.value]
     path = folder / EXPERIMENT_FOLDER / f"{folder.name}.yaml"
     last = config.evaluation.seed + config.evaluation.episodes - 1
+    played = f"validation episodes {config.evaluation.seed} to {last}"
+    if len(equal) > 1:
+        path.unlink(missing_ok=True)
+        raise ConfigError(
+            f"no trial of {folder} is the best, and no experiment is written: trials {', '.join(map(str, equal))} all "
+            f"reached {_told(config, best)} on {played}; more total_timesteps, evaluation.episodes or trials may tell "
+            "settings apart"
+        )
+    LOGGER.info("best of %s trials: trial %s, %s", config.trials, best.number, _told(config, best))
     note = (
-        f"Trial {best.number}, the best of {config.trials} of study {folder.name}: {_told(config, best)} "
-        f"on validation episodes {config.evaluation.seed} to {last}."
+        f"Trial {best.number}, the best of {config.trials} of study {folder.name}: {_told(config, best)} on {played}."
     )
     write_text(experiment_text(overrides, best.params, HydraConfig.get().runtime.choices, note=note), path)
     return path

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 import yaml
 
+from flowsched_gym.baselines.applications import study
 from flowsched_gym.baselines.applications.tuned_experiment import experiment_text, problem_overrides
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.train import main as train_main
@@ -31,6 +32,7 @@ STUDY: Final = (
     "vectorization=dummy",
     "evaluation.episodes=2",
     "evaluation.interim_episodes=1",
+    "evaluation.metric=mean_fct",
     "total_timesteps=192",
     "checkpoints.interval=64",
     "trials=3",
@@ -71,8 +73,8 @@ def tune(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return 0
 
 
-def trials_of(study: str) -> list[list[str]]:
-    with Path("studies", study, "trials.csv").open(newline="", encoding="utf-8") as file:
+def trials_of(name: str) -> list[list[str]]:
+    with Path("studies", name, "trials.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file))
 
 
@@ -97,6 +99,15 @@ def test_a_killed_study_resumes_and_ends_as_if_it_had_not_been_killed(here, monk
     assert model.stat().st_mtime_ns == written
     out = capsys.readouterr().out
     assert "flowsched-train experiment=studies/killed/experiment/killed.yaml" in out
+
+
+def test_a_study_whose_trials_tie_names_no_best(here, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(study, "_train", lambda *_, **__: 0.5)
+    assert tune(monkeypatch, "run_name=tied") == 2
+    err = capsys.readouterr().err
+    assert "no experiment is written: trials 0, 1, 2 all reached mean_fct 0.5000 on validation episodes" in err
+    assert not (here / "studies" / "tied" / "experiment").exists()
+    assert [row[1] for row in trials_of("tied")] == ["state", "complete", "complete", "complete"]
 
 
 def test_the_best_settings_are_an_experiment_that_other_commands_read(here, monkeypatch, capsys) -> None:
