@@ -18,7 +18,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 from PIL import Image
 
-from flowsched_gym.baselines.applications.comparison import FIGURE_FILE, TABLE_FILE
+from flowsched_gym.baselines.applications.comparison import FIGURE_FILE, TABLE_FILE, decisions_text
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
@@ -71,7 +71,8 @@ def _run(folder: Path, overrides: Sequence[str]) -> None:
     config, content = _compose(overrides)
     env_id, kwargs = environment_arguments(config.env)
     arguments = ", ".join(f"{name}={value}" for name, value in kwargs.items())
-    print(f"Training {config.algorithm.name} on {env_id} ({arguments}) for {config.total_timesteps:,} decisions.")
+    decisions = decisions_text(config.decisions, config.total_timesteps)
+    print(f"Training {config.algorithm.name} on {env_id} ({arguments}): {decisions}.")
     folder.mkdir(parents=True, exist_ok=True)
     result = train(config, content, folder, command="python -m flowsched_gym.baselines.demo")
     print("Drawing one episode.")

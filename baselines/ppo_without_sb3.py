@@ -201,6 +201,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         kind: Any = field.type
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default, help="%(default)s")
     options = Options(**vars(parser.parse_args(arguments)))
+    if options.total_steps < options.num_envs * options.num_steps:
+        parser.error(
+            f"--total-steps is {options.total_steps:,}: the first update comes after "
+            f"{options.num_envs} * {options.num_steps} = {options.num_envs * options.num_steps:,} decisions"
+        )
     torch.manual_seed(options.seed)
     # On networks this small a second thread gains nothing, and on a busy machine the two wait for each other.
     torch.set_num_threads(1)

@@ -25,6 +25,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, Fla
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.starting import first_action, start_at
 from flowsched_gym.envs import NetworkView
+from flowsched_gym.errors import ConfigError, FlowSchedError
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import make_policy
@@ -41,6 +42,7 @@ EVALUATION_SEED: Final = 10_000
 TRAINING_SEED: Final = 2**32
 """Seeds of training begin here, far from those of evaluations."""
 START: Final = "mismatched"
+BAD_USAGE: Final = 2
 
 Actions = npt.NDArray[np.float32]
 Observations = npt.NDArray[np.float32]
@@ -168,6 +170,14 @@ def train(options: Options) -> dict[str, float]:
     Raises:
         ConfigError: An option is not allowed.
     """
+    settings = ReinforceConfig(
+        name="reinforce", num_envs=1, n_steps=256, learning_rate=1e-3, gamma=0.9, baseline_column="source"
+    )
+    if options.decisions < settings.steps_per_update:
+        raise ConfigError(
+            f"decisions is {options.decisions:,}: the agent of long flows first updates its weights after "
+            f"{settings.steps_per_update:,}, so it would learn nothing"
+        )
     shared = {"workload": options.workload, "hosts": options.hosts}
     config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))  # type: ignore[arg-type]
     arguments: dict[str, Any] = {**shared, "flows": options.flows, "paths": PATHS, "reward": "slowdown_growth"}
@@ -177,12 +187,14 @@ def train(options: Options) -> dict[str, float]:
 
     thresholds = ThresholdsLearner(config, seed=options.seed)
     envs = DummyVecEnv([lambda: make(thresholds.explore, thresholds.learn)])
-    settings = ReinforceConfig(
-        name="reinforce", num_envs=1, n_steps=256, learning_rate=1e-3, gamma=0.9, baseline_column="source"
-    )
     long_flows: Any = build_model(settings, FlatConfig(separate=[300] * 10, activation="relu"), envs, seed=options.seed)
     envs.seed(TRAINING_SEED + options.seed)
-    long_flows.learn(options.decisions)
+    long_flows.learn(settings.decisions(options.decisions))
+    if not thresholds.model._n_updates:
+        raise ConfigError(
+            f"decisions is {options.decisions:,}: no episode of {options.flows:,} flows (flows) and no period of "
+            f"{options.period_flows:,} (period_flows) has ended, so the agent of thresholds has learned nothing"
+        )
     folder = Path(options.folder)
     save_model(thresholds.model, folder / "thresholds.zip")
     save_model(long_flows, folder / "long_flows.zip")
@@ -235,7 +247,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # On networks this small a second thread gains nothing, and on a busy machine the two wait for each other.
     torch.set_num_threads(1)
     print(f"mean FCT over {options.episodes} episodes, by who steers long flows and who sets thresholds:")
-    for name, mean_fct in train(options).items():
+    try:
+        results = train(options)
+    except FlowSchedError as error:
+        parser.exit(BAD_USAGE, f"train_auto: {error}\n")
+    for name, mean_fct in results.items():
         print(f"{name:22} {mean_fct * 1e3:8.2f} ms")
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from flowsched_gym.evaluation import (
     evaluate,
     evaluate_bound,
     make_environment,
+    paired_difference,
     plays_the_same,
     resolve_policy,
     result_name,
@@ -26,7 +28,7 @@ from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
-from flowsched_gym.leaderboard import column_of, comparison_table, curves_of
+from flowsched_gym.leaderboard import column_of, comparison_table, curves_of, format_interval, reference_of
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
@@ -42,9 +44,12 @@ __all__ = [
     "TABLE_FILE",
     "Comparison",
     "Contestant",
+    "best_heuristic",
+    "decisions_text",
     "draw_comparison",
     "heuristics_of",
     "play_all",
+    "verdicts",
     "write_comparison",
 ]
 
@@ -177,7 +182,7 @@ def play_all(
     times: dict[str, tuple[FloatArray, ...]] = {}
     times_of: dict[int, FloatArray] = {}
     total = (len(players) + bound) * episodes
-    with progress_bar(total=total, unit="episodes", shown=show_progress) as bar:
+    with closing(progress_bar(total=total, unit="episodes", shown=show_progress)) as bar:
 
         def tell(done: int, _: int) -> None:
             bar.update(len(results) * episodes + done - bar.n)
@@ -230,17 +235,57 @@ def _policy_of(contestant: Contestant, env_id: str, kwargs: dict[str, Any]) -> s
         env.close()
 
 
-def write_comparison(comparison: Comparison, folder: Path, *, metric: str, title: str) -> str:
+def decisions_text(made: int, asked: int) -> str:
+    """Writes the decisions of a training, and those asked for where they differ."""
+    return f"{made:,} decisions" + f", {asked:,} asked for" * (made != asked)
+
+
+def best_heuristic(comparison: Comparison, metric: str) -> str | None:
+    """Names the best heuristic of a comparison; ``None`` where there is none."""
+    return reference_of([result for result in comparison.results if result.policy not in comparison.learned], metric)
+
+
+def verdicts(comparison: Comparison, metric: str) -> list[str]:
+    """Tells for each trained model whether it is better than the best heuristic, in a sentence.
+
+    Args:
+        comparison: What the policies did.
+        metric: What is compared.
+    """
+    best = best_heuristic(comparison, metric)
+    if best is None:
+        return []
+    theirs, shown = comparison.result(best).values(metric), column_of(metric)
+    found = []
+    for name in comparison.learned:
+        own = comparison.result(name).values(metric)
+        difference = paired_difference(own, theirs)
+        figures = format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)
+        by = f"{shown.label} {figures}"
+        if np.array_equal(own, theirs):
+            found.append(f"{name} and {best} are not told apart: equal in every episode")
+        elif not difference.known or difference.low <= 0 <= difference.high:
+            found.append(f"{name} and {best}, the best heuristic, are not told apart: {by}")
+        else:
+            ahead = merit(metric, difference.mean) > 0
+            found.append(f"{name} is {'better' if ahead else 'worse'} than {best}, the best heuristic: {by}")
+    return found
+
+
+def write_comparison(
+    comparison: Comparison, folder: Path, *, metric: str, title: str, notes: Sequence[str] = ()
+) -> str:
     """Writes result files, the table and the figure into a folder.
 
     Args:
         comparison: What the policies did.
         folder: Where to.
-        metric: Metric of the figure's intervals.
+        metric: Metric that the table is ordered by, and of the figure's intervals.
         title: What was played, for the figure.
+        notes: Lines below the table, before those that tell models and heuristics apart.
 
     Returns:
-        The table as text.
+        The table and the lines below it as text.
 
     Raises:
         ConfigError: There is no such metric.
@@ -249,10 +294,13 @@ def write_comparison(comparison: Comparison, folder: Path, *, metric: str, title
     for result in comparison.results:
         name = result_name(result.environment, result.kwargs, result.policy)
         write_result(result, folder / RESULTS_FOLDER / name)
-    table = comparison_table(comparison.results)
-    write_text(table.markdown(), folder / TABLE_FILE)
+    # Equals keep their order: a model stands before a heuristic only where it is better.
+    ordered = sorted(comparison.results, key=lambda result: result.policy in comparison.learned)
+    table = comparison_table(ordered, metric=metric, reference=best_heuristic(comparison, metric))
+    lines = [*notes, *verdicts(comparison, metric)]
+    write_text(table.markdown() + "".join(f"\n{line}\n" for line in lines), folder / TABLE_FILE)
     draw_comparison(comparison, folder / FIGURE_FILE, metric=metric, title=title)
-    return table.text()
+    return table.text() + "".join(f"{line}\n" for line in lines)
 
 
 def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: str) -> None:
@@ -270,7 +318,10 @@ def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: s
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes half a second that other commands need not spend
 
-    order = sorted(comparison.fct, key=lambda name: -merit(metric, comparison.result(name).interval(metric).mean))
+    order = sorted(
+        comparison.fct,
+        key=lambda name: (-merit(metric, comparison.result(name).interval(metric).mean), name in comparison.learned),
+    )
     curves = curves_of(order, comparison.learned)
     heuristics = [name for name in curves if name not in comparison.learned]
     colours = dict.fromkeys(order, HEURISTIC) | dict(zip(heuristics, HEURISTIC_COLOURS, strict=False))

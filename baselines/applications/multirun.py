@@ -34,8 +34,8 @@ OF_SETTING: Final = ("workload", "env", "seed")
 """What is swept over and does not set an agent apart from the others in its table."""
 NOT_FINISHED: Final = "not finished"
 COLUMNS: Final = (
-    "job", "algorithm", "workload", "seed", "decisions", "metric", "mean", "low", "high", "best heuristic",
-    "over best heuristic", "bound", "s", "folder", "failure",
+    "job", "algorithm", "workload", "seed", "requested decisions", "decisions", "metric", "mean", "low", "high",
+    "best heuristic", "over best heuristic", "bound", "s", "folder", "failure",
 )  # fmt: skip
 
 
@@ -140,10 +140,11 @@ def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> Settin
             name=name,
             learned=name in learned,
             runs=len(runs) if name in learned else 0,
+            decisions=_decisions(agents[name][0]) if name in learned else "",
             estimate=bootstrap_interval(runs),
             over_best=None if name == best else paired_difference(runs, values[best]),
         )
-        for name, runs in (learned | values).items()
+        for name, runs in (values | learned).items()  # of equals, a heuristic stands first
     ]
     return SettingScores(
         workload=_described(members[0], jobs),
@@ -162,6 +163,13 @@ def _episodes(job: JobOutcome, metric: str) -> Any:
         if result.policy == job.content["algorithm"]:
             return result.values(metric)
     raise FileNotFoundError(f"{job.folder / RESULTS_FOLDER} has no result of {job.content['algorithm']}")
+
+
+def _decisions(job: JobOutcome) -> str:
+    """Writes the decisions that a job made, and those asked for where they differ."""
+    assert job.content is not None
+    made, asked = int(job.content["num_timesteps"]), int(job.content["total_timesteps"])
+    return f"{made:,}" + f" ({asked:,} asked for)" * (made != asked)
 
 
 def _name(job: JobOutcome, jobs: Sequence[JobOutcome]) -> str:
@@ -212,6 +220,7 @@ def _row(job: JobOutcome, jobs: Sequence[JobOutcome]) -> tuple[str, ...]:
         content["algorithm"],
         _workload(job),
         str(content["seed"]),
+        str(content["total_timesteps"]),
         str(content["num_timesteps"]),
         content["metric"],
         *("" if number is None else repr(number) for number in numbers),

@@ -1,19 +1,74 @@
-"""A progress bar on standard error: redrawn in place on a terminal, a line now and then in a log file."""
+"""Progress on standard error: a bar that is redrawn in place on a terminal, a line now and then elsewhere."""
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from tqdm import tqdm
 
-__all__ = ["progress_bar"]
+__all__ = ["ProgressLines", "progress_bar"]
 
 SECONDS_BEFORE_SHOWING: Final = 2.0
-SECONDS_BETWEEN_FRAMES: Final = 0.1
 SECONDS_BETWEEN_LINES: Final = 30.0
 
 
-def progress_bar(*, total: int, unit: str, shown: bool, initial: int = 0, unit_scale: bool = False) -> Any:
-    """Makes a bar of tqdm, which wipes itself away when it is closed.
+class ProgressLines:
+    """Progress in lines, in the place of a bar of tqdm where there is no terminal.
+
+    Args:
+        total: What 100 % are.
+        unit: What is counted.
+        initial: What is done already.
+        say: Takes a line.
+
+    Attributes:
+        n: What is done.
+    """
+
+    def __init__(self, *, total: int, unit: str, initial: int = 0, say: Callable[[str], object]) -> None:
+        self.n = initial
+        self._total = total
+        self._unit = unit
+        self._say = say
+        self._begun_at, self._begun_with = time.monotonic(), initial
+        self._told_at = self._begun_at
+        self._description, self._postfix = "", ""
+
+    def set_description_str(self, text: str, *, refresh: bool = True) -> None:
+        """Sets what follows the total."""
+        self._description = f", {text}"
+
+    def set_postfix_str(self, text: str, *, refresh: bool = True) -> None:
+        """Sets what ends a line."""
+        self._postfix = f"; {text}" if text else ""
+
+    def update(self, n: int) -> None:
+        """Counts on, and tells of it when the last line is old."""
+        self.n += n
+        now = time.monotonic()
+        if now - self._told_at >= SECONDS_BETWEEN_LINES:
+            self._told_at = now
+            speed = (self.n - self._begun_with) / (now - self._begun_at)
+            self._say(
+                f"{self.n:,} of {self._total:,} {self._unit}{self._description}: {self.n / self._total:.0%}, "
+                f"{speed:,.1f} a second{self._postfix}"
+            )
+
+    def close(self) -> None:
+        """Does nothing: lines stay."""
+
+
+def progress_bar(
+    *,
+    total: int,
+    unit: str,
+    shown: bool,
+    initial: int = 0,
+    unit_scale: bool = False,
+    say: Callable[[str], object] | None = None,
+) -> Any:
+    """Makes a bar of tqdm, which wipes itself away when it is closed, or lines where there is no terminal.
 
     Args:
         total: What 100 % are.
@@ -21,8 +76,10 @@ def progress_bar(*, total: int, unit: str, shown: bool, initial: int = 0, unit_s
         shown: Whether it is seen at all.
         initial: What is done already.
         unit_scale: Whether thousands are written as k.
+        say: Takes a line where there is no terminal. Default: it is printed.
     """
-    terminal = sys.stderr.isatty()
+    if shown and not sys.stderr.isatty():
+        return ProgressLines(total=total, unit=unit, initial=initial, say=say or _print)
     return tqdm(
         total=total,
         unit=f" {unit}",
@@ -31,6 +88,9 @@ def progress_bar(*, total: int, unit: str, shown: bool, initial: int = 0, unit_s
         unit_scale=unit_scale,
         delay=SECONDS_BEFORE_SHOWING,
         leave=False,
-        mininterval=SECONDS_BETWEEN_FRAMES if terminal else SECONDS_BETWEEN_LINES,
-        dynamic_ncols=terminal,
+        dynamic_ncols=True,
     )
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

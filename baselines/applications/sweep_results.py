@@ -23,6 +23,7 @@ class PolicyScore:
         name: Its name.
         learned: Whether it was trained in this sweep.
         runs: Its trainings; 0 for a heuristic.
+        decisions: Decisions that each of them made, and those asked for where they differ; empty for a heuristic.
         estimate: The metric, with an interval over episodes and training seeds.
         over_best: The metric minus that of the best heuristic, on the same episodes; ``None`` for that heuristic.
     """
@@ -30,6 +31,7 @@ class PolicyScore:
     name: str
     learned: bool
     runs: int
+    decisions: str
     estimate: Interval
     over_best: Interval | None
 
@@ -69,14 +71,15 @@ class SettingScores:
             (
                 score.name,
                 str(score.runs) if score.learned else "",
+                score.decisions,
                 format_interval(score.estimate, scale=scale, digits=digits),
                 format_interval(score.over_best, scale=scale, digits=digits, signed=True),
             )
             for score in self.scores
         ]
         if self.bound is not None:
-            rows.insert(0, (BOUND_POLICY, "", format_interval(self.bound, scale=scale, digits=digits), ""))
-        columns = ("policy", "training seeds", score_column(self.metric)[0], f"over {self.best}")
+            rows.insert(0, (BOUND_POLICY, "", "", format_interval(self.bound, scale=scale, digits=digits), ""))
+        columns = ("policy", "training seeds", "decisions", score_column(self.metric)[0], f"over {self.best}")
         return Table(columns=columns, rows=tuple(rows))
 
 

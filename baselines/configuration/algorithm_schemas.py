@@ -1,7 +1,8 @@
 """Schemas of the learning algorithms; each has the settings that it uses and no others."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from omegaconf import MISSING
 
@@ -23,6 +24,9 @@ __all__ = [
     "ThesisA2CConfig",
 ]
 
+WHOLE: Final = 64
+"""Decisions that trainings are multiples of, so that algorithms whose environments divide it make equally many."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmConfig(CheckedConfig):
@@ -31,8 +35,8 @@ class AlgorithmConfig(CheckedConfig):
     Attributes:
         name: Name in file names and tables.
         num_envs: Environments that are stepped together.
-        learning_rate: Learning rate at the start.
-        final_learning_rate: Learning rate at the end; it changes linearly in between.
+        learning_rate: Learning rate of the first update.
+        final_learning_rate: Learning rate at the end; each update is one step nearer to it, and the last one step off.
         gamma: Discount for each decision.
         reward_scale: What rewards are multiplied by in training, so that returns are near 1; metrics keep the reward.
     """
@@ -45,6 +49,30 @@ class AlgorithmConfig(CheckedConfig):
     final_learning_rate: float = bounded(0.0, 0)
     gamma: float = bounded(0.98, 0, 1)
     reward_scale: float = bounded(0.1, 0)
+
+    def decisions(self, total_timesteps: int) -> int:
+        """Returns the decisions that a training makes: those asked for, up to a multiple of 64 and of `num_envs`.
+
+        Raises:
+            ConfigError: They end before the first update.
+        """
+        whole = math.lcm(WHOLE, self.num_envs)
+        made = -(-total_timesteps // whole) * whole
+        least, reason = self._first_update()
+        if made < least:
+            raise ConfigError(
+                f"total_timesteps is {total_timesteps:,}: {self.name} first updates its weights after {least:,} "
+                f"decisions ({reason}), so it would learn nothing"
+            )
+        return made
+
+    def _first_update(self) -> tuple[int, str]:
+        """Returns the decisions after which all networks have been updated, and what they are made up of."""
+        raise NotImplementedError
+
+    def _rounds_needed(self) -> int:
+        """Returns the rounds of updates that this takes."""
+        return 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +95,11 @@ class RolloutConfig(AlgorithmConfig):
     def steps_per_update(self) -> int:
         """Steps of all environments together between two updates."""
         return self.num_envs * self.n_steps
+
+    def _first_update(self) -> tuple[int, str]:
+        rounds = self._rounds_needed()
+        reason = f"algorithm.num_envs * algorithm.n_steps = {self.num_envs} * {self.n_steps}"
+        return rounds * self.steps_per_update, f"{rounds} rollouts of {reason}" if rounds > 1 else reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +141,10 @@ class ThesisA2CConfig(A2CConfig):
     initial_epsilon: float = bounded(1.0, 0, 1)
     final_epsilon: float = bounded(0.0, 0, 1)
     epsilon_fraction: float = bounded(0.5, 0, 1)
+
+    def _rounds_needed(self) -> int:
+        # No action of the first rollout is the actor's as long as all are uniform.
+        return 2 if self.initial_epsilon == 1 and self.epsilon_fraction > 0 else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +218,14 @@ class OffPolicyConfig(AlgorithmConfig):
         if self.buffer_size < self.num_envs:
             raise ConfigError(f"algorithm.buffer_size is {self.buffer_size}: it must be >= {self.num_envs}")
 
+    def _first_update(self) -> tuple[int, str]:
+        every = self.num_envs * self.train_freq
+        reason = (
+            f"algorithm.learning_starts = {self.learning_starts:,}, "
+            f"algorithm.num_envs * algorithm.train_freq = {self.num_envs} * {self.train_freq}"
+        )
+        return (self.learning_starts // every + self._rounds_needed()) * every, reason
+
 
 @dataclass(frozen=True, kw_only=True)
 class DDPGConfig(OffPolicyConfig):
@@ -206,6 +251,9 @@ class TD3Config(DDPGConfig):
     policy_delay: int = bounded(2, 1)
     target_policy_noise: float = bounded(0.2, 0)
     target_noise_clip: float = bounded(0.5, 0)
+
+    def _rounds_needed(self) -> int:
+        return -(-self.policy_delay // self.gradient_steps)
 
 
 @dataclass(frozen=True, kw_only=True)

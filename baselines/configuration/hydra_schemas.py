@@ -139,7 +139,7 @@ class TrainConfig(CheckedConfig):
         run_name: Name of the run, and of its folder.
         sweep_dir: Folder of a sweep, with a folder for each of its jobs.
         seed: Seed of everything that is drawn.
-        total_timesteps: Decisions to learn from.
+        total_timesteps: Decisions to learn from; `decisions` rounds them up.
         vectorization: How the environments are stepped together; a run is resumed as it was begun.
         resume: Whether to continue from the folder's last checkpoint; begins anew where there is none.
         overwrite: Whether a run that the folder holds is thrown away.
@@ -168,6 +168,13 @@ class TrainConfig(CheckedConfig):
             raise ConfigError(f"run_name is {self.run_name!r}: it must be the name of a folder inside runs/")
         if self.resume and self.overwrite:
             raise ConfigError("resume and overwrite are both true: a run is either continued or thrown away")
+        self.algorithm.decisions(self.total_timesteps)
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that the training makes (`AlgorithmConfig.decisions`)."""
+        made: int = self.algorithm.decisions(self.total_timesteps)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,7 @@ from flowsched_gym.baselines.networks.auto_networks import LateActionPolicy
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixturePolicy
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
+from flowsched_gym.baselines.training.updates import counting_updates
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
 from flowsched_gym.suggestions import listed
@@ -113,8 +114,7 @@ def build_model(algorithm: AlgorithmConfig, policy: PolicyConfig, envs: VecEnv, 
 def _model_class(algorithm: AlgorithmConfig) -> Callable[..., BaseAlgorithm]:
     for config, model in ALGORITHMS.items():
         if isinstance(algorithm, config):
-            found: Callable[..., BaseAlgorithm] = model
-            return found
+            return counting_updates(model)
     raise ConfigError(f"algorithm is {type(algorithm).__name__}: no model is known for it")
 
 

@@ -258,24 +258,34 @@ class ProgressBar(_BetweenUpdates):
 
     Args:
         total: Decisions of the whole training.
+        asked: Decisions asked for.
         comparisons: Whose last figure is shown.
         shown: Whether there is a bar.
     """
 
-    def __init__(self, total: int, comparisons: Comparisons, *, shown: bool) -> None:
+    def __init__(self, total: int, asked: int, comparisons: Comparisons, *, shown: bool) -> None:
         super().__init__()
         self._total = total
+        self._asked = asked
         self._comparisons = comparisons
         self._shown = shown
         self._bar: Any = None
 
     def _on_training_start(self) -> None:
-        done = self.model.num_timesteps
-        self._bar = progress_bar(total=self._total, unit="decisions", shown=self._shown, initial=done, unit_scale=True)
+        self._bar = progress_bar(
+            total=self._total,
+            unit="decisions",
+            shown=self._shown,
+            initial=self.model.num_timesteps,
+            unit_scale=True,
+            say=LOGGER.info,
+        )
+        if self._asked != self._total:
+            self._bar.set_description_str(f"{self._asked:,} asked for", refresh=False)
 
     def _on_rollout_start(self) -> None:
         self._bar.set_postfix_str(self._comparisons.last_summary, refresh=False)
-        self._bar.update(min(self.num_timesteps, self._total) - self._bar.n)
+        self._bar.update(self.num_timesteps - self._bar.n)
 
     def _on_training_end(self) -> None:
         self.close()

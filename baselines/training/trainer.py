@@ -8,7 +8,8 @@ The folder of a run::
     model.zip           the trained model; model.json says for which environment and by which versions
     results/*.json      one result file for each policy on the same unseen episodes
     comparison.md .png  these results as a table and a figure
-    result.json         the run in a few numbers; the table of a multirun is made from these
+    result.json         the run in a few numbers, the decisions asked for (total_timesteps) and made (num_timesteps)
+                        among them; the table of a multirun is made from these
 """
 
 import logging
@@ -30,6 +31,8 @@ from flowsched_gym.baselines.applications.comparison import (
     FIGURE_FILE,
     Comparison,
     Contestant,
+    best_heuristic,
+    decisions_text,
     heuristics_of,
     play_all,
     write_comparison,
@@ -55,7 +58,6 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.files import read_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
-from flowsched_gym.metrics import merit
 from flowsched_gym.workload import workload_label
 
 __all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
@@ -216,8 +218,8 @@ def _learn(
     """Trains up to the wanted number of decisions."""
     interruption = Interruption()
     checkpoints = Checkpoints(folder / CHECKPOINTS_FOLDER, config.checkpoints, interruption, comparisons, resumed)
-    bar = ProgressBar(config.total_timesteps, comparisons, shown=config.progress_bar)
-    left = config.total_timesteps - model.num_timesteps
+    bar = ProgressBar(config.decisions, config.total_timesteps, comparisons, shown=config.progress_bar)
+    left = config.decisions - model.num_timesteps
     if left <= 0:
         return
     schedules = [Schedules(config.algorithm)] if isinstance(config.algorithm, RolloutConfig) else []
@@ -266,7 +268,8 @@ def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: P
         show_progress=config.progress_bar,
     )
     title = f"{config.algorithm.name} on {workload_label(config.env.workload)}"
-    table = write_comparison(comparison, folder, metric=evaluation.metric, title=title)
+    note = f"{config.algorithm.name} learned from {decisions_text(config.decisions, config.total_timesteps)}"
+    table = write_comparison(comparison, folder, metric=evaluation.metric, title=title, notes=[note])
     LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, table)
     return comparison
 
@@ -281,8 +284,8 @@ def _summarise(
 ) -> dict[str, Any]:
     metric = config.evaluation.metric
     values = comparison.result(config.algorithm.name).values(metric)
-    heuristics = [name for name in comparison.fct if name != config.algorithm.name]
-    best = max(heuristics, key=lambda name: merit(metric, comparison.result(name).interval(metric).mean))
+    best = best_heuristic(comparison, metric)
+    assert best is not None  # every environment has heuristics
     best_values = comparison.result(best).values(metric)
     return {
         "schema": RUN_SCHEMA,
@@ -292,6 +295,7 @@ def _summarise(
         "workload": workload_label(config.env.workload),
         "algorithm": config.algorithm.name,
         "seed": config.seed,
+        "total_timesteps": config.total_timesteps,
         "num_timesteps": num_timesteps,
         "seconds": seconds,
         "metric": metric,

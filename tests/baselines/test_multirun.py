@@ -31,7 +31,13 @@ def leave(folder: Path, seed: int, policy: str) -> Path:
     bound = evaluate_bound(ENVIRONMENT, episodes=EPISODES, seed=0, kwargs=KWARGS)
     write_result(bound, job / "results" / "bound.json")
     content = {"workload": "gather-a1", "environment": ENVIRONMENT, "kwargs": KWARGS, "algorithm": "ppo", "seed": seed}
-    content |= {"num_timesteps": 1000, "seconds": 12.3, "metric": "deadline_hit_ratio", "best_heuristic": "edf"}
+    content |= {
+        "total_timesteps": 1000,
+        "num_timesteps": 1024,
+        "seconds": 12.3,
+        "metric": "deadline_hit_ratio",
+        "best_heuristic": "edf",
+    }
     content |= {"evaluation": {"episodes": EPISODES}, "bound": 0.9, "over_best_heuristic": {"mean": 0.1}}
     content |= {"estimate": {"mean": mean, "low": None, "high": None}}
     (job / "result.json").write_text(json.dumps(content), encoding="utf-8")
@@ -63,7 +69,8 @@ def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bou
 
     out, markdown = capsys.readouterr().out, (tmp_path / "table.md").read_text(encoding="utf-8")
     row = next(line.split() for line in out.splitlines() if line.startswith("ppo"))
-    assert row[:3] == ["ppo", "2", f"{100 * np.mean(means[:2]):.1f}"]
+    assert row[:6] == ["ppo", "2", "1,024", "(1,000", "asked", "for)"]
+    assert row[6] == f"{100 * np.mean(means[:2]):.1f}"
     for text in ("gather-a1: deadlines met, %", BOUND_POLICY, "seed=2: the disk is full", "seed=3: not finished"):
         assert text in out
         assert text in markdown
@@ -73,6 +80,7 @@ def test_agents_are_averaged_over_their_training_seeds_beside_heuristics_and_bou
     assert [(row["job"], row["failure"]) for row in rows] == [
         ("seed=0", ""), ("seed=1", ""), ("seed=2", "the disk is full"), ("seed=3", "not finished"),
     ]  # fmt: skip
+    assert (rows[0]["requested decisions"], rows[0]["decisions"]) == ("1000", "1024")
     assert float(rows[0]["mean"]) == pytest.approx(means[0])
 
 

@@ -38,6 +38,12 @@ def test_a_tiny_run_reports_beside_feasible_first(flow_file, capsys) -> None:
     assert len({match[2] for match in found}) == 1
 
 
+def test_a_run_without_an_update_is_refused(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["--total-steps", "8191"])
+    assert "--total-steps is 8,191: the first update comes after 256 * 32 = 8,192" in capsys.readouterr().err
+
+
 def test_resets_are_no_experience(flow_file, monkeypatch) -> None:
     batches = []
     monkeypatch.setattr(ppo_without_sb3, "improve", lambda agent, optimiser, batch, options: batches.append(batch))

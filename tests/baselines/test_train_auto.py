@@ -65,3 +65,18 @@ def test_both_agents_are_trained_kept_and_compared(tmp_path, capsys) -> None:
     assert [line.partition("  ")[0] for line in printed] == [
         *("ecmp, mismatched", "learned, mismatched", "ecmp, qlas", "learned, qlas", "ecmp, learned", "learned, learned")
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--decisions", "255"], "decisions is 255: the agent of long flows first updates its weights after 256"),
+        (["--decisions", "256", "--period-flows", "9000", "--flows", "9000"], "no period of 9,000 (period_flows)"),
+    ],
+)
+def test_a_run_in_which_an_agent_learns_nothing_is_refused(words, message, tmp_path, capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--hosts", "4", *words, "--folder", str(tmp_path / "models")])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "models").exists()

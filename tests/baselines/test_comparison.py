@@ -1,0 +1,53 @@
+"""Tells models and heuristics apart that played the same episodes, and those that it cannot tell apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flowsched_gym.baselines.applications.comparison import Comparison, verdicts, write_comparison
+from flowsched_gym.evaluation import EvaluationResult, Run, evaluate
+
+METRIC = "deadline_hit_ratio"
+ARGUMENTS = {"workload": "gather-heavy", "bursts": 2}
+
+
+@pytest.fixture(scope="module")
+def edf() -> EvaluationResult:
+    return evaluate("flowsched/Artemis-v0", "edf", episodes=10, seed=0, kwargs=ARGUMENTS)
+
+
+def named(result: EvaluationResult, policy: str, add: float = 0.0, spread: float = 0.0) -> EvaluationResult:
+    """Returns a result under another name, its metric raised by the same in each episode, or by more and less."""
+    changes = add + spread * np.tile([1.0, -1.0], 5)
+    episodes = tuple(
+        replace(episode, metrics=episode.metrics | {METRIC: episode.metrics[METRIC] + float(change)})
+        for episode, change in zip(result.runs[0].episodes, changes, strict=True)
+    )
+    return replace(result, policy=policy, source=policy, runs=(Run(episodes=episodes),))
+
+
+def compared(*results: EvaluationResult) -> Comparison:
+    fct = {result.policy: (np.ones(3),) * 10 for result in results}
+    return Comparison(results=results, fct=fct, learned=("ppo",))
+
+
+def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(edf, tmp_path) -> None:
+    text = write_comparison(compared(named(edf, "ppo"), edf), tmp_path, metric=METRIC, title="a tie")
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["edf", "ppo"]
+    assert lines[-1] == "ppo and edf are not told apart: equal in every episode"
+    assert lines[-1] in (tmp_path / "comparison.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("add", "spread", "sentence"),
+    [
+        (0.01, 0.0, "ppo is better than edf, the best heuristic: deadlines met, % +1.0 [+1.0, +1.0]"),
+        (-0.01, 0.0, "ppo is worse than edf, the best heuristic: deadlines met, % -1.0 [-1.0, -1.0]"),
+        (0.001, 0.1, "ppo and edf, the best heuristic, are not told apart: deadlines met, % +0.1 ["),
+    ],
+)
+def test_a_difference_counts_where_its_interval_leaves_zero_out(add, spread, sentence, edf) -> None:
+    (found,) = verdicts(compared(named(edf, "ppo", add, spread), edf), METRIC)
+    assert found.startswith(sentence)
