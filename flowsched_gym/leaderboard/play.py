@@ -28,6 +28,7 @@ from flowsched_gym.evaluation.result_files import file_name
 from flowsched_gym.evaluation.texts import check_name
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
+from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.policies import Policy
 from flowsched_gym.registration import is_named, planner_specs, policy_specs, system_of
 
@@ -159,7 +160,7 @@ def play(
                 policy,
                 episodes=count,
                 seed=seeds[0],
-                kwargs=arguments,
+                kwargs={"engine": "compiled", **arguments} if compiles() else arguments,  # the same bits, much sooner
                 progress=tell,
                 repeat=True,
             )
