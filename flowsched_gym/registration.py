@@ -11,17 +11,19 @@ import gymnasium
 from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.systems.spec import NOTHING, Ability, EnvironmentSpec, PolicySpec, SystemSpec
 
 __all__ = [
     "OPTIONS",
     "SYSTEMS",
+    "agent_ability",
     "check_arguments",
     "heuristic_arguments",
     "is_named",
     "load_target",
     "make_policy",
     "planner_specs",
+    "policy_ability",
     "policy_specs",
     "register_environments",
     "system_of",
@@ -112,6 +114,41 @@ def is_named(policy: str, env_id: str | None = None) -> bool:
     name = policy.partition(OPTIONS)[0]
     ids = [environment.id for system in SYSTEMS for environment in system.environments] if env_id is None else [env_id]
     return any(name in policy_specs(each) or name in planner_specs(each) for each in ids)
+
+
+def policy_ability(env_id: str, policy: str) -> Ability:
+    """Returns what a heuristic does and uses, its base included.
+
+    Args:
+        env_id: Id of the environment.
+        policy: The heuristic, with its options.
+
+    Raises:
+        ConfigError: There is no such policy or option.
+    """
+    spec, options = _read_policy(env_id, policy)
+    base = options.get("base", spec.base)
+    of_base = policy_ability(env_id, base) if isinstance(base, str) and is_named(base, env_id) else NOTHING
+    return of_base + spec.ability
+
+
+def agent_ability(env_id: str, kwargs: Mapping[str, Any], *, trained: bool = False) -> Ability:
+    """Returns what an agent may do and knows in an environment.
+
+    Args:
+        env_id: Id of the environment.
+        kwargs: Its arguments.
+        trained: Whether it has been trained there.
+
+    Raises:
+        ConfigError: There is no such environment.
+        UnknownArgumentError: It has no such argument.
+    """
+    spec, parameters = system_of(env_id)[1], check_arguments(env_id, kwargs)
+    found = spec.ability
+    for name, additions in spec.abilities.items():
+        found += additions.get(str(kwargs.get(name, parameters[name].default)), NOTHING)
+    return found + spec.trained if trained else found
 
 
 def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:

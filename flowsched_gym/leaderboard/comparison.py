@@ -1,8 +1,10 @@
 """Compares policies that played the same episodes, by the methods of Agarwal et al. (NeurIPS 2021).
 
-A policy is described by the mean of a metric and its interquartile mean; it is compared with one *reference*, by
-default the best heuristic among the policies, by the difference in the same episodes and by the probability that it is
-better in one of them. Intervals are over episodes and, for an agent that was trained several times, over trainings.
+A policy is described by the mean of a metric and its interquartile mean; it is compared with its *reference*, by the
+difference in the same episodes and by the probability that it is better in one of them. The reference of a policy is
+the best rule with no other actions and no other information than its own: what an agent gains by waiting, or by sizes
+that it is told, is no merit of learning. Rules are policies that are neither trained, nor plan, nor are the bound.
+Intervals are over episodes and, for an agent that was trained several times, over trainings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,11 +27,13 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.leaderboard.settings import default_metric
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
-from flowsched_gym.registration import planner_specs
+from flowsched_gym.registration import agent_ability, is_named, planner_specs, policy_ability
+from flowsched_gym.systems import Ability
 
 __all__ = [
     "ComparisonRow",
     "MetricColumn",
+    "ability_of",
     "column_of",
     "compare",
     "comparison_table",
@@ -38,6 +42,8 @@ __all__ = [
     "reference_of",
 ]
 
+OF_THE_BOUND: Final = Ability(("all",), ("the future",))
+OF_SEARCH: Final = Ability(information=("drawn futures",))
 PERCENT: Final = 100.0
 MILLISECONDS: Final = 1000.0
 
@@ -90,8 +96,10 @@ class ComparisonRow:
         num_runs: Trainings behind it; 1 for what is not trained.
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
         middle: Interquartile mean of it over runs and episodes.
-        difference: Its metric minus the reference's in the same episodes; ``None`` without a reference, for the
-            reference and the bound.
+        ability: What it may do, and what it knows.
+        reference: Name of the policy that it is compared with; ``None`` if there is none, and for the bound.
+        difference: Its metric minus the reference's in the same episodes; ``None`` without a reference, and where the
+            policy is its own.
         improvement: Probability that it is better than the reference in an episode; ``None`` likewise.
         to_bound: Bound's metric minus its own in the same episodes; ``None`` without a bound, and for the bound.
         others: Means of other metrics, by name, in the order of a table; none for the bound.
@@ -102,6 +110,8 @@ class ComparisonRow:
     num_runs: int
     estimate: Interval
     middle: Interval
+    ability: Ability
+    reference: str | None = None
     difference: Interval | None = None
     improvement: Interval | None = None
     to_bound: Interval | None = None
@@ -119,19 +129,24 @@ def metrics_beside(metric: str) -> list[str]:
 
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
-    """Names the best heuristic: the best mean of what is neither learned, nor plans, nor is the bound.
+    """Names the best rule: the best mean of what is neither learned, nor plans, nor is the bound.
 
     Args:
         results: One result per policy, at least one.
         metric: What is compared.
     """
-    means = {
-        result.policy: merit(metric, result.interval(metric).mean)
-        for result in results
-        if result.policy != BOUND_POLICY and not result.learned and not plans(result)
-    }
-    known = {policy: mean for policy, mean in means.items() if not np.isnan(mean)}
-    return max(known, key=lambda policy: known[policy]) if known else None
+    return _best(_merits_of_rules(results, metric))
+
+
+def ability_of(result: EvaluationResult) -> Ability:
+    """Returns what a policy might do, and what it knew."""
+    if result.policy == BOUND_POLICY:
+        return OF_THE_BOUND
+    name = result.source or result.policy
+    if not result.learned and not plans(result) and is_named(name, result.environment):
+        return policy_ability(result.environment, name)
+    found = agent_ability(result.environment, result.kwargs, trained=result.learned)
+    return found + OF_SEARCH if plans(result) else found
 
 
 def plans(result: EvaluationResult) -> bool:
@@ -148,7 +163,8 @@ def compare(
     Args:
         results: One result per policy; that of the bound (`evaluate_bound`) gives the distance to it.
         metric: What is compared. Default: what the tables of the environment are ordered by.
-        reference: Policy that the others are compared with. Default: the best heuristic.
+        reference: Policy that all others are compared with. Default: for each of them the best rule with no other
+            actions and no other information than its own.
 
     Raises:
         ConfigError: There is no result, a policy occurs twice, the results are of different seeds, or there is no such
@@ -167,18 +183,21 @@ def compare(
             )
         by_name[result.policy] = result
     metric = metric or default_metric(results[0])
-    reference = reference or reference_of(results, metric)
     if reference is not None and reference not in by_name:
         raise ConfigError(f"reference is {reference!r}: there are results of {', '.join(by_name)}")
-    base = None if reference is None else by_name[reference]
+    abilities = {name: ability_of(result) for name, result in by_name.items()}
+    rules = _merits_of_rules(results, metric)
     bound = by_name.get(BOUND_POLICY)
     if bound is not None and metric not in bound.metric_names:
         bound = None
-    rows = [
-        _row(result, metric, bound=bound, base=base)
-        for result in results
-        if result.policy != BOUND_POLICY or result is bound
-    ]
+    rows = []
+    for name, result in by_name.items():
+        if name == BOUND_POLICY and result is not bound:
+            continue
+        ability = abilities[name]
+        against = reference or _best({rule: value for rule, value in rules.items() if ability.covers(abilities[rule])})
+        base = None if against is None else by_name[against]
+        rows.append(_row(result, metric, ability=ability, bound=bound, base=base))
     return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -_known_merit(metric, row.estimate.mean)))
 
 
@@ -202,7 +221,6 @@ def comparison_table(
     """
     rows = rows or compare(results, metric=metric, reference=reference)
     metric = metric or default_metric(results[0])
-    reference = reference or reference_of(results, metric)
     shown = column_of(metric)
 
     def cells(values: Sequence[Interval | None], *, signed: bool = False) -> list[str]:
@@ -210,14 +228,17 @@ def comparison_table(
 
     columns: list[tuple[str, list[str]]] = [
         ("policy", [_name_of(row) for row in rows]),
+        ("actions", [", ".join(row.ability.actions) for row in rows]),
+        ("information", [", ".join(row.ability.information) or "none" for row in rows]),
         (shown.label, cells([row.estimate for row in rows])),
         ("middle half", [cell.partition(" ")[0] for cell in cells([row.middle for row in rows])]),
     ]
     unit = f", {shown.unit}" if shown.unit else ""
     if any(row.difference is not None for row in rows):
-        columns.append((f"minus {reference}{unit}", cells([row.difference for row in rows], signed=True)))
+        columns.append(("reference", [row.reference or "" for row in rows]))
+        columns.append((f"minus reference{unit}", cells([row.difference for row in rows], signed=True)))
         chances = [format_interval(row.improvement, scale=PERCENT, digits=0) for row in rows]
-        columns.append((f"better than {reference}, %", chances))
+        columns.append(("better than reference, %", chances))
     if any(row.to_bound is not None for row in rows):
         columns.append((f"to the bound{unit}", cells([row.to_bound for row in rows])))
     for name in next((row.others for row in rows if row.others), {}):
@@ -231,8 +252,27 @@ def comparison_table(
     )
 
 
+def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
+    """Returns how good each rule is on average, by its name; rules of which nothing is known are left out."""
+    merits = {
+        result.policy: merit(metric, result.interval(metric).mean)
+        for result in results
+        if result.policy != BOUND_POLICY and not result.learned and not plans(result)
+    }
+    return {rule: value for rule, value in merits.items() if not np.isnan(value)}
+
+
+def _best(merits: Mapping[str, float]) -> str | None:
+    return max(merits, key=lambda rule: merits[rule]) if merits else None
+
+
 def _row(
-    result: EvaluationResult, metric: str, *, bound: EvaluationResult | None, base: EvaluationResult | None
+    result: EvaluationResult,
+    metric: str,
+    *,
+    ability: Ability,
+    bound: EvaluationResult | None,
+    base: EvaluationResult | None,
 ) -> ComparisonRow:
     samples = result.samples(metric)
     row = ComparisonRow(
@@ -241,6 +281,7 @@ def _row(
         num_runs=len(result.runs),
         estimate=bootstrap_interval(samples),
         middle=bootstrap_interval(samples, statistic=interquartile_mean),
+        ability=ability,
     )
     if result is bound:
         return row
@@ -248,7 +289,10 @@ def _row(
     row = replace(row, others=others)
     if bound is not None:
         row = replace(row, to_bound=paired_difference(bound.samples(metric), samples))
-    if base is None or base is result:
+    if base is None:
+        return row
+    row = replace(row, reference=base.policy)
+    if base is result:
         return row
     theirs = base.samples(metric)
     chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))

@@ -14,7 +14,6 @@ from flowsched_gym.leaderboard.comparison import (
     compare,
     comparison_table,
     plans,
-    reference_of,
 )
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
 from flowsched_gym.leaderboard.suite import Suite, load_suite
@@ -38,12 +37,25 @@ Suite `{suite}`: every policy of a table met the same flows, in {count} episodes
 
 EXPLANATION: Final = """Brackets hold 95 % bootstrap intervals over the episodes and, for agents that were trained
 several times, over the trainings. *Middle half* is the interquartile mean: the mean without the best and the worst
-quarter of the values. A policy is compared with the best heuristic of its table, named in the heading: by the
-difference in the same episodes, and by the probability that it is better in one of them (Agarwal et al., NeurIPS 2021).
+quarter of the values. *Actions* and *information* are what a policy does and uses: a rule has those of its definition,
+an agent those of its environment, and *traffic* is the distribution of sizes and the load, known beforehand or learned
+in training. A policy is compared with its *reference*, the best rule of its table with no other actions and no other
+information than its own: by the difference in the same episodes, and by the probability that it is better in one of
+them (Agarwal et al., NeurIPS 2021). Search and the bound are no rules.
 `{bound}` is the share of deadlines that no scheduler can exceed, even one that knows all flows beforehand, may
 interrupt any of them and needs no token; the best online scheduler lies somewhere between it and the best policy.
 FCT is the flow completion time, waiting included; a slowdown is that over what the flow would take alone; TCT is the
 completion time of a task."""
+
+SUITE_OF_EARLIER_FIT: Final = "standard-v1"
+LOSSY: Final = "tcp-lossy"
+EARLIER_MARK: Final = " †"
+EARLIER_FIT: Final = f"""
+{EARLIER_MARK.strip()} Trained in an earlier fit of the transport, and played in the present one; trained anew with the
+suite standard-v2.
+"""
+NO_RULE: Final = "no rule has as little"
+"""In place of a rule with no other actions and no other information than an agent's."""
 
 FOOT: Final = """
 Run it again: `{command}` plays all heuristics; `--policy FOLDER --env SETTING` plays the models of a folder.
@@ -89,9 +101,11 @@ def leaderboard_markdown(folder: str | Path) -> str:
     explanation = EXPLANATION.format(bound=BOUND_POLICY)
     parts = [HEAD.format(suite=suite.name, first=first.seeds[0], count=len(first.seeds), explanation=explanation)]
     compared = _compared(results, suite)
-    learned = _learned_table(compared)
+    learned = _learned_table(compared, suite)
     if learned.rows:
-        parts.append(f"\n## Learned agents and search beside the best heuristic\n\n{learned.markdown(numbers=False)}")
+        parts.append(f"\n## Learned agents and search beside the best rule\n\n{learned.markdown(numbers=False)}")
+        if any(_is_of_earlier_fit(suite, setting.setting) for setting in compared):
+            parts.append(EARLIER_FIT)
     parts += [_tables_markdown(compared), _provenance(results)]
     speed = Path(folder) / SPEED_FILE
     if speed.exists():
@@ -106,8 +120,8 @@ def tables_markdown(results: Sequence[EvaluationResult], suite: Suite) -> str:
 
 
 def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
-    """Sets learned agents and search beside the best heuristic of each setting, a row for each of them."""
-    return _learned_table(_compared(results, suite))
+    """Sets learned agents and search beside the best rules with their actions and information, a row for each."""
+    return _learned_table(_compared(results, suite), suite)
 
 
 def speed_table(content: Mapping[str, Any]) -> Table:
@@ -142,31 +156,46 @@ def _tables_markdown(settings: Sequence[_Compared]) -> str:
     return "".join(parts)
 
 
-def _learned_table(settings: Sequence[_Compared]) -> Table:
+def _learned_table(settings: Sequence[_Compared], suite: Suite) -> Table:
     lines = []
     for setting, members, compared in settings:
-        best = reference_of(members, setting.metric)
         rows = {row.policy: row for row in compared}
         shown = column_of(setting.metric)
         searching = {member.policy for member in members if plans(member)}
         for row in rows.values():
-            if best is None or row.difference is None or not (row.learned or row.policy in searching):
+            if not (row.learned or row.policy in searching):
                 continue
-            is_small = round(shown.scale * row.difference.mean, shown.digits) == 0
+            mark = EARLIER_MARK if row.learned and _is_of_earlier_fit(suite, setting) else ""
+            difference = row.difference
+            is_small = difference is not None and round(shown.scale * difference.mean, shown.digits) == 0
             digits = shown.digits + 1 if is_small else shown.digits
+            best = NO_RULE
+            if row.reference is not None:
+                mean = format_interval(rows[row.reference].estimate, scale=shown.scale, digits=shown.digits)
+                best = f"{escaped(row.reference)} {mean}"
             line = (
                 escaped(setting.name or setting.title),
-                escaped(row.policy),
+                escaped(row.policy) + mark,
+                ", ".join(row.ability.actions),
+                ", ".join(row.ability.information),
                 str(row.num_runs) if row.learned else "",
                 shown.label,
                 format_interval(row.estimate, scale=shown.scale, digits=shown.digits),
-                f"{escaped(best)} {format_interval(rows[best].estimate, scale=shown.scale, digits=shown.digits)}",
-                format_interval(row.difference, scale=shown.scale, digits=digits, signed=True),
-                _verdict(row.difference, setting.metric),
+                best,
+                format_interval(difference, scale=shown.scale, digits=digits, signed=True),
+                "" if difference is None else _verdict(difference, setting.metric),
             )
             lines.append(line)
-    columns = ("setting", "agent", "trainings", "measure", "its mean", "best heuristic", "difference", "the agent is")
+    columns = (
+        *("setting", "agent", "actions", "information", "trainings", "measure", "its mean"),
+        *("best rule with both", "difference", "the agent is"),
+    )
     return Table(columns=columns, rows=tuple(lines))
+
+
+def _is_of_earlier_fit(suite: Suite, setting: Setting) -> bool:
+    """Returns whether agents were trained in a setting before its transport was fitted to all runs."""
+    return suite.name == SUITE_OF_EARLIER_FIT and str(setting.kwargs.get("transport", "")).startswith(LOSSY)
 
 
 def _verdict(difference: Interval, metric: str) -> str:

@@ -1,5 +1,5 @@
 """The systems: one folder each."""
 
-from flowsched_gym.systems.spec import EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, PolicySpec, SystemSpec
 
-__all__ = ["EnvironmentSpec", "PolicySpec", "SystemSpec"]
+__all__ = ["Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec"]

@@ -2,9 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["SEARCH", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
+__all__ = ["NOTHING", "SEARCH", "Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
+
+
+class Ability(NamedTuple):
+    """What a policy may do, and what it knows; two policies are compared fairly where both are the same.
+
+    Attributes:
+        actions: Kinds of actions, such as ``grant`` and ``wait``.
+        information: Kinds of information, such as ``sizes`` and ``deadlines``; ``traffic`` means the distribution of
+            sizes and the load, known beforehand or learned in training.
+    """
+
+    actions: tuple[str, ...] = ()
+    information: tuple[str, ...] = ()
+
+    def covers(self, other: "Ability") -> bool:
+        """Returns whether all of another policy's actions and information are among these."""
+        return set(other.actions) <= set(self.actions) and set(other.information) <= set(self.information)
+
+    def __add__(self, other: "Ability") -> "Ability":  # type: ignore[override]  # not a longer tuple
+        """Joins actions and information, each kind once."""
+        actions, information = (tuple(dict.fromkeys(one + two)) for one, two in zip(self, other, strict=True))
+        return Ability(actions, information)
+
+
+NOTHING: Final = Ability()
+"""No action, and no information."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +43,8 @@ class PolicySpec:
         target: ``module:Class``; the class has ``for_env``.
         options: What ``name:key=value,key=value`` may set, by key: what it means and its default, in one phrase.
         requires: Arguments without which the environment does not offer the policy's actions.
+        ability: Its actions, and the information that it uses.
+        base: Name of the policy that it goes on by, unless an option says otherwise.
     """
 
     name: str
@@ -24,13 +52,17 @@ class PolicySpec:
     target: str
     options: Mapping[str, str] = field(default_factory=dict)
     requires: Mapping[str, object] = field(default_factory=dict)
+    ability: Ability = NOTHING
+    base: str | None = None
 
 
-def policies_of(module: str, policies: Mapping[str, tuple[str, str]]) -> tuple[PolicySpec, ...]:
-    """Lists policies of one module: by name, the class and what it does."""
+def policies_of(
+    module: str, policies: Mapping[str, tuple[str, str, tuple[str, ...]]], *, actions: tuple[str, ...]
+) -> tuple[PolicySpec, ...]:
+    """Lists policies of one module that take the same actions: by name, the class, what it does and what it knows."""
     return tuple(
-        PolicySpec(name=name, description=description, target=f"{module}:{kind}")
-        for name, (kind, description) in policies.items()
+        PolicySpec(name=name, description=description, target=f"{module}:{kind}", ability=Ability(actions, information))
+        for name, (kind, description, information) in policies.items()
     )
 
 
@@ -67,6 +99,9 @@ class EnvironmentSpec:
         metric: Metric of an episode that policies are compared by (`flowsched_gym.metrics.Metrics`).
         planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
             heuristics, and play only where they are named.
+        ability: What every agent may do, and is told.
+        abilities: What values of arguments add to that, by argument and value.
+        trained: What an agent knows besides when it has been trained.
         heuristic_kwargs: Arguments that let heuristics see all that they may need, in place of an agent's own. They
             change what is told, never what happens.
     """
@@ -81,6 +116,9 @@ class EnvironmentSpec:
     bounded: bool = False
     metric: str = "mean_slowdown"
     planners: tuple[PolicySpec, ...] = ()
+    ability: Ability = NOTHING
+    abilities: Mapping[str, Mapping[str, Ability]] = field(default_factory=dict)
+    trained: Ability = NOTHING
     heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -49,13 +49,14 @@ HEAD: Final = """<!doctype html>
 <h1>Leaderboard <small>{suite}</small></h1>
 <p>{count} results in {settings} settings. In each setting all policies met the same flows; values are means over its
 episodes, and over the trainings of agents that were trained several times, with 95&nbsp;% bootstrap intervals.
-Each table names its reference, the best heuristic: the other policies are compared with it in the same
-episodes.</p>
+A policy is compared with its reference, the best rule with no other actions and no other information than its own, in
+the same episodes.</p>
 <details><summary>What the columns mean</summary>
 <dl>
 <dt>middle half</dt><dd>Interquartile mean: the mean without the best and the worst quarter of the values.</dd>
-<dt>minus …</dt><dd>Difference to the best heuristic, in the same episodes.</dd>
-<dt>better than …</dt><dd>Probability that the policy is better than the best heuristic in an episode.</dd>
+<dt>actions, information</dt><dd>What the policy does and uses; traffic: the distribution of sizes and the load.</dd>
+<dt>minus reference</dt><dd>Difference to the reference, in the same episodes.</dd>
+<dt>better than reference</dt><dd>Probability that the policy is better than its reference in an episode.</dd>
 <dt>{bound}</dt><dd>Deadlines that no scheduler can exceed, even one that knows all flows beforehand.</dd>
 <dt>to the bound</dt><dd>How far the policy stays below that.</dd>
 <dt>FCT, slowdown, TCT</dt><dd>Flow completion time, waiting included; that over what the flow would take alone;
@@ -147,20 +148,21 @@ def page_html(
 
 
 def _overview(compared: Sequence[tuple[Setting, Sequence[EvaluationResult], Sequence[ComparisonRow]]]) -> str:
-    """Sets the best learned agent of each setting beside the best heuristic, with which its table compares."""
+    """Sets the best learned agent of each setting beside its reference: a rule with its actions and information."""
     lines = []
     for number, (setting, members, rows) in enumerate(compared):
         shown = column_of(setting.metric)
-        heuristic = _reference(setting, members, rows)
         agent = next((row for row in rows if row.learned), None)
+        rule = _reference(setting, members, rows) if agent is None else _named(rows, agent.reference)
         link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
         cells = [f'<th scope="row">{link} <small>{escape(shown.label)}</small></th>']
-        cells += [_best(heuristic, shown), _best(agent, shown)]
+        cells += [_best(rule, shown), _best(agent, shown)]
         difference = None if agent is None else agent.difference
         cells.append(_cell(format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)))
         cells.append(f"<td>{_verdict(agent, setting.metric)}</td>")
         lines.append(_line(cells, environment=setting.environment, learned=agent is not None))
-    heads = ("setting", "best heuristic", "best learned agent", "difference", "the agent")
+    rule_head = "best rule with the agent's actions and information"
+    heads = ("setting", rule_head, "best learned agent", "difference", "the agent")
     return f'<section id="overview"><h2>Overview</h2>{_table(heads, lines, "Overview")}</section>\n'
 
 
@@ -198,9 +200,7 @@ def _section(
             learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
         )
         caption = f"Learning curves: {shown.label} in validation episodes, mean and range of the training seeds"
-        figures.append(
-            _figure(chart, caption + ("; dashed: the best heuristic, in the test episodes." if level else "."))
-        )
+        figures.append(_figure(chart, caption + ("; dashed: the best rule, in the test episodes." if level else ".")))
     learned = any(row.learned for row in rows)
     return (
         f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.environment)}" '
@@ -251,8 +251,11 @@ def _profile_caption(setting: Setting) -> str:
 def _reference(
     setting: Setting, members: Sequence[EvaluationResult], rows: Sequence[ComparisonRow]
 ) -> ComparisonRow | None:
-    """Returns the best heuristic, with which a table compares; search is none."""
-    name = reference_of(members, setting.metric)
+    """Returns the best rule, whatever it does and knows; search is none."""
+    return _named(rows, reference_of(members, setting.metric))
+
+
+def _named(rows: Sequence[ComparisonRow], name: str | None) -> ComparisonRow | None:
     return next((row for row in rows if row.policy == name), None)
 
 

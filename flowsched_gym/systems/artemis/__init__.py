@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import SEARCH, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
+from flowsched_gym.systems.spec import SEARCH, Ability, EnvironmentSpec, PolicySpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -22,19 +22,25 @@ SYSTEM: Final = SystemSpec(
             planners=SEARCH,
             metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
+            ability=Ability(("grant",), ("arrival order", "sizes", "deadlines")),
+            abilities={
+                "observation": {"full": Ability(information=("ages", "load"))},
+                "defer": {"wait": Ability(actions=("wait",)), "to-back": Ability(actions=("postpone",))},
+            },
             policies=(
                 *policies_of(
                     "flowsched_gym.policies",
                     {
-                        "random": ("RandomSlot", "any visible request"),
-                        "fifo": ("FirstSlot", "first in, first out: the oldest request"),
-                        "lifo": ("LastSlot", "last in, first out: the youngest visible request"),
-                        "edf": ("EarliestDeadline", "earliest deadline first"),
-                        "ssdf": ("SmallestRatio", "smallest size-deadline ratio first"),
-                        "lsdf": ("LargestRatio", "largest size-deadline ratio first"),
-                        "sjf": ("SmallestSize", "smallest flow first"),
-                        "least-slack": ("LeastSlack", "least slack first"),
+                        "random": ("RandomSlot", "any visible request", ()),
+                        "fifo": ("FirstSlot", "first in, first out: the oldest request", ("arrival order",)),
+                        "lifo": ("LastSlot", "last in, first out: the youngest visible request", ("arrival order",)),
+                        "edf": ("EarliestDeadline", "earliest deadline first", ("deadlines", "ages")),
+                        "ssdf": ("SmallestRatio", "smallest size-deadline ratio first", ("sizes", "deadlines")),
+                        "lsdf": ("LargestRatio", "largest size-deadline ratio first", ("sizes", "deadlines")),
+                        "sjf": ("SmallestSize", "smallest flow first", ("sizes",)),
+                        "least-slack": ("LeastSlack", "least slack first", ("sizes", "deadlines", "ages")),
                     },
+                    actions=("grant",),
                 ),
                 *policies_of(
                     "flowsched_gym.systems.artemis.policies",
@@ -42,8 +48,10 @@ SYSTEM: Final = SystemSpec(
                         "feasible-first": (
                             "FeasibleFirst",
                             "earliest deadline among those that can still be met, the others last",
+                            ("sizes", "deadlines", "ages"),
                         ),
                     },
+                    actions=("grant",),
                 ),
                 PolicySpec(
                     name="paced",
@@ -54,6 +62,8 @@ SYSTEM: Final = SystemSpec(
                         "active": "flows that are active at most, 5",
                     },
                     requires={"defer": "wait"},
+                    ability=Ability(("grant", "wait"), ("load",)),
+                    base="lifo",
                 ),
                 PolicySpec(
                     name="postpone-late",
@@ -64,6 +74,8 @@ SYSTEM: Final = SystemSpec(
                         "margin_ms": "slack in ms below which a request is sent to the back, 4",
                     },
                     requires={"defer": "to-back"},
+                    ability=Ability(("grant", "postpone"), ("sizes", "deadlines", "ages", "load")),
+                    base="feasible-first",
                 ),
             ),
         ),

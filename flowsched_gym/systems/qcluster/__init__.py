@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec, policies_of
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, SystemSpec, policies_of
 
 __all__ = ["SYSTEM"]
 
@@ -13,18 +13,29 @@ PORT: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.qcluster.env:QClusterVectorEnv",
     config="flowsched_gym.systems.qcluster.config:QClusterConfig",
     workloads=("qcluster-w4", "qcluster-changing", "qcluster-w6-fq"),
+    ability=Ability(("thresholds",), ("finished messages", "queues")),
+    trained=Ability(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.qcluster.policies",
         {
-            "random": ("RandomAction", "any thresholds, or any rule, drawn anew in each period"),
-            "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights"),
-            "geometric": ("GeometricRule", "geometric means of these"),
-            "harmonic": ("HarmonicRule", "harmonic means of these"),
-            "adaptive": ("AdaptiveRule", "thresholds that let queues hold equally many packets, over their weights"),
-            "opt": ("BestThresholds", "PIAS's thresholds for the sizes and the load of the workload"),
-            "wst": ("WorstThresholds", "thresholds with most packets in the first queue, and most others in the last"),
-            "constant": ("ConstantThresholds", "thresholds between QCluster's first weights"),
+            "random": ("RandomAction", "any thresholds, or any rule, drawn anew in each period", ()),
+            "arithmetic": ("ArithmeticRule", "arithmetic means of neighbouring queues' weights", ("queues",)),
+            "geometric": ("GeometricRule", "geometric means of these", ("queues",)),
+            "harmonic": ("HarmonicRule", "harmonic means of these", ("queues",)),
+            "adaptive": (
+                "AdaptiveRule",
+                "thresholds that let queues hold equally many packets, over their weights",
+                ("queues",),
+            ),
+            "opt": ("BestThresholds", "PIAS's thresholds for the sizes and the load of the workload", ("traffic",)),
+            "wst": (
+                "WorstThresholds",
+                "thresholds with most packets in the first queue, and most others in the last",
+                ("traffic",),
+            ),
+            "constant": ("ConstantThresholds", "thresholds between QCluster's first weights", ()),
         },
+        actions=("thresholds",),
     ),
 )
 """What the registry knows of the environment."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, policies_of
 
 __all__ = ["LONG_FLOWS"]
 
@@ -14,17 +14,25 @@ LONG_FLOWS: Final = EnvironmentSpec(
     config="flowsched_gym.systems.auto.long_flows.config:AuTOLongFlowsConfig",
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
+    ability=Ability(("queue", "rate", "path"), ("active flows", "finished flows")),
+    abilities={"observation": {"full": Ability(information=("bytes sent", "rates", "paths"))}},
     policies=policies_of(
         "flowsched_gym.systems.auto.long_flows.policies",
         {
-            "random": ("RandomSteering", "any queue, rate and path"),
-            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates"),
+            "random": ("RandomSteering", "any queue, rate and path", ()),
+            "ecmp": ("KeepPath", "the path that a hash has chosen, the lowest queue, no limit of rates", ("paths",)),
             "least-loaded": (
                 "LeastLoadedPath",
                 "the path with the fewest long flows on its busier link, the lowest queue",
+                ("active flows", "paths"),
             ),
-            "least-attained": ("LeastAttained", "that path, and a higher queue for long flows that have sent less"),
+            "least-attained": (
+                "LeastAttained",
+                "that path, and a higher queue for long flows that have sent less",
+                ("active flows", "paths", "bytes sent"),
+            ),
         },
+        actions=("queue", "rate", "path"),
     ),
 )
 """What the registry knows of the environment."""

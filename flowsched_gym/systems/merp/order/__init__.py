@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, policies_of
 
 __all__ = ["ORDER"]
 
@@ -14,15 +14,17 @@ ORDER: Final = EnvironmentSpec(
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
     metric="max_slowdown",
+    ability=Ability(("order",), ("arrival order", "sizes", "bytes left", "slowdowns")),
     policies=(
         *policies_of(
             "flowsched_gym.policies",
             {
-                "random": ("RandomSlot", "any visible flow"),
-                "fifo": ("FirstSlot", "first in, first out: the oldest flow"),
-                "sjf": ("SmallestSize", "smallest flow first, preemptively"),
-                "srpt": ("SmallestRemaining", "shortest remaining processing time first"),
+                "random": ("RandomSlot", "any visible flow", ()),
+                "fifo": ("FirstSlot", "first in, first out: the oldest flow", ("arrival order",)),
+                "sjf": ("SmallestSize", "smallest flow first, preemptively", ("sizes",)),
+                "srpt": ("SmallestRemaining", "shortest remaining processing time first", ("bytes left",)),
             },
+            actions=("order",),
         ),
         *policies_of(
             "flowsched_gym.systems.merp.order.policies",
@@ -30,8 +32,10 @@ ORDER: Final = EnvironmentSpec(
                 "vdg": (
                     "VirtualDeadlines",
                     "first by MERP's virtual deadlines, which keep the largest slowdown smallest (Algorithm 2)",
+                    ("sizes", "bytes left", "slowdowns"),
                 ),
             },
+            actions=("order",),
         ),
     ),
 )

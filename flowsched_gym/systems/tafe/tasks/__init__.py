@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, policies_of
 
 __all__ = ["TASKS"]
 
@@ -15,19 +15,34 @@ TASKS: Final = EnvironmentSpec(
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
+    ability=Ability(("order",), ("ages", "bytes sent")),
+    abilities={"information": {"full": Ability(information=("bytes left",))}},
     policies=(
         *policies_of(
             "flowsched_gym.systems.tafe.tasks.policies",
             {
-                "random": ("RandomFlow", "any visible flow"),
-                "fifo": ("FirstTask", "first in, first out over tasks"),
-                "tafe": ("Tafe", "TAFE's levels by the bytes that a task has sent, at its paper's thresholds"),
-                "las": ("LeastSent", "the task that has sent the least"),
-                "tafe-shortest": ("TafeShortest", "TAFE's levels, and of the first task its shortest stage"),
-                "stf": ("ShortestTask", "shortest task first: the fewest bytes left"),
-                "stf-longest": ("ShortestByLongest", "the task first whose longest flow has the least left"),
-                "srpt": ("ShortestStage", "the flow first whose stage has the least left"),
+                "random": ("RandomFlow", "any visible flow", ()),
+                "fifo": ("FirstTask", "first in, first out over tasks", ("ages",)),
+                "tafe": (
+                    "Tafe",
+                    "TAFE's levels by the bytes that a task has sent, at its paper's thresholds",
+                    ("ages", "bytes sent"),
+                ),
+                "las": ("LeastSent", "the task that has sent the least", ("bytes sent",)),
+                "tafe-shortest": (
+                    "TafeShortest",
+                    "TAFE's levels, and of the first task its shortest stage",
+                    ("ages", "bytes sent", "bytes left"),
+                ),
+                "stf": ("ShortestTask", "shortest task first: the fewest bytes left", ("bytes left",)),
+                "stf-longest": (
+                    "ShortestByLongest",
+                    "the task first whose longest flow has the least left",
+                    ("bytes left",),
+                ),
+                "srpt": ("ShortestStage", "the flow first whose stage has the least left", ("bytes left",)),
             },
+            actions=("order",),
         ),
     ),
 )

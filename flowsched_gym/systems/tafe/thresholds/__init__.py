@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from flowsched_gym.systems.spec import EnvironmentSpec, policies_of
+from flowsched_gym.systems.spec import Ability, EnvironmentSpec, policies_of
 
 __all__ = ["THRESHOLDS"]
 
@@ -14,15 +14,18 @@ THRESHOLDS: Final = EnvironmentSpec(
     config="flowsched_gym.systems.tafe.thresholds.config:TAFEThresholdsConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
     metric="mean_tct",
+    ability=Ability(("thresholds",), ("finished tasks", "queues")),
+    trained=Ability(information=("traffic",)),
     policies=policies_of(
         "flowsched_gym.systems.tafe.thresholds.policies",
         {
-            "random": ("RandomThresholds", "any thresholds, drawn anew in each period"),
-            "constant": ("EqualSteps", "equal steps on a logarithmic scale"),
-            "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing"),
-            "thirds": ("Thirds", "the largest task over the number of queues"),
-            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)"),
+            "random": ("RandomThresholds", "any thresholds, drawn anew in each period", ()),
+            "constant": ("EqualSteps", "equal steps on a logarithmic scale", ()),
+            "tenfold": ("TenfoldThresholds", "100 KB, then ten times the threshold before: Aalo's spacing", ()),
+            "thirds": ("Thirds", "the largest task over the number of queues", ("traffic",)),
+            "paper": ("PaperThresholds", "the mean task, and 3/4 of the largest (TAFE, section V-B)", ("traffic",)),
         },
+        actions=("thresholds",),
     ),
 )
 """What the registry knows of the environment."""
