@@ -213,7 +213,7 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     page = actions.add_parser("page", help="write a page of tables, curves and animated episodes", allow_abbrev=False)
     page.epilog = (
         "Writes index.html, which any browser shows without a network, and its animations beside it. What is there "
-        "already is kept: an interrupted command goes on where it stopped. In each setting the best heuristic has an "
+        "already is kept: an interrupted command goes on where it stopped. In each setting the best rule has an "
         "animation, and the best learned agent whose models are in --models."
     )
     page.add_argument("folder", nargs="?", metavar="FOLDER", help="results, beside the published ones (default: none)")

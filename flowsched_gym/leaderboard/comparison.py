@@ -2,8 +2,8 @@
 
 A policy is described by the mean of a metric and its interquartile mean; it is compared with its *reference*, by the
 difference in the same episodes and by the probability that it is better in one of them. The reference of a policy is
-the best rule with no other actions and no other information than its own: what an agent gains by waiting, or by sizes
-that it is told, is no merit of learning. Rules are policies that are neither trained, nor plan, nor are the bound.
+the best other rule with no other actions and no other information than its own: what an agent gains by waiting, or by
+sizes that it is told, is no merit of learning. Rules are all policies but trained ones, planners and the bound.
 Intervals are over episodes and, for an agent that was trained several times, over trainings.
 """
 
@@ -97,9 +97,9 @@ class ComparisonRow:
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
         middle: Interquartile mean of it over runs and episodes.
         ability: What it may do, and what it knows.
-        reference: Name of the policy that it is compared with; ``None`` if there is none, and for the bound.
-        difference: Its metric minus the reference's in the same episodes; ``None`` without a reference, and where the
-            policy is its own.
+        reference: Name of the policy that it is compared with; ``None`` for the bound, and where no other rule has as
+            little.
+        difference: Its metric minus the reference's in the same episodes; ``None`` without a reference.
         improvement: Probability that it is better than the reference in an episode; ``None`` likewise.
         to_bound: Bound's metric minus its own in the same episodes; ``None`` without a bound, and for the bound.
         others: Means of other metrics, by name, in the order of a table; none for the bound.
@@ -163,8 +163,8 @@ def compare(
     Args:
         results: One result per policy; that of the bound (`evaluate_bound`) gives the distance to it.
         metric: What is compared. Default: what the tables of the environment are ordered by.
-        reference: Policy that all others are compared with. Default: for each of them the best rule with no other
-            actions and no other information than its own.
+        reference: Policy that all others are compared with. Default: for each of them the best other rule with no
+            other actions and no other information than its own.
 
     Raises:
         ConfigError: There is no result, a policy occurs twice, the results are of different seeds, or there is no such
@@ -195,7 +195,8 @@ def compare(
         if name == BOUND_POLICY and result is not bound:
             continue
         ability = abilities[name]
-        against = reference or _best({rule: value for rule, value in rules.items() if ability.covers(abilities[rule])})
+        others = {rule: value for rule, value in rules.items() if rule != name and ability.covers(abilities[rule])}
+        against = reference or _best(others)
         base = None if against is None else by_name[against]
         rows.append(_row(result, metric, ability=ability, bound=bound, base=base))
     return sorted(rows, key=lambda row: (row.policy != BOUND_POLICY, -_known_merit(metric, row.estimate.mean)))
@@ -289,14 +290,12 @@ def _row(
     row = replace(row, others=others)
     if bound is not None:
         row = replace(row, to_bound=paired_difference(bound.samples(metric), samples))
-    if base is None:
-        return row
-    row = replace(row, reference=base.policy)
-    if base is result:
+    if base is None or base is result:
         return row
     theirs = base.samples(metric)
     chance = probability_of_improvement(_merits(metric, samples), _merits(metric, theirs))
-    return replace(row, difference=paired_difference(samples, theirs), improvement=chance)
+    difference = paired_difference(samples, theirs)
+    return replace(row, reference=base.policy, difference=difference, improvement=chance)
 
 
 def _name_of(row: ComparisonRow) -> str:

@@ -10,6 +10,7 @@ from flowsched_gym.evaluation.texts import check_printable
 from flowsched_gym.files import read_json, write_text
 from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
+    MetricColumn,
     column_of,
     compare,
     comparison_table,
@@ -39,7 +40,7 @@ EXPLANATION: Final = """Brackets hold 95 % bootstrap intervals over the episodes
 several times, over the trainings. *Middle half* is the interquartile mean: the mean without the best and the worst
 quarter of the values. *Actions* and *information* are what a policy does and uses: a rule has those of its definition,
 an agent those of its environment, and *traffic* is the distribution of sizes and the load, known beforehand or learned
-in training. A policy is compared with its *reference*, the best rule of its table with no other actions and no other
+in training. A policy is compared with its *reference*, the best other rule with no other actions and no other
 information than its own: by the difference in the same episodes, and by the probability that it is better in one of
 them (Agarwal et al., NeurIPS 2021). Search and the bound are no rules.
 `{bound}` is the share of deadlines that no scheduler can exceed, even one that knows all flows beforehand, may
@@ -167,8 +168,7 @@ def _learned_table(settings: Sequence[_Compared], suite: Suite) -> Table:
                 continue
             mark = EARLIER_MARK if row.learned and _is_of_earlier_fit(suite, setting) else ""
             difference = row.difference
-            is_small = difference is not None and round(shown.scale * difference.mean, shown.digits) == 0
-            digits = shown.digits + 1 if is_small else shown.digits
+            digits = shown.digits + (difference is not None and _vanishes(difference, shown))
             best = NO_RULE
             if row.reference is not None:
                 mean = format_interval(rows[row.reference].estimate, scale=shown.scale, digits=shown.digits)
@@ -196,6 +196,12 @@ def _learned_table(settings: Sequence[_Compared], suite: Suite) -> Table:
 def _is_of_earlier_fit(suite: Suite, setting: Setting) -> bool:
     """Returns whether agents were trained in a setting before its transport was fitted to all runs."""
     return suite.name == SUITE_OF_EARLIER_FIT and str(setting.kwargs.get("transport", "")).startswith(LOSSY)
+
+
+def _vanishes(difference: Interval, shown: MetricColumn) -> bool:
+    """Returns whether a number of an interval loses its sign where it is rounded."""
+    numbers = (difference.mean, difference.low, difference.high)
+    return any(round(shown.scale * number, shown.digits) == 0 != number for number in numbers)
 
 
 def _verdict(difference: Interval, metric: str) -> str:

@@ -34,7 +34,7 @@ from flowsched_gym.leaderboard import (
     speed_table,
 )
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.registration import SYSTEMS, policy_specs, system_of
+from flowsched_gym.registration import SYSTEMS, agent_ability, policy_ability, policy_specs, system_of
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -64,7 +64,7 @@ def make_result(policy, *trainings, kwargs=None, fct=0.01, first=0, learned=Fals
     return EvaluationResult(environment=ARTEMIS, kwargs=kwargs or {}, policy=policy, runs=runs)
 
 
-def test_policies_are_compared_with_the_best_heuristic_and_the_bound_episode_by_episode():
+def test_policies_are_compared_with_the_best_rule_and_the_bound_episode_by_episode():
     rows = compare(
         [
             make_result("edf", SPREAD),
@@ -88,16 +88,73 @@ def test_policies_are_compared_with_the_best_heuristic_and_the_bound_episode_by_
     )
 
 
-def test_a_table_names_its_reference_and_marks_what_is_learned():
-    table = comparison_table([make_result("edf", SPREAD), make_result("ppo", SPREAD, SPREAD, learned=True)])
-    assert table.columns[:5] == (
-        *("policy", "deadlines met, %", "middle half"),
-        *("minus edf, points", "better than edf, %"),
+def test_a_table_names_actions_information_and_references_and_marks_what_is_learned():
+    table = comparison_table([make_result("edf", SPREAD), make_result("ppo", SPREAD - 0.1, SPREAD - 0.1, learned=True)])
+    assert table.columns[:8] == (
+        *("policy", "actions", "information", "deadlines met, %", "middle half"),
+        *("reference", "minus reference, points", "better than reference, %"),
     )
-    assert {row[0] for row in table.rows} == {"edf", "ppo (learned, 2 seeds)"}
+    assert [(*row[:3], row[5]) for row in table.rows] == [
+        ("edf", "grant", "deadlines, ages", ""),
+        ("ppo (learned, 2 seeds)", "grant", "sizes, deadlines, ages, load", "edf"),
+    ]
 
 
-def test_learned_agents_stand_beside_the_best_heuristic_with_what_can_be_said():
+def test_a_reference_has_no_other_actions_and_no_other_information():
+    met = {"lifo": 0.0, "feasible-first": 0.1, "paced:base=lifo,active=6": 0.3, "postpone-late": 0.2, "search": 0.4}
+    agents = {
+        "paper": {"observation": "paper"},
+        "grants": {},
+        "waits": {"defer": "wait"},
+        "postpones": {"defer": "to-back"},
+    }
+    results = [make_result(name, SPREAD + gain) for name, gain in met.items()]
+    results += [make_result(name, SPREAD, kwargs=kwargs, learned=True) for name, kwargs in agents.items()]
+    rows = {row.policy: row for row in compare(results)}
+
+    assert {name: row.reference for name, row in rows.items()} == {
+        **{"paper": "lifo", "grants": "feasible-first", "waits": "paced:base=lifo,active=6"},
+        **{"postpones": "postpone-late", "search": "feasible-first", "lifo": None},
+        **{"feasible-first": "lifo", "paced:base=lifo,active=6": "lifo", "postpone-late": "feasible-first"},
+    }
+    for row in rows.values():
+        assert row.reference is None or row.ability.covers(rows[row.reference].ability)
+    assert rows["paced:base=lifo,active=6"].ability == (("grant", "wait"), ("load",))
+    # An agent that nothing can fairly be compared with is not called better.
+    alone = [make_result("paced", SPREAD), make_result("grants", SPREAD + 0.1, learned=True)]
+    assert learned_table(alone, SUITE).rows[0][-3:] == ("no rule has as little", "", "")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "policy", "kwargs", "information"),
+    [
+        ("flowsched/TAFETasks-v0", "stf", {}, ("bytes left",)),
+        ("flowsched/TAFETasks-v0", None, {}, ("ages", "bytes sent")),
+        ("flowsched/TAFETasks-v0", None, {"information": "full"}, ("ages", "bytes sent", "bytes left")),
+        ("flowsched/AuTOThresholds-v0", "qlas", {}, ("traffic",)),
+        ("flowsched/AuTOThresholds-v0", None, {}, ("finished flows", "queues", "traffic")),
+        ("flowsched/QCluster-v0", "adaptive", {}, ("queues",)),
+        ("flowsched/MERPRoute-v0", "memr", {}, ("sizes", "link loads")),
+    ],
+)
+def test_what_rules_use_and_trained_agents_know(env_id, policy, kwargs, information):
+    found = agent_ability(env_id, kwargs, trained=True) if policy is None else policy_ability(env_id, policy)
+    assert found.information == information
+
+
+def test_no_rule_does_or_uses_what_no_agent_could():
+    for spec in (spec for system in SYSTEMS for spec in system.environments):
+        most = spec.ability + spec.trained
+        for additions in spec.abilities.values():
+            for each in additions.values():
+                most += each
+        for name in policy_specs(spec.id):
+            ability = policy_ability(spec.id, name)
+            assert ability.actions, f"{spec.id}, {name}"
+            assert most.covers(ability), f"{spec.id}, {name}"
+
+
+def test_learned_agents_stand_beside_the_best_rule_with_what_can_be_said():
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 10}
     heuristics = [make_result("edf", SPREAD, kwargs=kwargs), make_result("fifo", SPREAD - 0.1, kwargs=kwargs)]
     agents = [
@@ -106,13 +163,13 @@ def test_learned_agents_stand_beside_the_best_heuristic_with_what_can_be_said():
         make_result("search", SPREAD - 0.05, kwargs=kwargs),
     ]
     rows = learned_table(heuristics + agents, SUITE).rows
-    assert [(row[1], row[2], row[7]) for row in rows] == [
+    assert [(row[1], row[4], row[9]) for row in rows] == [
         ("good", "2", "**better**"),
         ("even", "1", "not told apart"),
         ("search", "", "worse"),
     ]
     assert {row[0] for row in rows} == {"artemis-heavy"}
-    assert {row[5].split()[0] for row in rows} == {"edf"}
+    assert {row[7].split()[0] for row in rows} == {"edf"}
     assert learned_table(heuristics, SUITE).rows == ()
 
 
@@ -121,9 +178,9 @@ def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     results = [make_result("slow", nothing, fct=0.2), make_result("fast", nothing, fct=0.1)]
     table = comparison_table(results, metric="mean_fct")
     assert [row[0] for row in table.rows] == ["fast", "slow"]
-    assert table.rows[0][1] == "100.0 [100.0, 100.0]"
-    assert table.rows[1][3] == "+100.0 [+100.0, +100.0]"
-    assert table.rows[1][4] == "0 [0, 0]"
+    assert table.rows[0][3] == "100.0 [100.0, 100.0]"
+    assert table.rows[1][6] == "+100.0 [+100.0, +100.0]"
+    assert table.rows[1][7] == "0 [0, 0]"
 
 
 @pytest.mark.parametrize(

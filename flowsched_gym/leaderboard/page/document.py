@@ -49,8 +49,8 @@ HEAD: Final = """<!doctype html>
 <h1>Leaderboard <small>{suite}</small></h1>
 <p>{count} results in {settings} settings. In each setting all policies met the same flows; values are means over its
 episodes, and over the trainings of agents that were trained several times, with 95&nbsp;% bootstrap intervals.
-A policy is compared with its reference, the best rule with no other actions and no other information than its own, in
-the same episodes.</p>
+A policy is compared with its reference, the best other rule with no other actions and no other information than its
+own, in the same episodes.</p>
 <details><summary>What the columns mean</summary>
 <dl>
 <dt>middle half</dt><dd>Interquartile mean: the mean without the best and the worst quarter of the values.</dd>

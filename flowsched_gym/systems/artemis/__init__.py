@@ -22,7 +22,7 @@ SYSTEM: Final = SystemSpec(
             planners=SEARCH,
             metric="deadline_hit_ratio",
             heuristic_kwargs={"observation": "full"},
-            ability=Ability(("grant",), ("arrival order", "sizes", "deadlines")),
+            ability=Ability(("grant",), ("sizes", "deadlines")),
             abilities={
                 "observation": {"full": Ability(information=("ages", "load"))},
                 "defer": {"wait": Ability(actions=("wait",)), "to-back": Ability(actions=("postpone",))},
@@ -32,8 +32,8 @@ SYSTEM: Final = SystemSpec(
                     "flowsched_gym.policies",
                     {
                         "random": ("RandomSlot", "any visible request", ()),
-                        "fifo": ("FirstSlot", "first in, first out: the oldest request", ("arrival order",)),
-                        "lifo": ("LastSlot", "last in, first out: the youngest visible request", ("arrival order",)),
+                        "fifo": ("FirstSlot", "first in, first out: the oldest request", ()),
+                        "lifo": ("LastSlot", "last in, first out: the youngest visible request", ()),
                         "edf": ("EarliestDeadline", "earliest deadline first", ("deadlines", "ages")),
                         "ssdf": ("SmallestRatio", "smallest size-deadline ratio first", ("sizes", "deadlines")),
                         "lsdf": ("LargestRatio", "largest size-deadline ratio first", ("sizes", "deadlines")),

@@ -14,13 +14,13 @@ ORDER: Final = EnvironmentSpec(
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
     metric="max_slowdown",
-    ability=Ability(("order",), ("arrival order", "sizes", "bytes left", "slowdowns")),
+    ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(
         *policies_of(
             "flowsched_gym.policies",
             {
                 "random": ("RandomSlot", "any visible flow", ()),
-                "fifo": ("FirstSlot", "first in, first out: the oldest flow", ("arrival order",)),
+                "fifo": ("FirstSlot", "first in, first out: the oldest flow", ()),
                 "sjf": ("SmallestSize", "smallest flow first, preemptively", ("sizes",)),
                 "srpt": ("SmallestRemaining", "shortest remaining processing time first", ("bytes left",)),
             },

@@ -1,0 +1,79 @@
+"""Tunes the rules that wait or postpone, on the validation episodes of each Artemis setting of the leaderboard.
+
+``python -m benchmarks.rules`` plays every base with every value of the other option, writes the best of each rule and
+setting to ``rules.json``, and prints what it found; ``--run`` puts these onto the leaderboard, in the test episodes.
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from flowsched_gym.evaluation import evaluate, write_json
+from flowsched_gym.leaderboard import Setting, load_suite
+from flowsched_gym.registration import policy_specs
+
+HERE: Final = Path(__file__).resolve().parent
+FOUND: Final = HERE / "rules.json"
+SUITE: Final = load_suite("standard-v1")
+ARTEMIS: Final = "flowsched/Artemis-v0"
+BASES: Final = tuple(
+    spec.name for spec in policy_specs(ARTEMIS).values() if not spec.requires and spec.name != "random"
+)
+MARGINS_MS: Final = (0, 1, 2.2, 3, 4, 5, 6, 8)
+PERCENT: Final = 100.0
+
+
+def main() -> None:
+    """Tunes, or plays what was found."""
+    parser = argparse.ArgumentParser(description="Tune the rules of Artemis that wait or postpone.")
+    parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
+    parser.add_argument("--run", action="store_true", help="play the best ones in the test episodes")
+    options = parser.parse_args()
+    found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
+    names = [name for name, setting in SUITE.settings.items() if setting.environment == ARTEMIS]
+    for name in options.only or names:
+        if options.run:
+            play(name, found[name])
+            continue
+        found[name] = {rule: tune(SUITE.settings[name], rule) for rule in ("paced", "postpone-late")}
+        write_json({name: found[name] for name in names if name in found}, FOUND)
+
+
+def tune(setting: Setting, rule: str) -> dict[str, object]:
+    """Finds the best options of a rule in the validation episodes of a setting."""
+    key = {"paced": "active", "postpone-late": "margin_ms"}[rule]
+    values = range(1, int(str(setting.kwargs["k"]))) if rule == "paced" else MARGINS_MS
+    met = {f"{rule}:base={base},{key}={value}": 0.0 for base in BASES for value in values}
+    for policy in met:
+        met[policy] = share_met(setting, policy)
+    without = {base: share_met(setting, base) for base in BASES}
+    best, plain = max(met, key=lambda each: met[each]), max(without, key=lambda each: without[each])
+    print(f"{setting.name}: {best} {met[best]:.1f} %, {plain} {without[plain]:.1f} %", flush=True)
+    default = share_met(setting, rule)
+    return {"policy": best, "deadlines met, %": met[best], "with defaults, %": default, "plain": plain}
+
+
+def share_met(setting: Setting, policy: str) -> float:
+    """Plays the validation episodes; returns the share of deadlines met, in %."""
+    kwargs = {**setting.heuristic_kwargs(policy), "engine": "compiled"}
+    seeds = SUITE.validation
+    result = evaluate(setting.environment, policy, episodes=len(seeds), seed=seeds[0], kwargs=kwargs)
+    return round(PERCENT * result.interval(setting.metric).mean, 2)
+
+
+def play(name: str, found: Mapping[str, Mapping[str, object]]) -> None:
+    """Plays the best rules of a setting in the test episodes."""
+    policies = [word for each in found.values() for word in ("--policy", str(each["policy"]))]
+    command = ["flowsched", "leaderboard", "run", "--suite", SUITE.name, "--env", name, *policies]
+    command += ["--out", str(HERE / "results")]
+    print(shlex.join(command), flush=True)
+    subprocess.run([Path(sys.executable).with_name(command[0]), *command[1:]], check=True, stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()
