@@ -1,7 +1,9 @@
 """Compares the wheel with the tree, the imports with the declared dependencies, and these with the pinned versions."""
 
 import ast
+import email
 import importlib.metadata
+import re
 import shutil
 import sys
 import tomllib
@@ -45,7 +47,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy, target = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(copy))
     return next(target.glob("*.whl"))
@@ -100,6 +102,19 @@ def test_the_wheel_carries_the_licence_and_the_commands(wheel: Path) -> None:
     assert "licenses/LICENSE" in names
     for command in ("flowsched", "flowsched-train", "flowsched-tune", "flowsched-evaluate", "flowsched-heuristics"):
         assert f"{command} = flowsched_gym." in commands
+
+
+def test_the_description_for_an_index_has_no_link_or_picture_that_is_not_there(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        message = email.message_from_bytes(archive.read(metadata))
+    description = str(message.get_payload())
+
+    assert message["Description-Content-Type"] == "text/markdown"
+    assert len(description) > 5_000
+    assert "The glossary explains all other terms." in description
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", description) if not link.startswith("https://")] == []
+    assert "![" not in description
 
 
 @pytest.mark.parametrize("target", PYPROJECT["project"]["scripts"].values(), ids=PYPROJECT["project"]["scripts"].keys())
