@@ -6,6 +6,13 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
+FOLDERS: Final = {
+    "flowsched_gym": "flowsched_gym",
+    "baselines": "flowsched_gym/baselines",
+    "configs": "flowsched_gym/configs",
+}
+"""Folders of the repository that go into the wheel, and where."""
+
 
 class Source(NamedTuple):
     """A module of the package and where its source lies."""

@@ -4,7 +4,6 @@ import ast
 import email
 import importlib.metadata
 import re
-import shutil
 import sys
 import tomllib
 import zipfile
@@ -16,13 +15,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.processes import Outcome, run
-from tests.repository import ROOT, SOURCES, Source
+from tests.repository import FOLDERS, ROOT, SOURCES, Source
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
-
-FOLDERS = {"flowsched_gym": "flowsched_gym", "baselines": "flowsched_gym/baselines", "configs": "flowsched_gym/configs"}
-"""Folders of the repository that go into the wheel, and where."""
 
 BLOCKED = (
     *("hydra", "matplotlib", "omegaconf", "PIL", "pyarrow", "pygame", "sb3_contrib", "scipy", "stable_baselines3"),
@@ -39,18 +35,6 @@ INSTALLED = importlib.metadata.packages_distributions()
 
 def files_below(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a wheel built from a copy of the tree, so that the tree itself stays as it is."""
-    copy, target = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
-    for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy / name)
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(target), str(copy))
-    return next(target.glob("*.whl"))
 
 
 def requirements(names: list[str]) -> Iterator[Requirement]:
