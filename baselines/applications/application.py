@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -27,6 +28,7 @@ from flowsched_gym.baselines.applications.leftovers import (
     remove_leftovers,
     write_failure,
 )
+from flowsched_gym.baselines.applications.options import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_errors import explain
 from flowsched_gym.baselines.configuration.hydra_store import (
@@ -48,6 +50,8 @@ CONFIG_PATH: Final = f"pkg://{CONFIGS}"
 BAD_USAGE: Final = 2
 INTERRUPTED: Final = 130
 LOST_WORKER: Final = 1
+GROUP: Final = re.compile(r"^  - (\w+): ", re.MULTILINE)
+"""A group of configuration files in a list of defaults."""
 LAUNCHERS: Final = frozenset({"ray", "submitit"})
 """Packages that run the jobs of a sweep elsewhere."""
 
@@ -87,6 +91,7 @@ def run_application(command: str, config_name: str, job: Job) -> None:
     try:
         # A progress bar that is there stays below what is told of the compiler.
         with announced_by(partial(tqdm.write, file=sys.stderr)):
+            sys.argv[1:] = options_first(sys.argv[1:], _known_keys(config_name))
             name_experiment_file()
             application()
         status = BAD_USAGE if state["failed"] or has_failures() else 0
@@ -160,5 +165,11 @@ def _how_to_go_on() -> str:
 
 
 def _known_keys(config_name: str) -> list[str]:
-    groups = [entry.name for entry in resources.files(CONFIGS).iterdir() if entry.is_dir()]
-    return groups + [column.name for column in dataclasses.fields(SCHEMAS[""][f"{config_name}_schema"])]
+    """Lists groups and keys of a command's configuration, those of its parts with dots."""
+    primary = resources.files(CONFIGS).joinpath(f"{config_name}.yaml").read_text(encoding="utf-8")
+    known = GROUP.findall(primary)
+    for column in dataclasses.fields(SCHEMAS[""][f"{config_name}_schema"]):
+        known.append(column.name)
+        if dataclasses.is_dataclass(column.type):
+            known += [f"{column.name}.{part.name}" for part in dataclasses.fields(column.type)]
+    return known

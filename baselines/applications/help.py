@@ -9,8 +9,10 @@ __all__ = ["print_help"]
 
 CONFIGS: Final = importlib.resources.files("flowsched_gym.configs")
 SUFFIX: Final = ".yaml"
-CHOICE: Final = re.compile(r"^  - (\w+): ([\w-]+)$", re.MULTILINE)
-"""A line of a list of defaults: a group of configuration files, and which of them is taken."""
+CHOICE: Final = re.compile(r"^  - (\w+): ([\w-]+|\$.*)$", re.MULTILINE)
+"""A line of a list of defaults: a group of configuration files, and which of them is taken, or how it is found."""
+BY_ENVIRONMENT: Final = "by env"
+"""What stands for a default that depends on the environment."""
 WIDTH: Final = 100
 
 
@@ -24,7 +26,8 @@ def print_help(command: str, config_name: str) -> None:
     primary = CONFIGS.joinpath(config_name + SUFFIX).read_text(encoding="utf-8")
     does = primary.partition("\n")[0].partition(": ")[2]
     print(f"usage: {command} [-m] [NAME=VALUE ...]\n\n{does[:1].upper()}{does[1:]}\n\nchoices, the default first:")
-    for group, default in CHOICE.findall(primary):
+    for group, choice in CHOICE.findall(primary):
+        default = BY_ENVIRONMENT if choice.startswith("$") else choice
         files = (file.name for file in CONFIGS.joinpath(group).iterdir() if file.name.endswith(SUFFIX))
         others = sorted({name.removesuffix(SUFFIX) for name in files} - {default})
         print(

@@ -50,8 +50,9 @@ class EvaluationConfig(CheckedConfig):
         interim_episodes: Episodes of each comparison on the way.
         seed: Seed of the first episode; training never uses such seeds.
         interval: Decisions between two comparisons.
-        metric: Metric of the episodes that is logged and compared.
-        baselines: Heuristics to compare with on the way; all of the environment's are in the final comparison.
+        metric: Metric of the episodes that is logged and compared; by default that of the environment.
+        baselines: Heuristics to compare with on the way, by default those that the registry names; all of the
+            environment's are in the final comparison.
         bound: Whether the clairvoyant bound is in the final comparison.
     """
 
@@ -61,8 +62,8 @@ class EvaluationConfig(CheckedConfig):
     interim_episodes: int = bounded(10, 1)
     seed: int = bounded(10_000, 0)
     interval: int = bounded(100_000, 1)
-    metric: str = "deadline_hit_ratio"
-    baselines: list[str] = field(default_factory=lambda: ["edf", "feasible-first"])
+    metric: str = MISSING
+    baselines: list[str] = MISSING
     bound: bool = True
 
 
@@ -219,7 +220,7 @@ class HeuristicsConfig(CheckedConfig):
     bound: bool = True
     episodes: int = bounded(20, 1)
     seed: int = bounded(10_000, 0)
-    metric: str = "deadline_hit_ratio"
+    metric: str = MISSING
     progress_bar: bool = True
 
 

@@ -26,6 +26,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
+from flowsched_gym.baselines.configuration.environment_defaults import register_environment_defaults, schema_name
 from flowsched_gym.baselines.configuration.hydra_schemas import (
     EvaluateConfig,
     HeuristicsConfig,
@@ -37,7 +38,7 @@ from flowsched_gym.baselines.configuration.hydra_schemas import (
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.registration import SYSTEMS, load_target, system_of
+from flowsched_gym.registration import SYSTEMS, load_target
 from flowsched_gym.suggestions import similar
 from flowsched_gym.systems.spec import EnvironmentSpec
 from flowsched_gym.workload import workload_label
@@ -90,6 +91,7 @@ _environment_schemas: dict[str, type] = {}
 def register_schemas() -> None:
     """Stores all schemas where configuration files find them by name; a second call changes nothing."""
     register_resolvers()
+    register_environment_defaults()
     register_sweep_resolvers()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
     store = ConfigStore.instance()
@@ -99,18 +101,6 @@ def register_schemas() -> None:
     for system in SYSTEMS:
         for environment in system.environments:
             store.store(name=schema_name(environment), node=_node(environment_schema(environment)), group="env")
-
-
-def schema_name(environment: EnvironmentSpec) -> str:
-    """Returns the name of an environment's schema.
-
-    It is ``artemis_schema`` for ``flowsched/Artemis-v0`` and ``merp_order_schema`` for ``flowsched/MERPOrder-v0``: an
-    underscore follows the name of the system.
-    """
-    name = environment.id.rpartition("/")[2].rpartition("-v")[0].lower()
-    system = system_of(environment.id)[0].name
-    own = name.removeprefix(system)
-    return f"{system}_{own}_schema" if own and own != name else f"{name}_schema"
 
 
 def __getattr__(name: str) -> type:

@@ -94,6 +94,7 @@ class EnvironmentSpec:
         config: ``module:Class`` of the frozen dataclass of its arguments.
         workloads: Names of the workloads that its tables are made for.
         policies: Heuristics that act on it.
+        baselines: Names of those that a training is compared with on the way.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
         metric: Metric of an episode that policies are compared by (`flowsched_gym.metrics.Metrics`).
@@ -112,6 +113,7 @@ class EnvironmentSpec:
     config: str
     workloads: tuple[str, ...]
     policies: tuple[PolicySpec, ...]
+    baselines: tuple[str, ...] = ()
     vector_entry_point: str | None = None
     bounded: bool = False
     metric: str = "mean_slowdown"

@@ -59,14 +59,24 @@ def compose_training_by_numbers(*overrides: str) -> tuple[TrainConfig, dict[str,
     return _composed(*NUMBERS, *overrides)
 
 
+def compose_defaults(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
+    """Composes the smallest training of the algorithm, network and workload that an environment has by default."""
+    fewest = ("total_timesteps=64", "algorithm.n_steps=16", "algorithm.batch_size=64", "vectorization=dummy")
+    return _read(*COMMON, *fewest, *overrides)
+
+
 def _composed(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
     """Composes a training, with a small network and small batches where the overrides choose none."""
-    register_schemas()
     algorithm = next((override for override in overrides if override.startswith("algorithm=")), "algorithm=ppo")
     batches = BATCHES if algorithm.endswith("ppo") else ()
     network = () if any(override.startswith("policy=") for override in overrides) else NETWORK
+    return _read(*network, *batches, *overrides)
+
+
+def _read(*overrides: str) -> tuple[TrainConfig, dict[str, Any]]:
+    register_schemas()
     with initialize_config_module("flowsched_gym.configs", version_base="1.3"):
-        composed = compose("train", overrides=[*network, *batches, *overrides])
+        composed = compose("train", overrides=list(overrides))
     content: Any = OmegaConf.to_container(composed, resolve=True, enum_to_str=True)
     config: TrainConfig = read_config(composed)
     return config, content

@@ -12,6 +12,7 @@ import pytest
 import torch
 from joblib.externals.loky import get_reusable_executor
 
+from flowsched_gym.baselines.applications.options import options_first
 from flowsched_gym.baselines.evaluate import main as evaluate_main
 from flowsched_gym.baselines.run_heuristics import main as heuristics_main
 from flowsched_gym.baselines.train import main as train_main
@@ -123,6 +124,11 @@ def test_a_multirun_of_wrong_values_leaves_no_folder_either(words, here) -> None
         (("algorithm.gamma=7",), "flowsched-train: algorithm.gamma is 7.0: it must be in [0, 1]"),
         (("env.k=0",), "flowsched-train: k is 0: it must be an integer >= 1"),
         (("experiment=absent.yaml",), "experiment is 'absent.yaml': there is no such file"),
+        (("total_timesteps=4096",), "total_timesteps is 4,096: ppo first updates its weights after 8,192 decisions"),
+        (("episodes=3",), "the configuration has no key 'episodes': it is evaluation.episodes here"),
+        (("--workload", "gater-a1"), "there is no option --workload: settings have no dashes, workload=gater-a1"),
+        (("workload=gater-a1",), "(did you mean 'gather-a1'?)"),
+        (("env=merp_order", "--config-dir", "absent", "seed=1"), "absent' not found"),
         (("workload.load=0.5", "workload.burst_rate=3"), "burst_rate and load are both given"),
     ],
 )
@@ -207,10 +213,16 @@ def test_help_names_the_choices_and_imports_nothing_heavy(command: str, tmp_path
 
     assert outcome.err == "[]\n"
     assert outcome.out.startswith(f"usage: flowsched-{command} [-m] [NAME=VALUE ...]")
-    for choice in ("env         artemis", "merp_route", "workload    gather-a1", "gather-heavy"):
+    for choice in ("env         artemis", "merp_route", "workload    by env, artemis-thesis", "gather-heavy"):
         assert choice in outcome.out
-    assert ("algorithm   ppo, a2c" in outcome.out) == (command != "heuristics")
+    assert ("algorithm   by env, a2c" in outcome.out) == (command != "heuristics")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_options_may_stand_anywhere_among_settings() -> None:
+    words = ["k=3", "--config-dir", "x", "seed=1", "-m", "--info=defaults", "f=2", "--info", "config", "--cfg", "job"]
+    options = ["--config-dir", "x", "-m", "--info=defaults", "--info", "config", "--cfg", "job"]
+    assert options_first(words, ()) == [*options, "k=3", "seed=1", "f=2"]
 
 
 @pytest.mark.exhaustive

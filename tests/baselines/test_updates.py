@@ -15,7 +15,7 @@ from flowsched_gym.baselines.training.callbacks import Schedules
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.errors import ConfigError
-from tests.baselines.small_training import compose_training, compose_training_by_numbers
+from tests.baselines.small_training import compose_defaults, compose_training, compose_training_by_numbers
 
 SMALLEST: Final = {"a2c_thesis": 128}
 """Decisions of the smallest training where it is not one rollout of 4 environments and 16 steps."""
@@ -135,3 +135,26 @@ def test_a_run_says_what_was_asked_for_and_what_was_made(tmp_path) -> None:
     assert (result["total_timesteps"], result["num_timesteps"]) == (100, 128)
     assert "128 decisions, 100 asked for" in (tmp_path / "comparison.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))["num_timesteps"] == 128
+
+
+BRIEF: Final = {
+    "artemis": ("workload.bursts=2",),
+    "auto_longflows": ("workload.flows=300", "env.hosts=4"),
+    "auto_thresholds": ("workload.flows=200", "env.hosts=4", "env.period_flows=20"),
+    "merp_order": ("workload.flows=30",),
+    "merp_route": ("workload.flows=30",),
+    "qcluster": ("workload.flows=50",),
+    "tafe_tasks": ("workload.tasks=10",),
+    "tafe_thresholds": ("workload.tasks=20",),
+}
+"""Short episodes of every environment."""
+
+
+@pytest.mark.parametrize(
+    "env",
+    [pytest.param(env, marks=() if env in ("merp_order", "qcluster") else pytest.mark.exhaustive) for env in BRIEF],
+)
+def test_every_environment_is_trained_by_its_defaults(env, tmp_path) -> None:
+    result = train(*compose_defaults(f"env={env}", *BRIEF[env]), tmp_path)
+    assert result["num_timesteps"] == 64
+    assert (tmp_path / "comparison.png").stat().st_size > 0

@@ -21,6 +21,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     TD3Config,
     ThesisA2CConfig,
 )
+from flowsched_gym.baselines.configuration.environment_defaults import default_of
 from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig, TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
@@ -80,6 +81,29 @@ def test_every_environment_has_a_file_and_a_schema_with_its_own_arguments_and_de
     assert {f.name: defaults[f.name] for f in dataclasses.fields(config)} == {
         f.name: getattr(f.default, "value", f.default) for f in dataclasses.fields(config)
     }
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
+def test_every_environment_brings_defaults_that_fit_it(environment) -> None:
+    name = schema_name(environment).removesuffix("_schema")
+    config = composed(f"env={name}", own=())
+    env_id, kwargs = environment_arguments(config.env)
+    assert env_id.endswith(environment.id)
+    assert kwargs.get("workload", config.env.workload) == environment.workloads[0]
+    assert config.evaluation.metric == environment.metric
+    assert config.evaluation.baselines
+    assert set(config.evaluation.baselines) <= set(policy_specs(environment.id))
+    assert composed(f"env={name}", name="heuristics").metric == environment.metric
+
+
+def test_an_environment_of_ones_own_leaves_no_default_open() -> None:
+    with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
+        default_of("mine", "workload")
+
+
+def test_the_logger_of_tensorboard_writes_event_files_alone() -> None:
+    logger = composed("logger=tensorboard").logger
+    assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ SYSTEM: Final = SystemSpec(
             vector_entry_point="flowsched_gym.systems.artemis.env:ArtemisVectorEnv",
             config="flowsched_gym.systems.artemis.config:ArtemisConfig",
             workloads=("gather-a1", "gather-a2", "gather-heavy"),
+            baselines=("edf", "feasible-first"),
             bounded=True,
             planners=SEARCH,
             metric="deadline_hit_ratio",

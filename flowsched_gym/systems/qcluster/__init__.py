@@ -13,6 +13,7 @@ PORT: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.qcluster.env:QClusterVectorEnv",
     config="flowsched_gym.systems.qcluster.config:QClusterConfig",
     workloads=("qcluster-w4", "qcluster-changing", "qcluster-w6-fq"),
+    baselines=("opt", "geometric", "adaptive", "constant"),
     ability=Ability(("thresholds",), ("finished messages", "queues")),
     trained=Ability(information=("traffic",)),
     policies=policies_of(

@@ -13,6 +13,7 @@ LONG_FLOWS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.auto.long_flows.env:AuTOLongFlowsVectorEnv",
     config="flowsched_gym.systems.auto.long_flows.config:AuTOLongFlowsConfig",
     workloads=("auto-web-search", "auto-clusters", "auto-changing"),
+    baselines=("ecmp", "least-loaded"),
     heuristic_kwargs={"observation": "full", "layout": "grouped"},
     ability=Ability(("queue", "rate", "path"), ("active flows", "finished flows")),
     abilities={"observation": {"full": Ability(information=("bytes sent", "rates", "paths"))}},

@@ -13,6 +13,7 @@ THRESHOLDS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.auto.thresholds.env:AuTOThresholdsVectorEnv",
     config="flowsched_gym.systems.auto.thresholds.config:AuTOThresholdsConfig",
     workloads=("auto-web-search", "auto-data-mining", "auto-clusters", "auto-changing", "auto-incast"),
+    baselines=("qlas", "mismatched"),
     metric="mean_fct",
     ability=Ability(("thresholds",), ("finished flows", "queues")),
     trained=Ability(information=("traffic",)),

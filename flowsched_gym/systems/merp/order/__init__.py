@@ -13,6 +13,7 @@ ORDER: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.order.env:MERPOrderVectorEnv",
     config="flowsched_gym.systems.merp.order.config:MERPOrderConfig",
     workloads=("poisson-pareto", "poisson-tree", "poisson-web-search"),
+    baselines=("srpt", "vdg"),
     metric="max_slowdown",
     ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(

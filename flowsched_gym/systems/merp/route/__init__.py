@@ -13,6 +13,7 @@ ROUTE: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.merp.route.env:MERPRouteVectorEnv",
     config="flowsched_gym.systems.merp.route.config:MERPRouteConfig",
     workloads=("poisson-fat-tree", "poisson-fat-tree-failures"),
+    baselines=("ecmp", "memr"),
     planners=SEARCH,
     ability=Ability(("path",), ("sizes", "link loads")),
     policies=policies_of(

@@ -13,6 +13,7 @@ TASKS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.tafe.tasks.env:TAFETasksVectorEnv",
     config="flowsched_gym.systems.tafe.tasks.config:TAFETasksConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    baselines=("tafe", "las", "stf"),
     metric="mean_tct",
     heuristic_kwargs={"information": "full"},
     ability=Ability(("order",), ("ages", "bytes sent")),

@@ -13,6 +13,7 @@ THRESHOLDS: Final = EnvironmentSpec(
     vector_entry_point="flowsched_gym.systems.tafe.thresholds.env:TAFEThresholdsVectorEnv",
     config="flowsched_gym.systems.tafe.thresholds.config:TAFEThresholdsConfig",
     workloads=("tafe-log", "tafe-web-search", "tafe-alibaba"),
+    baselines=("tenfold", "paper", "thirds", "constant"),
     metric="mean_tct",
     ability=Ability(("thresholds",), ("finished tasks", "queues")),
     trained=Ability(information=("traffic",)),
