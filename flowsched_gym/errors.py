@@ -12,7 +12,8 @@ The tree::
     ├── SimulationError (RuntimeError)       a call that the simulation cannot serve in its state
     └── MissingDependencyError (ImportError) an optional package that is not installed
 
-Warnings derive from ``FlowSchedWarning``, a ``UserWarning``.
+Warnings derive from ``FlowSchedWarning``, a ``UserWarning``. The message of each is one printable line of at most
+``LONGEST_MESSAGE`` characters, whatever names and values it repeats.
 """
 
 import re
@@ -33,13 +34,23 @@ __all__ = [
     "shown",
 ]
 
+LONGEST_MESSAGE: Final = 500
+"""Characters of a message; of a longer one the middle is left out."""
 LONGEST_BITS: Final = 13_000
 """Length of a whole number that is written out."""
 DIGITS_PER_BIT: Final = 0.30103
 """Decimal digits for each bit: the logarithm of 2 to the base 10."""
 
 
-class FlowSchedError(Exception):
+class _OneLine(Exception):  # noqa: N818 - the root of errors and warnings
+    """What has a message that fits on a screen."""
+
+    def __init__(self, message: str = "") -> None:
+        """Cuts the message, and escapes what would not print."""
+        super().__init__(_one_line(message))
+
+
+class FlowSchedError(_OneLine):
     """Root of all errors that flowsched-gym raises on purpose."""
 
 
@@ -85,8 +96,19 @@ class MissingDependencyError(FlowSchedError, ImportError):
         super().__init__(f"{package} is needed to {purpose}: pip install 'flowsched-gym[{extra}]'")
 
 
-class FlowSchedWarning(UserWarning):
+class FlowSchedWarning(_OneLine, UserWarning):
     """Root of all warnings that flowsched-gym gives."""
+
+
+def _one_line(message: str) -> str:
+    """Escapes what would not print, and leaves out the middle of a long text: its end says what is allowed."""
+    half = (LONGEST_MESSAGE - 40) // 2
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:half]} [... {len(message) - 2 * half} characters ...] {message[-half:]}"
+    if not message.isprintable():
+        escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+        return _one_line("".join(escaped))
+    return message
 
 
 class _Shown(reprlib.Repr):
@@ -97,6 +119,7 @@ class _Shown(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxarray = 20
         self.maxstring = self.maxother = 200
         self.maxlong = 500
+        self.maxlevel = 3
 
     def repr_int(self, x: int, level: int) -> str:
         """Counts the digits of whole numbers that are too long; Python writes 4,300 of them at most."""
