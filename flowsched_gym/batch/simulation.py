@@ -13,7 +13,7 @@ from flowsched_gym.batch.graft import graft
 from flowsched_gym.batch.loading import load_one, set_order
 from flowsched_gym.batch.loop import run_many
 from flowsched_gym.batch.opening import open_paths, open_stages
-from flowsched_gym.batch.snapshot import Snapshot, copy, put, take
+from flowsched_gym.batch.snapshot import Snapshot, blocks_of, copy, put, take
 from flowsched_gym.batch.tables import NOBODY, Tables, new_tables
 from flowsched_gym.batch.threads import Threads
 from flowsched_gym.disciplines import CLASSES, BaseDiscipline, Ranked
@@ -174,7 +174,12 @@ class BatchSimulation:
         return take(self.tables, numbers)
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds."""
+        """Sets networks, (count,), to what a snapshot holds.
+
+        Raises:
+            ConfigError: Its networks are laid out in another way.
+        """
+        snapshot.check_fits(blocks_of(self.tables))
         self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
         put(self.tables, numbers, snapshot)
 

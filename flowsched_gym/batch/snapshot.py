@@ -10,9 +10,10 @@ import numpy.typing as npt
 from flowsched_gym.batch.choice_tables import ROW
 from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import COMPILED
+from flowsched_gym.errors import ConfigError
 from flowsched_gym.model.stages import Stages
 
-__all__ = ["RECORDS", "Snapshot", "blocks_of", "copy", "forget_shares", "put", "rows_of", "shift", "take"]
+__all__ = ["RECORDS", "Snapshot", "blocks_of", "copy", "forget_shares", "put", "shift", "take"]
 
 Array = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -100,14 +101,21 @@ class Snapshot:
         followers = self.blocks.get("stages.followers")
         return 0 if followers is None else followers.shape[1]
 
+    def check_fits(self, blocks: Mapping[str, Array]) -> None:
+        """Refuses networks that are laid out in another way than ``blocks``, however many rows each has.
+
+        Raises:
+            ConfigError: They are networks of other sources than these; NumPy and machine code would not notice.
+        """
+        for name, block in blocks.items():
+            given = self.blocks.get(name)
+            layouts = [None if each is None else (each.dtype, each.ndim, each.shape[2:]) for each in (given, block)]
+            if layouts[0] != layouts[1]:
+                raise ConfigError(f"state has networks with other {name}: it was taken by another flowsched-gym")
+
     def pick(self, numbers: IntArray) -> Self:
         """Returns some of the networks, each as often as it is named."""
-        return type(self)({name: rows_of(block, numbers) for name, block in self.blocks.items()})
-
-
-def rows_of(block: Array, numbers: IntArray) -> Array:
-    """Copies rows with the unused bytes between their fields, which the digest of a state counts."""
-    return block.view(np.dtype((np.void, block.itemsize)))[numbers].view(block.dtype)
+        return type(self)({name: block[numbers] for name, block in self.blocks.items()})
 
 
 def take(tables: Tables, numbers: IntArray) -> Snapshot:

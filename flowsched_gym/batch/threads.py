@@ -1,5 +1,6 @@
 """Runs networks of the same tables in several threads, each with scratch of its own."""
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -11,9 +12,29 @@ from flowsched_gym.arrays import IntArray
 from flowsched_gym.batch.tables import Tables
 from flowsched_gym.disciplines import COMPILED
 
-__all__ = ["Threads"]
+__all__ = ["Pool", "Threads"]
 
 Result = TypeVar("Result")
+
+
+class Pool:
+    """Threads that work beside the one that calls, begun when there is work, and again in a forked process.
+
+    Args:
+        count: Threads, >= 1.
+    """
+
+    def __init__(self, count: int) -> None:
+        """Starts no thread yet."""
+        self._count = count
+        self._process = 0
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Returns the threads of this process: a fork copies the object, but not its threads."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._threads = ThreadPoolExecutor(self._count, "flowsched")
+        return self._threads
 
 
 class Threads:
@@ -26,7 +47,7 @@ class Threads:
     def __init__(self, count: int) -> None:
         """Starts no thread yet."""
         self._count = count
-        self._pool = ThreadPoolExecutor(count - 1, "flowsched") if count > 1 else None
+        self._pool = Pool(count - 1) if count > 1 else None
         self._tables: list[Tables] = []
 
     def begin(self, tables: Tables) -> None:
@@ -47,9 +68,8 @@ class Threads:
             return [work(self._tables[0], numbers)]
         ends = [len(numbers) * i // self._count for i in range(self._count + 1)]
         parts = [numbers[first:last] for first, last in pairwise(ends)]
-        others = [
-            self._pool.submit(work, *each) for each in zip(self._tables[1:], parts[1:], strict=True) if len(each[1])
-        ]
+        submit = self._pool.threads().submit
+        others = [submit(work, *each) for each in zip(self._tables[1:], parts[1:], strict=True) if len(each[1])]
         first = [work(self._tables[0], parts[0])] if len(parts[0]) else []
         return [*first, *(other.result() for other in others)]
 

@@ -3,7 +3,7 @@
 import pickle
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
 import gymnasium
@@ -19,7 +19,7 @@ from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, check_render_m
 from flowsched_gym.envs.drawing.window import Window
 from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.episode_flows import check_source, draw_flows, redraw_flows
-from flowsched_gym.envs.state import EnvState, fingerprint
+from flowsched_gym.envs.state import EnvState, Restored, fingerprint
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.metrics import summary
 from flowsched_gym.model import Records
@@ -42,7 +42,7 @@ ONLY: Final = np.zeros(1, dtype=np.int64)
 """The only network of a batch."""
 
 
-class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
+class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]):
     """Episodes of decisions, on either engine: draws flows, runs to the next decision, rewards, and reports.
 
     Args:
@@ -64,6 +64,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
         WorkloadError: Flows take too short or too long a time to send.
     """
 
+    _PICKLED = ("spec", "action_space", "_np_random", "_np_random_seed", "_closed")
     config: "DataclassInstance"
     num_actions: int = 0
     """Entries of the action mask; 0 where there is none."""
@@ -207,7 +208,7 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             futures=self._futures,
             generator=pickle.dumps((self._np_random, self._np_random_seed)),
             network=None if self._batch is None else self._batch.take(ONLY),
-        )
+        ).sealed()
 
     def set_state(self, state: EnvState) -> None:
         """Goes on from where this environment, or another one with the same arguments, was.
@@ -245,7 +246,8 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Copies the environment; its episode is played again in the copy."""
-        copied = copy(self)
+        copied = type(self).__new__(type(self))
+        vars(copied).update(vars(self))
         memo[id(self)] = copied
         copied.action_space, copied._np_random = deepcopy((self.action_space, self._np_random), memo)
         copied._batch = copied._window = None
@@ -253,6 +255,13 @@ class FlowSchedEnv(gymnasium.Env[Observation, Action], Generic[Action]):
             copied._repeat(self.workload, self._episode_seed, self._decisions)
             copied._over, copied._flows, copied._futures = self._over, self._flows, self._futures
         return copied
+
+    def _state_to_pickle(self) -> EnvState | None:
+        return self.get_state() if hasattr(self, "_simulation") else None
+
+    def _take_up(self, state: EnvState) -> None:
+        self._start(draw_flows(self._source, state.episode_seed), state.episode_seed)
+        self.set_state(state)
 
     def render(self) -> npt.NDArray[np.uint8] | str | None:
         """Draws the current state as the render mode says.

@@ -1,17 +1,18 @@
 """Running environments as they stood, to be taken up there again, many times and in other processes.
 
 The processes of SimPy cannot be copied or pickled, but an episode is a function of its flows and the decisions: a state
-is these, and is restored by playing them again. The compiled engine copies its network besides. A pickled state carries
-a digest of its content, so that one that was altered is refused.
+is these, and is restored by playing them again. The compiled engine copies its network besides. A state carries a
+digest of its content, so that one that was altered, before or after it was pickled, is refused.
 """
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.batch import Snapshot
 from flowsched_gym.errors import ConfigError
@@ -22,7 +23,7 @@ from flowsched_gym.workload.checks import check_integer
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["DIGEST_SIZE", "EnvState", "StateOrigin", "digest", "fingerprint"]
+__all__ = ["DIGEST_SIZE", "EnvState", "Restored", "StateOrigin", "columns_of", "digest", "fingerprint"]
 
 DIGEST_SIZE: Final = 16
 """Bytes of a digest."""
@@ -96,7 +97,7 @@ class EnvState(StateOrigin):
         futures: Times in s from which on other flows arrive, and the seeds of these flows; see ``with_future``.
         generator: Generator that gives the next episodes their seeds, and its own seed, pickled.
         network: The network, where it is copied; where not, the decisions are taken again.
-        seal: A digest of all this, made when the state is pickled.
+        seal: A digest of all this; a state without it is refused.
     """
 
     engine: str
@@ -123,15 +124,14 @@ class EnvState(StateOrigin):
             ConfigError: The seed is not an integer >= 0.
         """
         check_integer("seed", seed, at_least=0)
-        return replace(self, futures=(*self.futures, (self.now, int(seed))), network=None, seal=b"")
+        return replace(self, futures=(*self.futures, (self.now, int(seed))), network=None).sealed()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Seals what is pickled."""
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _restored, (content | {"seal": self._digest()},)
+    def sealed(self) -> "EnvState":
+        """Returns the state with a digest of what it holds now."""
+        return replace(self, seal=self._digest())
 
     def _is_whole(self) -> bool:
-        return self.seal == b"" or self.seal == self._digest()
+        return self.seal == self._digest()
 
     def _digest(self) -> bytes:
         """Digests the content."""
@@ -148,9 +148,43 @@ class EnvState(StateOrigin):
         )
 
 
-def _restored(content: Mapping[str, Any]) -> EnvState:
-    """Makes a state of what was pickled."""
-    return EnvState(**content)
+class Restored:
+    """An environment that is pickled as what made it, and its state: the processes and machine code in it cannot be."""
+
+    _PICKLED: ClassVar[tuple[str, ...]]
+    """Attributes that are neither in the arguments nor in a state."""
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Notes the arguments."""
+        made = super().__new__(cls)
+        made._made_with = args, kwargs
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Takes the state, where an episode has begun."""
+        args, kwargs = self._made_with
+        attributes = {name: getattr(self, name) for name in self._PICKLED}
+        return _restored, (type(self), args, kwargs, attributes, self._state_to_pickle())
+
+    @abstractmethod
+    def _state_to_pickle(self) -> Any:
+        """Returns the state; ``None`` before the first episode."""
+
+    @abstractmethod
+    def _take_up(self, state: Any) -> None:
+        """Goes on from a state in an environment that has just been made."""
+
+
+def _restored(
+    made: type[Restored], args: tuple[Any, ...], kwargs: dict[str, Any], attributes: dict[str, Any], state: Any
+) -> Restored:
+    """Makes an environment of what was pickled."""
+    env = made(*args, **kwargs)
+    if state is not None:
+        env._take_up(state)
+    vars(env).update(attributes)
+    return env
 
 
 def digest(*parts: object) -> bytes:
@@ -171,13 +205,19 @@ def _feed(update: Callable[[bytes], None], part: object) -> None:
         update(part)
     elif isinstance(part, np.ndarray):
         update(f"array {part.dtype} {part.shape} ".encode())
-        update(part.tobytes())
+        for column in columns_of(part):
+            update(column.tobytes())
     elif isinstance(part, (tuple, list, Mapping)):
         update(f"{type(part).__name__} {len(part)} ".encode())
         for each in part.items() if isinstance(part, Mapping) else part:
             _feed(update, each)
     else:
         update(f"{part!r} ".encode())
+
+
+def columns_of(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Lists the fields of an array of records, without the unused bytes between them, which copies need not keep."""
+    return [array] if array.dtype.names is None else [array[name] for name in array.dtype.names]
 
 
 def fingerprint(workload: Workload, num_hosts: int) -> bytes:

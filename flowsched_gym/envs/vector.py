@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from flowsched_gym.batch.stepping import Results, new_results
 from flowsched_gym.envs.arguments import check_seeds
-from flowsched_gym.envs.state import fingerprint
+from flowsched_gym.envs.state import Restored, fingerprint
 from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState, read_numbers
 from flowsched_gym.errors import ConfigError, SimulationError, shown
@@ -30,7 +30,7 @@ STEPS_TO_DRAW_ALL: Final = 256
 """Steps over which the next episodes of all environments are drawn."""
 
 
-class FlowSchedVectorEnv(VectorInfos):
+class FlowSchedVectorEnv(Restored, VectorInfos):
     """Many environments in one compiled call per step, each bit for bit as the single environment.
 
     Seeds, autoreset and infos are those of Gymnasium's ``SyncVectorEnv``. Two differences: an action outside the space
@@ -54,6 +54,7 @@ class FlowSchedVectorEnv(VectorInfos):
         FlowFileError: The flow file has a fault.
     """
 
+    _PICKLED = ("spec", "action_space", "single_action_space", "closed", "_generators", "_generator_seeds")
     _SHARED: ClassVar[tuple[str, ...]] = ("config", "layout", "metadata", "render_mode", "spec")
     """What ``call`` finds in the template."""
     _ASKED: ClassVar[tuple[str, ...]] = ("np_random", "np_random_seed")
@@ -191,7 +192,7 @@ class FlowSchedVectorEnv(VectorInfos):
             seeds=self.np_random_seed,
             generators=tuple(generator.bit_generator.state for generator in self.np_random),
             history=None if self._history is None else tuple(tuple(actions) for actions in self._history),
-        )
+        ).sealed()
 
     def set_state(self, state: VectorState, numbers: Sequence[int] | None = None) -> None:
         """Goes on from where these environments, or others with the same arguments, were; the same, bit for bit.
@@ -238,6 +239,12 @@ class FlowSchedVectorEnv(VectorInfos):
         outputs = self._new_outputs()
         self._observe(np.arange(self.num_envs), outputs)
         self._settle(outputs)
+
+    def _state_to_pickle(self) -> VectorState | None:
+        return self.get_state() if self._begun else None
+
+    def _take_up(self, state: VectorState) -> None:
+        self.set_state(state)
 
     def render(self) -> tuple[Any, ...] | None:
         """Draws every environment: single environments follow the actions of each and draw themselves.

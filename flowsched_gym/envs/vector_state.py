@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.batch import Snapshot
-from flowsched_gym.batch.snapshot import rows_of
 from flowsched_gym.encoders import as_integers
-from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, digest
+from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, columns_of, digest
 from flowsched_gym.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class VectorState(StateOrigin):
         seeds: Seeds of the generators that give each episode its seed.
         generators: States of these generators.
         history: Actions of the running episodes, where they are kept for drawing.
-        seals: A digest of all this for each environment. Default: those of what is given.
+        seals: A digest of all this for each environment; a state without them is refused.
     """
 
     flows: bytes
@@ -51,11 +50,9 @@ class VectorState(StateOrigin):
     seals: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        """Locks the arrays and seals the state."""
+        """Locks the arrays."""
         for array in self.columns.values():
             array.setflags(write=False)
-        if not self.seals:
-            object.__setattr__(self, "seals", self._digests())
 
     def __len__(self) -> int:
         """Number of environments."""
@@ -72,13 +69,17 @@ class VectorState(StateOrigin):
         return replace(
             self,
             networks=self.networks.pick(rows),
-            columns={name: rows_of(array, rows) for name, array in self.columns.items()},
+            columns={name: array[rows] for name, array in self.columns.items()},
             flow_ids=tuple(self.flow_ids[number] for number in each),
             seeds=tuple(self.seeds[number] for number in each),
             generators=tuple(self.generators[number] for number in each),
             history=None if self.history is None else tuple(self.history[number] for number in each),
             seals=tuple(self.seals[number] for number in each),
         )
+
+    def sealed(self) -> "VectorState":
+        """Returns the state with digests of what it holds now."""
+        return replace(self, seals=self._digests())
 
     def content(self) -> dict[str, Any]:
         """Returns the state as numbers, texts, bytes and arrays, to be kept where nothing may be pickled.
@@ -119,7 +120,10 @@ class VectorState(StateOrigin):
         arrays = {f"{kind}.{name}": array for kind, table in tables.items() for name, array in table.items()}
         shared = digest(self.flows, [(name, str(array.dtype), array.shape[1:]) for name, array in arrays.items()])
         rows = [
-            np.ascontiguousarray(array).view(np.uint8).reshape(len(self), -1) for array in arrays.values() if array.size
+            np.ascontiguousarray(column).view(np.uint8).reshape(len(self), -1)
+            for array in arrays.values()
+            if array.size
+            for column in columns_of(array)
         ]
         found = []
         for number in range(len(self)):

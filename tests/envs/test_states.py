@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from flowsched_gym.batch import Snapshot
 from flowsched_gym.envs import EnvState, FlowSchedEnv, MaskedEnv
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, action_at, core, each_environment, make, pairwise
@@ -143,6 +144,21 @@ def test_a_deep_copy_goes_on_by_itself(spec: EnvironmentSpec) -> None:
     assert exactly(fresh.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
 
 
+@each_environment
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_pickled_environment_goes_on_where_it_was(spec: EnvironmentSpec, engine: str) -> None:
+    env, fresh = started(spec, SEED, engine=engine), pickle.loads(pickle.dumps(make(spec, engine=engine)))
+    for place in range(6):
+        act(env, place)
+    read = pickle.loads(pickle.dumps(env))
+
+    assert remainder(env, 6) == remainder(read, 6)
+    assert exactly(fresh.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
+    env.close()
+    with pytest.raises(SimulationError, match="the environment is closed"):
+        pickle.loads(pickle.dumps(env)).reset()
+
+
 def test_states_go_on_in_another_process(tmp_path: Path) -> None:
     states, expected = [], []
     for spec in ENVIRONMENTS:
@@ -199,6 +215,34 @@ def test_states_that_do_not_belong_here_are_refused_and_the_episode_goes_on(spec
     with pytest.raises(dataclasses.FrozenInstanceError):
         own.decisions = ()
     assert remainder(env, 2) == remainder(untouched, 2)
+
+
+@each_environment
+def test_a_network_that_was_replaced_is_refused_and_the_episode_goes_on(spec: EnvironmentSpec) -> None:
+    env, untouched = (started(spec, SEED, engine="compiled") for _ in range(2))
+    state = env.get_state()
+    assert state.network is not None
+    blocks = state.network.blocks
+    garbage = Snapshot(
+        {
+            name: np.frombuffer(b"U" * block.nbytes, block.dtype).reshape(block.shape) if block.size else block
+            for name, block in blocks.items()
+        }
+    )
+    shorter = Snapshot(dict(blocks) | {"networks": blocks["networks"][["num_flows"]].copy()})
+    for altered, message in (
+        (dataclasses.replace(state, network=garbage), "its content does not fit its digest"),
+        (dataclasses.replace(state, network=garbage, seal=b""), "its content does not fit its digest"),
+        (
+            dataclasses.replace(pickle.loads(pickle.dumps(state)), network=garbage),
+            "its content does not fit its digest",
+        ),
+        (dataclasses.replace(state, network=shorter).sealed(), "networks with other networks: it was taken by another"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            env.set_state(altered)
+    env.set_state(copy.deepcopy(pickle.loads(pickle.dumps(state))))
+    assert remainder(env, 0) == remainder(untouched, 0)
 
 
 @each_environment

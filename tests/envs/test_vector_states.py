@@ -1,5 +1,6 @@
 """Holds native vector environments to their states: taken at any moment, restored anywhere, going on bit for bit."""
 
+import copy
 import dataclasses
 import pickle
 from pathlib import Path
@@ -114,6 +115,16 @@ print(repr(told))
 """
 
     assert run_python(program, PYTHONHASHSEED="1") == repr(expected)
+
+
+@each_native
+def test_pickled_and_copied_environments_go_on_where_they_were(spec: EnvironmentSpec) -> None:
+    envs = started(spec, num_threads=2)
+    play(envs, 0, 20)
+    others = [pickle.loads(pickle.dumps(envs)), copy.deepcopy(envs)]
+
+    expected = play(envs, 20, 60)
+    assert [play(other, 20, 60) for other in others] == [expected, expected]
 
 
 @each_native
@@ -272,19 +283,28 @@ def test_a_state_that_was_altered_is_refused(spec: EnvironmentSpec) -> None:
     state = envs.get_state()
     draw = np.random.default_rng(SEED)
 
+    def some_byte(array: np.ndarray[Any, Any]) -> int:
+        """Draws a byte of a record's field: those between fields belong to nobody."""
+        fields = list((array.dtype.fields or {"": (array.dtype, 0)}).values())
+        kind, offset = fields[draw.integers(len(fields))][:2]
+        return int(draw.integers(array.size) * array.itemsize + offset + draw.integers(kind.itemsize))
+
     def tables(each: VectorState) -> list[Any]:
         return [each.networks.blocks, each.columns]
 
     for number, table in enumerate(tables(state)):
         for name, array in table.items():
-            copy = pickle.loads(pickle.dumps(state))
+            read = pickle.loads(pickle.dumps(state))
             content = bytearray(array.tobytes())
             if content:
-                content[draw.integers(len(content))] ^= 1
-                tables(copy)[number][name] = np.frombuffer(content, array.dtype).reshape(array.shape)
-                for altered in (copy, copy.pick(range(NUM_ENVS))):
+                content[some_byte(array)] ^= 1
+                tables(read)[number][name] = np.frombuffer(content, array.dtype).reshape(array.shape)
+                for altered in (read, read.pick(range(NUM_ENVS))):
                     with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
                         envs.set_state(altered)
     with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
         envs.set_state(dataclasses.replace(state, seeds=state.seeds[::-1]))
+    with pytest.raises(ConfigError, match=r"state was altered after get_state\(\) returned it"):
+        envs.set_state(dataclasses.replace(state, seeds=state.seeds[::-1], seals=()))
+    envs.set_state(copy.deepcopy(state))
     envs.set_state(state)

@@ -1,6 +1,5 @@
 """Many networks of packets in compiled code, whose agents act once per period."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from flowsched_gym.batch.packets.loop import replay
 from flowsched_gym.batch.packets.packing import pack
 from flowsched_gym.batch.packets.state import COMPLETED
 from flowsched_gym.batch.snapshot import Snapshot
+from flowsched_gym.batch.threads import Pool
 from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.model.flow_fields import Fields, fill_flow_fields
 from flowsched_gym.model.packet_flows import PacketFlows, cut_into_packets
@@ -86,7 +86,7 @@ class PacketNetworks:
         nothing = np.zeros(0, dtype=np.uint8)
         self._contents: dict[int, _Content] = {}
         self._packed: list[npt.NDArray[np.uint8]] = [nothing] * num_networks
-        self._pool = ThreadPoolExecutor(num_threads, "flowsched") if num_threads > 1 else None
+        self._pool = Pool(num_threads) if num_threads > 1 else None
 
     def load(self, number: int, workload: Workload) -> None:
         """Puts the flows of a workload into a network, at time 0.
@@ -118,7 +118,7 @@ class PacketNetworks:
             for number in numbers:
                 self._run(number)
         else:
-            list(self._pool.map(self._run, numbers))
+            list(self._pool.threads().map(self._run, numbers))
 
     def now(self, number: int) -> float:
         """Returns the time of a network in s."""
@@ -176,8 +176,13 @@ class PacketNetworks:
         return Snapshot({"networks": self._networks[numbers], "episodes": self.episodes[numbers], "content": content})
 
     def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
-        """Sets networks, (count,), to what a snapshot holds."""
+        """Sets networks, (count,), to what a snapshot holds.
+
+        Raises:
+            ConfigError: Its networks are laid out in another way.
+        """
         blocks = snapshot.blocks
+        snapshot.check_fits({"networks": self._networks, "episodes": self.episodes})
         self._networks[numbers], self.episodes[numbers] = blocks["networks"], blocks["episodes"]
         for number, content in zip(numbers.tolist(), blocks["content"], strict=True):
             self._place(number, *self._room_for(number))
