@@ -13,6 +13,7 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 
 from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError, shown
 from flowsched_gym.integrations.archive import first_sentence, is_archive
@@ -55,8 +56,10 @@ __all__ = [
     "setwise_policy",
 ]
 
+Environment = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
-def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trust: bool = False) -> Policy:
+
+def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = False) -> Policy:
     """Loads a model of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC to act in an environment.
 
     A file of `save_model` holds numbers and names. One that the model's own ``save`` wrote holds pickled objects:
@@ -67,7 +70,7 @@ def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trus
 
     Args:
         path: The model file (``.zip``) that `save_model` or the model's own ``save`` wrote.
-        env: The environment that it will act in, wrapped or not.
+        env: The environment that it will act in, wrapped or not, or the vector environment.
         trust: Whether a file of the model's own ``save`` is loaded, whatever code it brings.
 
     Returns:
@@ -108,7 +111,7 @@ def load_policy(path: str | PathLike[str], env: gymnasium.Env[Any, Any], *, trus
 
 
 def check_spaces(
-    path: Path, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], env: gymnasium.Env[Any, Any]
+    path: Path, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], env: Environment
 ) -> None:
     """Refuses a model that was made for other spaces than an environment's.
 
@@ -121,9 +124,10 @@ def check_spaces(
     Raises:
         SpaceMismatchError: A space differs; the message holds both.
     """
+    single = "single_" if isinstance(env, VectorEnv) else ""
     for name, trained, given in (
-        ("observations", observation_space, env.observation_space),
-        ("actions", action_space, env.action_space),
+        ("observations", observation_space, getattr(env, f"{single}observation_space")),
+        ("actions", action_space, getattr(env, f"{single}action_space")),
     ):
         if not _same_space(trained, given):
             descriptions = [_describe(trained), _describe(given)]

@@ -78,6 +78,18 @@ def test_weights_and_numbers_are_all_that_it_takes_to_act_as_a_model(algorithm, 
         assert policy.predict(observations)[0].shape == actions.shape
 
 
+def test_a_model_acts_in_a_vector_environment(tmp_path) -> None:
+    path = save(PPO, artemis(), tmp_path)
+    envs = gym.make_vec(ENV_ID, num_envs=3, **SMALL)
+    policy = load_policy(path, envs, trust=True)
+    observations, _ = envs.reset(seed=0)
+
+    actions, _ = policy.predict(observations)
+    assert envs.action_space.contains(actions)
+    with pytest.raises(SpaceMismatchError, match=r"the environment has Box\(.*, \(\d+,\), float32\)"):
+        load_policy(path, gym.make_vec(ENV_ID, num_envs=3, **SMALL | {"f": 9}), trust=True)
+
+
 def test_a_model_that_is_made_of_something_else_is_not_written(tmp_path) -> None:
     class Odd(torch.nn.Tanh):
         pass
