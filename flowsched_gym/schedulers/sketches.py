@@ -1,10 +1,10 @@
 """The parameters of a sketch, checked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from numbers import Integral
 from typing import Final
 
+from flowsched_gym.arrays import is_sequence, is_whole
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.packets.hashing import PRIME, bucket_positions
 from flowsched_gym.model.rules.packets.sketch import KEEP_QUEUE, NEVER_ASCEND, NO_AVOIDANCE, Sketch, new_sketch
@@ -19,7 +19,10 @@ BUCKETS: Final = 65_536
 GAP: Final = 5e-4
 """Arrays, buckets of each and silence in s of the authors' P4 program; the paper prints none."""
 MOST_ARRAYS: Final = 64
-MOST_BUCKETS: Final = 2**32
+MOST_BUCKETS: Final = 2**22
+"""Buckets of all arrays at most: 100 MB at each port."""
+BUCKET_BYTES: Final = 24
+"""What a bucket keeps: a time, a count and a queue."""
 DRAWN_BITS: Final = 53
 """Random bits of one draw; a factor takes two."""
 
@@ -47,7 +50,9 @@ class SketchParameters:
         message_gap: Silence in s after which a message begins; ``None`` for never.
         flowlet_gap: Silence in s after which a flowlet begins; ``None`` for never.
         conservative: Whether only the smallest counts of a packet are raised.
-        disorder: ``none``, ``las`` (packets of a flowlet never go to a higher queue) or ``fq`` (they stay).
+        disorder: ``none``, ``las`` (packets of a flowlet never go to a higher queue) or ``fq`` (they stay
+            in the queue of their oldest bucket; of buckets that were touched at the same time, that of the first
+            array).
 
     Raises:
         ConfigError: A parameter is not allowed.
@@ -69,11 +74,22 @@ class SketchParameters:
         self._arrays = check_integer("arrays", given, at_least=1, at_most=MOST_ARRAYS)
         if self._pairs is not None and len(self._pairs) != self._arrays:
             raise ConfigError(f"hash has {len(self._pairs)} pairs: it must have one for each of {self._arrays} arrays")
-        self._buckets = check_integer("buckets", buckets, at_least=1, at_most=MOST_BUCKETS)
+        most = MOST_BUCKETS // self._arrays
+        if not is_whole(buckets) or not 1 <= buckets <= most:
+            raise ConfigError(
+                f"buckets is {shown(buckets)}: it must be a whole number from 1 to {most}, since each takes "
+                f"{BUCKET_BYTES} B in each of {self._arrays} arrays"
+            )
+        self._buckets = int(buckets)
         self._message_gap = check_gap("message_gap", message_gap)
         self._flowlet_gap = check_gap("flowlet_gap", flowlet_gap)
         self._conservative = check_flag("conservative", conservative)
         self._disorder = check_choice("disorder", disorder, Disorder)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that a sketch takes."""
+        return self._arrays * self._buckets * BUCKET_BYTES
 
     def new_sketch(self, traffic: Traffic, num_ports: int) -> Sketch:
         """Makes an empty sketch for these keys."""
@@ -98,8 +114,8 @@ class SketchParameters:
 
 def _check_pairs(pairs: object) -> Pairs:
     checked = []
-    for pair in pairs if isinstance(pairs, Iterable) and not isinstance(pairs, str) else [pairs]:
-        numbers = list(pair) if isinstance(pair, Iterable) and not isinstance(pair, str) else []
+    for pair in pairs if is_sequence(pairs) else [pairs]:
+        numbers = list(pair) if is_sequence(pair) else []
         if len(numbers) != 2 or not all(map(_is_natural, numbers)):
             raise ConfigError(f"hash is {shown(pairs)}: it must be pairs of whole numbers >= 0, one for each array")
         checked.append((int(numbers[0]), int(numbers[1])))
@@ -109,4 +125,4 @@ def _check_pairs(pairs: object) -> Pairs:
 
 
 def _is_natural(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+    return is_whole(value) and value >= 0

@@ -113,7 +113,7 @@ def _kept_queue(port: int, key: int, begin: float, wanted: int, sketch: Sketch) 
     """Returns the queue that a packet's flowlet is in; the wanted one where the flowlet begins.
 
     Of several buckets, the highest queue counts for ``NEVER_ASCEND``, which collisions have spoiled least, and that of
-    the oldest bucket, the first of these, for ``KEEP_QUEUE``.
+    the oldest bucket for ``KEEP_QUEUE``; of buckets with equal times, that of the first array.
     """
     oldest = np.inf
     kept = wanted
