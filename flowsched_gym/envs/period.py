@@ -233,9 +233,9 @@ class PeriodEnv(FlowSchedEnv[Action]):
         self._decisions.append(copy(chosen))
         self._run()
         self._over = not simulation.awaits_decision or len(self._decisions) >= self._max_decisions
-        return simulation.delivery_order[told : simulation.num_delivered].tolist(), *self._control.reward(
-            self.view(), self._memory
-        )
+        reward, terms = self._control.reward(self.view(), self._memory)
+        finished = simulation.delivery_order[told : simulation.num_delivered].tolist()
+        return finished, float(reward), {name: float(term) for name, term in terms.items()}
 
     def _run(self) -> None:
         """Runs the episode to the next period in which there is something to decide, or to its end."""

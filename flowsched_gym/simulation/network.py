@@ -331,7 +331,7 @@ class SimulatedNetwork:
     @property
     def now(self) -> float:
         """Time in s."""
-        return self.env.now
+        return float(self.env.now)  # rules that are not compiled leave NumPy's numbers there
 
     @property
     def finished(self) -> bool:

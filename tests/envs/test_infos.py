@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs.infos import LazyInfos, merge_infos
+from tests.processes import run_python
 
 PLAIN = {"time": 0.5, "late": (1, 2), "later": {"mean": 3.0}}
 
@@ -26,6 +27,30 @@ class Makers:
 
     def infos(self) -> LazyInfos:
         return LazyInfos({"time": 0.5}, {key: self.maker(key) for key in ("late", "later")})
+
+
+def test_infos_hold_pythons_own_numbers_without_machine_code_too() -> None:
+    run_python(
+        """
+import numpy as np
+from tests.envs.episodes import ENVIRONMENTS, action_at, core, make
+
+def check(name, value):
+    assert not isinstance(value, np.generic), (name, value)
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ():
+        check(f"{name} {key}", each)
+
+for spec in ENVIRONMENTS:
+    env = core(make(spec, max_decisions=20))
+    check(spec.id, env.reset(seed=0)[1])
+    over = False
+    while not over:
+        _, reward, over, truncated, info = env.step(action_at(env.action_space, 1))
+        over = over or truncated
+        check(spec.id, {"reward": reward, "over": over} | info)
+""",
+        NUMBA_DISABLE_JIT="1",
+    )
 
 
 READINGS: dict[str, Callable[[LazyInfos], Any]] = {

@@ -45,8 +45,7 @@ class PacketSimulation(PacketReplay):
     @property
     def now(self) -> float:
         """Time in s."""
-        now: float = self.env.now
-        return now
+        return float(self.env.now)
 
     @property
     def finished(self) -> bool:
