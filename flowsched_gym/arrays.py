@@ -1,12 +1,62 @@
-"""Types of the arrays that the package computes with."""
+"""Types of the arrays that the package computes with, and what counts as a number where users give some."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "ObservationArray"]
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "ObservationArray",
+    "as_numbers",
+    "is_sequence",
+    "is_whole",
+    "to_float",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 ObservationArray = npt.NDArray[np.float32]
 """Observations."""
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Tells whether a value is a whole number by its type; truth values and times are none, whatever Python says."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+
+
+def to_float(value: object) -> float:
+    """Returns a number, inf where it is too large for one, and NaN where it is none; see ``is_whole``."""
+    if not _is_real(value):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf") if value < 0 else float("inf")
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Tells whether a value has entries in an order: sets, mappings, generators, texts and bytes are no sequences."""
+    if hasattr(value, "__array__"):
+        return np.ndim(value) > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
+
+
+def as_numbers(values: object) -> FloatArray | None:
+    """Makes an array of a sequence of numbers, (count,); ``None`` where it is none, or an entry is no number."""
+    if not is_sequence(values):
+        return None
+    if hasattr(values, "__array__"):
+        given = np.asarray(values)
+        if given.ndim == 1 and given.dtype.kind in "iuf":
+            return given.astype(np.float64)
+    return np.array([to_float(value) for value in values], dtype=np.float64) if all(map(_is_real, values)) else None
+
+
+def _is_real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))

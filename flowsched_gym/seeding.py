@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.arrays import FloatArray, IntArray, is_whole
+from flowsched_gym.errors import ConfigError, shown
 
 __all__ = ["MOST_CHOICES", "SeedStreams", "draw_episode_seed", "integers", "orders", "uniforms"]
 
@@ -37,8 +37,8 @@ class SeedStreams:
     __slots__ = ("_seed",)
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise ConfigError(f"seed is {seed!r}: it must be an integer >= 0")
+        if not is_whole(seed) or seed < 0:
+            raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0")
         self._seed = int(seed)
 
     def __getitem__(self, purpose: str) -> np.random.Generator:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.arrays import FloatArray, IntArray, as_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.ordering.limits import are_limits
 from flowsched_gym.suggestions import listed
@@ -35,13 +35,10 @@ def check_limits(thresholds: object, *, may_be_empty: bool = False) -> FloatArra
 
 def check_numbers(name: str, values: object) -> FloatArray:
     """Makes an array of a list of numbers."""
-    try:
-        given = np.asarray(values)
-    except ValueError:
-        given = np.zeros((0, 0))
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iuf"):
+    numbers = as_numbers(values)
+    if numbers is None:
         raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
-    return given.astype(np.float64)
+    return numbers
 
 
 def check_whole_numbers(name: str, values: object) -> IntArray:

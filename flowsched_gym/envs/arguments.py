@@ -15,6 +15,7 @@ from typing import Any, Final, ParamSpec, get_args
 
 import numpy as np
 
+from flowsched_gym.arrays import is_whole
 from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.suggestions import listed
 from flowsched_gym.topology.fabrics import MOST_ARITY, MOST_PLANES, MOST_SWITCH_HOSTS
@@ -165,7 +166,7 @@ def check_seed(seed: object, name: str = "seed") -> int | None:
     """
     if seed is None:
         return None
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise ConfigError(f"{name} is {shown(seed)}: it must be an integer >= 0")
     return int(seed)
 

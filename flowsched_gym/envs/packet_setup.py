@@ -32,8 +32,10 @@ FLOW_FIELDS: Final = (
     ("ideal_fct", "f8"),
 )
 """What views show of flows beside the columns of the engine."""
+BYTES_OF_ROW: Final = 300
+"""Memory that a flow of the fluid takes."""
 PACKETS_OF_ROW: Final = 7
-"""Packets that take as much memory as a flow of the fluid: some 40 B each."""
+"""Packets that take as much: some 40 B each."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -89,7 +91,9 @@ class PortsSetup(EpisodeSetup):
     def room(self, workload: Workload) -> tuple[int, str]:
         """Returns how much memory an episode takes, in that of a flow of the fluid, and what takes it, in words."""
         num_packets = int(np.ceil(workload.size / self.port.senders.payload).sum())
-        return num_packets // PACKETS_OF_ROW + workload.num_flows, f"{num_packets} packets"
+        sketch = self.port.scheduler.sketch_bytes
+        rows = num_packets // PACKETS_OF_ROW + workload.num_flows + sketch // BYTES_OF_ROW
+        return rows, f"{num_packets} packets, a sketch of {sketch} B"
 
     def simulate(self, workload: Workload) -> PacketSimulation:
         """Begins an episode on SimPy."""

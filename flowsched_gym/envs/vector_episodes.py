@@ -6,13 +6,14 @@ next episode is drawn, a few in each step, so that an environment that ends goes
 
 import weakref
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
+from flowsched_gym.arrays import is_whole
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
@@ -29,6 +30,9 @@ __all__ = ["VectorEpisodes"]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Observation = npt.NDArray[np.float32]
+
+MOST_THREADS: Final = 512
+"""Threads at most."""
 
 
 class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]]):
@@ -49,7 +53,11 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
     def __init__(self, num_envs: int, arguments: Mapping[str, Any], num_threads: int) -> None:
         """Makes room for two episodes of each environment."""
         check_integer("num_envs", num_envs, at_least=1)
-        check_integer("num_threads", num_threads, at_least=1)
+        if not is_whole(num_threads) or not 1 <= num_threads <= MOST_THREADS:
+            raise ConfigError(
+                f"num_threads is {shown(num_threads)}: it must be an integer from 1 to {MOST_THREADS}, more than the "
+                "cores of any machine: each thread has tables of its own"
+            )
         if arguments.get("engine", "compiled") != "compiled":
             raise ConfigError(
                 f"engine is {shown(arguments['engine'])}: vector environments are compiled; "

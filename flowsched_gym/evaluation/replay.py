@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.arrays import is_whole
 from flowsched_gym.batch import run_compiled
 from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.errors import ConfigError, shown
@@ -132,7 +133,7 @@ def check_seed(seed: object) -> int:
     Raises:
         ConfigError: It is none.
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEED_END:
+    if not is_whole(seed) or not 0 <= seed < SEED_END:
         raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
     return int(seed)
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, is_whole
 from flowsched_gym.errors import ConfigError, shown
 
 __all__ = ["HOSTS_PER_LEAF", "HOST_CAPACITY", "HOST_DELAY", "LINK_DELAY", "NUM_HOSTS", "NUM_SPINES", "PacketFabric"]
@@ -43,8 +43,7 @@ class PacketFabric:
 
     def __post_init__(self) -> None:
         number = self.num_hosts
-        whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not whole or number % HOSTS_PER_LEAF or not 2 <= number // HOSTS_PER_LEAF <= MOST_LEAVES:
+        if not is_whole(number) or number % HOSTS_PER_LEAF or not 2 <= number // HOSTS_PER_LEAF <= MOST_LEAVES:
             raise ConfigError(
                 f"num_hosts is {shown(number)}: leaf-spine in packets has 2 to {MOST_LEAVES} leaves of"
                 f" {HOSTS_PER_LEAF} hosts"

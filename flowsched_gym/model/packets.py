@@ -3,12 +3,9 @@
 import math
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from numbers import Integral, Real
 from typing import Final
 
-import numpy as np
-
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, is_whole, to_float
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.records import Records
 from flowsched_gym.suggestions import listed
@@ -211,13 +208,11 @@ class PacketRecords(Records):
 
 def _check_number(name: str, value: object, *, positive: bool) -> None:
     bound = "> 0" if positive else ">= 0"
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    inside = number and (value > 0 if positive else value >= 0) and value < math.inf  # type: ignore[operator]
-    if not inside:
+    number = to_float(value)
+    if not ((number > 0 if positive else number >= 0) and number < math.inf):
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
 
 
 def _check_integer(name: str, value: object, *, at_least: int, below: int) -> None:
-    integral = isinstance(value, (Integral, np.integer)) and not isinstance(value, bool)
-    if not integral or not at_least <= value < below:  # type: ignore[operator]
+    if not is_whole(value) or not at_least <= value < below:
         raise ConfigError(f"{name} is {shown(value)}: it must be a whole number >= {at_least}, below {below}")

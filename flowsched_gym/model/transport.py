@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from flowsched_gym.arrays import to_float
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.transport.lossy.senders import LossFigures
 from flowsched_gym.suggestions import listed
@@ -262,18 +263,17 @@ def find_transport(name: TransportName, figures: Mapping[str, float] | None = No
     of_losses = set() if transport.losses is None else {field.name for field in fields(Losses)}
     if figures is not None and not isinstance(figures, Mapping):
         raise ConfigError(f"transport_figures is {shown(figures)}: it must be a mapping from names to figures, or None")
-    given = {} if figures is None else dict(figures)
-    for figure, value in given.items():
+    given: dict[str, float] = {}
+    for figure, value in ({} if figures is None else figures).items():
         if figure not in own | of_losses:
             raise ConfigError(
-                f"transport_figures has {shown(figure)}: {name} has {listed(str(figure), sorted(own | of_losses))}"
+                f"transport_figures has {shown(figure)}: {name} has {listed(figure, sorted(own | of_losses))}"
             )
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ConfigError(f"transport_figures {figure} is {shown(value)}: it must be a number")
+        if not abs(to_float(value)) < float("inf"):
+            raise ConfigError(f"transport_figures {figure} is {shown(value)}: it must be a finite number")
+        given[figure] = value if figure == "seed" else float(value)
     losses = transport.losses
     if losses is not None:
         changed: dict[str, Any] = {figure: value for figure, value in given.items() if figure in of_losses}
         losses = replace(losses, **changed)
-    return replace(
-        transport, losses=losses, **{figure: float(value) for figure, value in given.items() if figure in own}
-    )
+    return replace(transport, losses=losses, **{figure: value for figure, value in given.items() if figure in own})

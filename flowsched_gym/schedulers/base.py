@@ -84,11 +84,13 @@ class BaseScheduler(ABC):
         rules: Its rules.
         num_queues: Queues of a port.
         needs_remaining: Whether it must know how much a flow has left to send.
+        sketch_bytes: Memory of its sketch at each port, where it has one.
     """
 
     rules: ClassVar[Rules]
     num_queues: int = 1
     needs_remaining: bool = False
+    sketch_bytes: int = 0
 
     @abstractmethod
     def new_record(self, traffic: Traffic, num_ports: int) -> Any:

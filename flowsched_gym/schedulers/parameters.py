@@ -1,14 +1,12 @@
 """Checks of parameters that several schedulers take."""
 
 import math
-from collections.abc import Iterable
 from enum import StrEnum
-from numbers import Integral, Real
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.arrays import FloatArray, as_numbers, is_whole, to_float
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.rules.packets.queue_choice import DEFICIT, ROUND, STRICT
 from flowsched_gym.suggestions import listed
@@ -76,16 +74,15 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_integer(name: str, value: object, *, at_least: int, at_most: int) -> int:
     """Refuses what is not a whole number in its bounds."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not at_least <= (number := int(cast("int", value))) <= at_most:
+    if not is_whole(value) or not at_least <= value <= at_most:
         raise ConfigError(f"{name} is {shown(value)}: it must be a whole number from {at_least} to {at_most}")
-    return number
+    return int(value)
 
 
 def check_number(name: str, value: object, *, at_least: float = 0.0, above: float = -math.inf) -> float:
     """Refuses what is not a finite number in its bounds."""
     bound = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
-    number = _as_float(value)
+    number = to_float(value)
     if not (math.isfinite(number) and number >= at_least and number > above):
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
     return number
@@ -95,7 +92,7 @@ def check_gap(name: str, value: object) -> float:
     """Refuses what is no silence in s; ``None`` and inf are one that never comes."""
     if value is None:
         return math.inf
-    gap = _as_float(value)
+    gap = to_float(value)
     if not gap > 0:
         raise ConfigError(f"{name} is {shown(value)}: it must be a time in s > 0, or none for never")
     return gap
@@ -103,9 +100,8 @@ def check_gap(name: str, value: object) -> float:
 
 def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float = 0.0) -> FloatArray:
     """Makes an array of a list of finite numbers."""
-    given = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1 else [None]
-    numbers = np.array([_as_float(value) for value in given])
-    if np.isnan(numbers).any():
+    numbers = as_numbers(values)
+    if numbers is None:
         raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
     if not (np.isfinite(numbers) & (numbers >= at_least)).all():
         raise ConfigError(f"{name} is {shown(values)}: each must be finite and >= {at_least:g}")
@@ -138,13 +134,3 @@ def check_quanta(weights: object, dequeue: Dequeue, num_queues: int) -> FloatArr
             raise ConfigError(f"weights is {shown(weights)}: dequeue 'sp' has none; it must be 'wrr' or 'drr'")
         return check_numbers("weights", weights, count=num_queues, at_least=LEAST_QUANTUM)
     return np.full(num_queues, FULL_PACKET if dequeue is Dequeue.DRR else 1.0)
-
-
-def _as_float(value: object) -> float:
-    """Returns a number; NaN for what is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

@@ -221,6 +221,7 @@ class QCluster(BaseScheduler):
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
         self._inverse = fair and weights is None and self._dequeue is not Dequeue.SP
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
+        self.sketch_bytes = self._sketch.num_bytes
         self.needs_remaining = self._goal in (Goal.SRPT, Goal.DEADLINE)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Cluster:

@@ -94,6 +94,7 @@ class Tagged(BaseScheduler):
         self._dequeue = check_choice("dequeue", dequeue, Dequeue)
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
+        self.sketch_bytes = self._sketch.num_bytes
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Tags:
         """Gives each packet its tag.

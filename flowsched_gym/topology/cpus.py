@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.arrays import FloatArray, IntArray, as_numbers, is_sequence, to_float
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.transport import Transport
 from flowsched_gym.topology.topology import Topology
@@ -39,11 +39,10 @@ def add_cpus(topology: Topology, cpus: float | Sequence[float] | FloatArray = 1.
         ConfigError: A share is not finite and > 0, or there is not one for each host.
     """
     num_cpus = max(topology.num_hosts, 1)
-    try:
-        shares = np.asarray(cpus, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError(f"cpus is {shown(cpus)}: it must be a share of a CPU, or one for each host") from None
-    if shares.ndim > 1 or (shares.ndim == 1 and len(shares) != num_cpus):
+    shares = as_numbers(cpus) if is_sequence(cpus) else np.array(to_float(cpus))
+    if shares is None:
+        raise ConfigError(f"cpus is {shown(cpus)}: it must be a share of a CPU, or one for each host")
+    if shares.ndim == 1 and len(shares) != num_cpus:
         raise ConfigError(f"cpus is {shown(cpus)}: topology {topology.name} has {num_cpus} CPUs, each needs one share")
     if not (np.isfinite(shares) & (shares > 0)).all():
         raise ConfigError(f"cpus is {shown(cpus)}: each share of a CPU must be finite and > 0")

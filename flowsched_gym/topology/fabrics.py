@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.arrays import FloatArray, is_whole
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
@@ -267,6 +267,5 @@ def check_count(topology: str, name: str, value: object, *, least: int, most: in
         ConfigError: The value is of another type or out of its range.
     """
     allowed = f">= {least}" if most is None else f"from {least} to {most}"
-    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not integral or value < least or (most is not None and value > most):  # type: ignore[operator]
+    if not is_whole(value) or value < least or (most is not None and value > most):
         raise ConfigError(f"topology {topology}: {name} is {shown(value)}: it must be an integer {allowed}")

@@ -4,9 +4,9 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from numbers import Integral, Real
 from typing import Final, TypeVar
 
+from flowsched_gym.arrays import is_sequence, is_whole, to_float
 from flowsched_gym.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.suggestions import listed
 
@@ -44,8 +44,7 @@ def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
     Raises:
         ConfigError: The values are not a sequence.
     """
-    # An array without dimensions has an iterator that cannot begin.
-    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+    if not is_sequence(values):
         raise ConfigError(f"{name} is {shown(values)}: it must be a sequence")
     return tuple(values)
 
@@ -64,10 +63,7 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
     """
     bound = "" if above is None else f" > {above:g}"
     bound += "" if at_least is None else f" >= {at_least:g}"
-    try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    except OverflowError:
-        number = math.inf
+    number = to_float(value)
     inside = (above is None or number > above) and (at_least is None or number >= at_least)
     if not (math.isfinite(number) and inside):
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number{bound}")
@@ -85,10 +81,9 @@ def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT
     Raises:
         ConfigError: The value is of another type, too small or too large.
     """
-    integral = isinstance(value, Integral) and not isinstance(value, bool)
-    if not integral or value < at_least:  # type: ignore[operator]
+    if not is_whole(value) or value < at_least:
         raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
-    if value >= below:  # type: ignore[operator]
+    if value >= below:
         raise ConfigError(f"{name} is {shown(value)}: it must be an integer below {below}")
 
 

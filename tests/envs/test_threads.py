@@ -1,5 +1,6 @@
 """Vector environments in several threads: the same numbers."""
 
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -9,6 +10,7 @@ from numpy.testing import assert_array_equal
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment
+from tests.processes import run_python
 
 NUM_ENVS = 5
 
@@ -37,7 +39,30 @@ def test_any_number_of_threads_gives_the_same_numbers(spec: EnvironmentSpec) -> 
         shown = [first, *(observation for observation, *_ in others)]
 
 
-@pytest.mark.parametrize("num_threads", [0, 1.5, "two"])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("env_id", ["flowsched/Artemis-v0", "flowsched/QCluster-v0"])
+def test_a_forked_process_has_threads_of_its_own(env_id: str) -> None:
+    run_python(f"""
+import os, signal, warnings
+import gymnasium as gym
+import flowsched_gym
+from tests.envs.episodes import SHORT
+envs = gym.make_vec({env_id!r}, 2, "vector_entry_point", num_threads=2, **SHORT[{env_id!r}])
+envs.reset(seed=0)
+action = envs.action_space.sample()
+envs.step(action)
+warnings.simplefilter("ignore")  # Python warns of any fork beside threads
+process = os.fork()
+if not process:
+    signal.alarm(60)  # ends a process that waits for threads that it does not have
+    envs.step(action)
+    os._exit(0)
+assert os.waitpid(process, 0)[1] == 0
+envs.step(action)
+""")
+
+
+@pytest.mark.parametrize("num_threads", [0, 1.5, "two", 10**6])
 def test_a_wrong_number_of_threads_is_refused(num_threads: object) -> None:
-    with pytest.raises(ConfigError, match="num_threads"):
+    with pytest.raises(ConfigError, match=r"num_threads is .*: it must be an integer from 1 to 512"):
         gym.make_vec("flowsched/Artemis-v0", 2, "vector_entry_point", num_threads=num_threads)

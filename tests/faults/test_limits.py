@@ -52,6 +52,15 @@ def test_vector_environments_without_room_are_refused(num_envs: int, num_flows: 
     check_room(most, num_flows, f"{num_flows} flows", size)
 
 
+def test_a_sketch_without_room_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"buckets is 1000000000: .* from 1 to 1398101, since each takes 24 B in each of 3"
+    ):
+        gym.make("flowsched/QCluster-v0", buckets=10**9)
+    with pytest.raises(ConfigError, match=r"num_envs is 100: with .* a sketch of 72000000 B and observations"):
+        gym.make_vec("flowsched/QCluster-v0", num_envs=100, buckets=10**6)
+
+
 def test_a_vector_of_very_many_is_refused_before_memory_is_asked_for() -> None:
     for env_id in (ARTEMIS, ORDER, ROUTE, THRESHOLDS, LONG_FLOWS):
         with pytest.raises(ConfigError, match="num_envs is 1000000000: with"):

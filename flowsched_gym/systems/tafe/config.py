@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.arrays import as_numbers, is_sequence
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.model.stages import Barrier
@@ -66,11 +66,8 @@ class TAFEConfig:
 
     def _check_cpus(self, cpus: object) -> None:
         """Checks shares of CPUs, and turns them into Python's own numbers."""
-        try:
-            shares: FloatArray = np.atleast_1d(np.asarray(cpus, dtype=np.float64))
-        except (TypeError, ValueError):
-            shares = np.full(1, np.nan)
-        if shares.ndim != 1 or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
+        shares = as_numbers(cpus if is_sequence(cpus) else [cpus])
+        if shares is None or not len(shares) or not (np.isfinite(shares) & (shares > 0)).all():
             raise ConfigError(f"cpus is {shown(cpus)}: it must have a share of a CPU for each host, or one, each > 0")
         object.__setattr__(self, "cpus", tuple(shares.tolist()))
 
