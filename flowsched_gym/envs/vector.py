@@ -17,6 +17,7 @@ from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState, read_numbers
 from flowsched_gym.errors import ConfigError, SimulationError, shown
 from flowsched_gym.workload import WorkloadLike
+from flowsched_gym.workload.checks import check_integer
 
 __all__ = ["FlowSchedVectorEnv"]
 
@@ -78,6 +79,8 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         except ValueError:
             modes = ", ".join(mode.value for mode in AutoresetMode)
             raise ConfigError(f"autoreset_mode is {shown(autoreset_mode)}: it must be one of {modes}") from None
+        if max_episode_steps is not None:
+            check_integer("max_episode_steps", max_episode_steps, at_least=1)
         super().__init__(num_envs, arguments if workload is None else {"workload": workload, **arguments}, num_threads)
         template = self._template
         self.metadata = {**template.metadata, "autoreset_mode": self.autoreset_mode}

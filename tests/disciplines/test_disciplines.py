@@ -147,7 +147,7 @@ def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_oth
         ("wfq", {"queue": [2], "weights": [1.0, 1.0]}, "queue holds 2: each must be 0 to 1"),
         ("wfq", {"queue": [0, 0.5], "weights": [1.0]}, r"queue is \[0, 0\.5\]: it must be a list of whole numbers"),
         ("wfq", {"queue": "a", "weights": [1.0]}, "queue is 'a': it must be a list of numbers"),
-        ("wfq", {"queue": [0, 2**70], "weights": [1.0]}, "queue is .*: it must be a list of numbers"),
+        ("wfq", {"queue": [0, 2**70], "weights": [1.0]}, "queue is .*: it must be a list of whole numbers"),
         ("wfq", {"queue": [0], "weights": [1e-320]}, r"weights is \[1e-320\]: each must be finite and > 0"),
         ("mlfq", {"thresholds": 1e5}, r"thresholds is 100000\.0: it must be a list of numbers, such as \[1, 2\.5\]"),
         (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),

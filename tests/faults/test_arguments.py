@@ -7,14 +7,16 @@ import dataclasses
 import math
 import os
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
 
-from flowsched_gym.errors import FlowSchedError, FlowSchedWarning, shown
+from flowsched_gym.errors import LONGEST_MESSAGE, FlowSchedError, FlowSchedWarning, shown
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, FixedWorkload
@@ -29,9 +31,28 @@ WRONG_KINDS: Final[tuple[Any, ...]] = (
     *(None, True, False, "", "x", "a\0b.csv", "\ud800", b"ideal", [], {}, set(), [1, [2]], [[1.0], [2.0]], (1.0, "2")),
     *(np.array([]), np.array([1, 2]), np.array(["ideal"]), np.array([[1.0, 2.0]]), np.float64(np.nan)),
     *(np.datetime64("2020-01-01"), 1j, Decimal(3), object(), Exception("no"), range(3), type, len),
+    *(np.timedelta64(3), {1}, frozenset({1.0}), {1: 2}.keys(), {"x" * 100_000: 1}, b"\x01\x02", memoryview(b"ab")),
+    *(
+        "x" * 100_000,
+        ["x" * 1_000] * 1_000,
+        [[[[[[1]]]]]] * 100,
+        "\x1b[31m\n\u202e",
+        np.zeros((40, 40)),
+        Fraction(1, 3),
+    ),
+    *(
+        np.array([1.0, None]),
+        np.array([True]),
+        np.array([1j]),
+        np.array([math.nan]),
+        np.zeros(0),
+        {"class": "os.system"},
+    ),
+    *([np.float64(1e4), 1e5], [10**400], [math.nan, 1.0], [True, 2], (10**30,), ["1", "2"], [b"1"], bytearray(b"12")),
 )
 NUMBERS: Final[tuple[Any, ...]] = (
     *(0, -1, 1, 2, 3, 10**3, 10**7, 10**9, 2**48, 2**63, 10**400, 10**5000, -(10**5000)),
+    *(10**30, -(10**30), 2**31, 2**32, 2**53 + 1, 2**64, Fraction(1, 2), Fraction(10**400), Decimal("nan")),
     *(0.0, -0.0, 0.5, 1.5, -1.0, 5e-324, 1e-300, 1e-9, 1e9, 1e300, math.inf, -math.inf, math.nan),
     *(np.int64(2), np.uint8(3), np.float32(0.5), np.float16(2), np.array(2), np.bool_(True)),
 )
@@ -67,39 +88,65 @@ def any_call(rng: Generator, forms: tuple[Any, ...]) -> tuple[EnvironmentSpec, d
     """Draws an environment and arguments, most often one of them made up."""
     spec = ENVIRONMENTS[rng.integers(len(ENVIRONMENTS))]
     names = [field.name for field in dataclasses.fields(load_target(spec.config))]
+    names.append("engine")
     arguments = dict(SHORT[spec.id]) if rng.random() < 0.7 else {}
     for name in rng.choice(names, size=(1, 1, 1, 2, 3)[rng.integers(5)], replace=False).tolist():
         arguments[name] = any_value(name, rng, forms)
     return spec, arguments
 
 
+def refusal(call: Callable[[], object], what: str) -> list[str]:
+    """Makes a call; returns what is wrong with the way in which it is refused, if anything is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlowSchedWarning)
+        try:
+            call()
+        except FlowSchedError as error:
+            message = str(error)
+            clear = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
+            return [] if clear else [f"{what}: no clear message: {message!r}"]
+        except Exception as error:  # noqa: BLE001 - any other error is what these tests look for
+            return [f"{what}: {type(error).__name__}: {shown(str(error))}"]
+    return []
+
+
 def test_every_call_of_make_works_or_is_refused_with_one_clear_error(tmp_path: Path) -> None:
     forms = workloads(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    made, faults = 0, []
+    made: list[gym.Env[Any, Any]] = []
+    num_made, faults = 0, []
     for number in range(NUM_CALLS):
         rng = np.random.default_rng([14, number])
         spec, arguments = any_call(rng, forms)
         call = f"{number}: gym.make({spec.id!r}, **{shown(arguments)})"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FlowSchedWarning)
+        faults += refusal(lambda: made.append(gym.make(spec.id, **arguments)), call)  # noqa: B023 - called at once
+        if made:
+            env = made.pop().unwrapped
+            num_made += 1
+            faults += refusal(lambda: env.reset(seed=any_value("seed", rng, ())), f"{call}.reset")  # noqa: B023
+            faults += refusal(lambda: env.reset(options=any_value("options", rng, ())), f"{call}.reset")  # noqa: B023
             try:
-                env = gym.make(spec.id, **arguments)
-                made += 1
-            except FlowSchedError as error:
-                if not 0 < len(str(error)) < 2_000 or "\n" in str(error):
-                    faults.append(f"{call}: no clear message: {error}")
-                continue
-            except Exception as error:  # noqa: BLE001 - any other error is what this test looks for
-                faults.append(f"{call}: {type(error).__name__}: {error}")
-                continue
-            try:
-                env.unwrapped.reset(seed=number)
+                env.reset(seed=number)
             except Exception as error:  # noqa: BLE001 - whatever it is, it comes too late
                 if "no flow" not in str(error):
                     faults.append(f"{call}: only reset refuses: {type(error).__name__}: {error}")
             env.close()
 
     assert not faults, "\n".join(faults)
-    assert 0.02 * NUM_CALLS < made < 0.7 * NUM_CALLS
+    assert 0.02 * NUM_CALLS < num_made < 0.7 * NUM_CALLS
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_every_call_of_make_vec_works_or_is_refused_with_one_clear_error(tmp_path: Path) -> None:
+    faults, own = [], ("num_envs", "num_threads", "max_episode_steps", "autoreset_mode")
+    for number in range(NUM_CALLS):
+        rng = np.random.default_rng([15, number])
+        spec, arguments = any_call(rng, workloads(tmp_path))
+        arguments = (arguments if number % 4 == 0 else dict(SHORT[spec.id])) | {"num_envs": 2}
+        for name in rng.choice(own, size=1 + number % 2, replace=False).tolist():
+            arguments[name] = any_value(name, rng, ())
+        call = f"{number}: gym.make_vec({spec.id!r}, **{shown(arguments)})"
+        vector_class = load_target(spec.vector_entry_point)
+        faults += refusal(lambda: vector_class(**arguments), call)  # noqa: B023 - called at once
+
+    assert not faults, "\n".join(faults)
