@@ -9,6 +9,7 @@ The tree::
     ├── WorkloadError (ValueError)           flows that cannot be simulated
     │   └── FlowFileError                    the same, found in a flow file
     ├── InvalidAction (ValueError)           an action outside the action space
+    ├── PolicyError (RuntimeError)           a policy that raises, or ends, instead of acting
     ├── SimulationError (RuntimeError)       a call that the simulation cannot serve in its state
     └── MissingDependencyError (ImportError) an optional package that is not installed
 
@@ -27,6 +28,7 @@ __all__ = [
     "FlowSchedWarning",
     "InvalidAction",
     "MissingDependencyError",
+    "PolicyError",
     "SimulationError",
     "SpaceMismatchError",
     "UnknownArgumentError",
@@ -76,6 +78,10 @@ class FlowFileError(WorkloadError):
 
 class InvalidAction(FlowSchedError, ValueError):  # noqa: N818 - the name is part of the public contract
     """An action outside the action space."""
+
+
+class PolicyError(FlowSchedError, RuntimeError):
+    """A policy that raises an exception, or ends its process, instead of acting."""
 
 
 class SimulationError(FlowSchedError, RuntimeError):

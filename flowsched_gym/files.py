@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 
 __all__ = [
+    "ENDINGS",
     "check_path",
     "check_target",
     "naming_file",

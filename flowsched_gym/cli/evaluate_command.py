@@ -4,10 +4,9 @@ import argparse
 import csv
 import io
 import json
-import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,10 +25,10 @@ from flowsched_gym.evaluation import (
 )
 from flowsched_gym.evaluation.texts import check_name, check_printable
 from flowsched_gym.files import check_target, write_text
-from flowsched_gym.leaderboard import Table, default_metric, metrics_beside
+from flowsched_gym.leaderboard import Table, default_metric, metrics_beside, played_apart
 from flowsched_gym.metrics import unit_of
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import heuristic_arguments, is_named
+from flowsched_gym.registration import OPTIONS, heuristic_arguments, is_named
 
 __all__ = ["run"]
 
@@ -61,12 +60,9 @@ def run(options: argparse.Namespace) -> None:
     kwargs = key_values("--kwarg", options.kwarg)
     if options.out is not None:
         _check_out(options.out)
-    # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
-    # there by itself. It looks there last, so that what lies there takes the place of no installed module.
-    sys.path.append(os.getcwd())
-    with standard_output_kept_clean(), ProgressBar("playing episodes") as progress:
+    with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
-        players = _players(options, kwargs)
+        players = _players(options, kwargs, processes)
         results: list[EvaluationResult] = []
         for player in players:
             results.append(
@@ -97,15 +93,20 @@ def run(options: argparse.Namespace) -> None:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
-def _players(options: argparse.Namespace, kwargs: Mapping[str, object]) -> list[_Player]:
-    """Makes all policies, and loads the models; what a result could not hold is refused before any is played."""
+def _players(options: argparse.Namespace, kwargs: Mapping[str, object], processes: ExitStack) -> list[_Player]:
+    """Makes all policies, and loads the models; what a result could not hold is refused before any is played.
+
+    Policies that are not the package's act in processes of their own.
+    """
     models = [source for source in options.policy if _is_model(source)]
     check_printable("the command", _command(options))
     players = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
         check_name("--policy", label)
-        if source in models:
-            policy, arguments = _load_model(source, options.environment, kwargs, trust=options.trust), kwargs
+        is_model = source in models
+        if is_model or (OPTIONS in source and not is_named(source)):
+            apart = played_apart(label, source, options.environment, kwargs, is_model=is_model, trust=options.trust)
+            policy, arguments = processes.enter_context(apart), kwargs
         else:
             named = models and is_named(source, options.environment)
             arguments = heuristic_arguments(options.environment, kwargs, source) if named else kwargs
@@ -140,19 +141,6 @@ def _labels(sources: Sequence[str]) -> list[str]:
         if labels.count(label) > 1:
             raise ConfigError(f"--policy gives {label!r} twice: each policy must have a name of its own")
     return labels
-
-
-def _load_model(path: str, env_id: str, kwargs: Mapping[str, object], *, trust: bool) -> Policy:
-    # Torch reads this at its import: small networks are several times slower on more threads than one.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
-
-    env = make_environment(env_id, kwargs)
-    try:
-        return batched(load_policy(path, env, trust=trust))
-    finally:
-        env.close()
 
 
 def _table(results: Sequence[EvaluationResult], *, everything: bool) -> tuple[Table, int]:

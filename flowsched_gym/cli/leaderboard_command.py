@@ -1,7 +1,6 @@
 """Puts policies onto a leaderboard: ``flowsched leaderboard run``, ``table``, ``page`` and ``verify``."""
 
 import argparse
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -36,9 +35,6 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> None:
     """Runs the subcommand."""
-    # A user's own module:Class, or what a model is made of, lies where the user is; a console script does not look
-    # there by itself. It looks there last, so that what lies there takes the place of no installed module.
-    sys.path.append(os.getcwd())
     {"run": _run, "table": _table, "page": _page, "verify": _verify}[options.action](options)
 
 
@@ -54,7 +50,7 @@ def _run(options: argparse.Namespace) -> None:
     kwargs = key_values("--kwarg", options.kwarg)
     work = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
     Path(options.out).mkdir(parents=True, exist_ok=True)
-    kept, skipped = 0, []
+    kept, skipped, failure = 0, [], None
     command = _command(options)
     with standard_output_kept_clean():
         for number, (setting, entrant) in enumerate(work, start=1):
@@ -68,10 +64,13 @@ def _run(options: argparse.Namespace) -> None:
                         suite, setting, entrant, kwargs=kwargs, trust=options.trust, command=command, progress=progress
                     )
                 except FlowSchedError as error:
+                    failure = error
                     skipped.append(f"{entrant.label} on {setting.name}: {error}")
                     continue
             write_result(result, path)
             print(f"{path}: {entrant.label} on {setting.name}", file=sys.stderr)
+    if failure is not None and len(work) == 1:
+        raise failure
     for reason in skipped:
         print(f"not played: {reason}", file=sys.stderr)
     if kept:

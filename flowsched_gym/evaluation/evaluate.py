@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, FlowSchedWarning
+from flowsched_gym.errors import ConfigError, FlowSchedWarning, InvalidAction
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_name
@@ -75,6 +75,7 @@ def evaluate(
 
     Raises:
         ConfigError: An argument, a name or an argument of the environment is not allowed.
+        InvalidAction: The policy chose something other than an action.
         SpaceMismatchError: The policy was made for other spaces.
     """
     begun = time.monotonic()
@@ -94,6 +95,8 @@ def evaluate(
         results = player.play(
             policy, episodes=episodes, seed=seed, deterministic=deterministic, progress=progress, on_records=on_records
         )
+    except InvalidAction as error:
+        raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
     finally:
         player.close()
     return EvaluationResult(

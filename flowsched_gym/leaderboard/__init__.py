@@ -17,6 +17,7 @@ from flowsched_gym.leaderboard.document import (
     write_leaderboard,
 )
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
+from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, write_published
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
 from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
@@ -46,6 +47,7 @@ __all__ = [
     "load_suite",
     "metrics_beside",
     "play",
+    "played_apart",
     "published_results",
     "read_results",
     "reference_of",

@@ -4,11 +4,11 @@ A result file is named by its setting and policy. What has been played already i
 interrupted goes on where it stopped.
 """
 
+import contextlib
 import hashlib
-import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,10 +22,10 @@ from flowsched_gym.evaluation import (
     Run,
     evaluate,
     evaluate_bound,
-    make_environment,
 )
 from flowsched_gym.evaluation.result_files import file_name
 from flowsched_gym.evaluation.texts import check_name
+from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
 from flowsched_gym.model.rules.compile import compiles
@@ -131,6 +131,8 @@ def play(
     Raises:
         ConfigError: The policy does not play in this environment, a model cannot be read, or an argument would change
             the setting.
+        InvalidAction: The policy chose something other than an action.
+        PolicyError: The policy fails.
         SpaceMismatchError: A model was trained with other spaces.
     """
     begun = time.monotonic()
@@ -141,30 +143,37 @@ def play(
     count = len(seeds)
     runs: list[Run] = []
     played: dict[str, object] = {}
-    for model, policy, arguments in players(setting, entrant, kwargs or {}, trust=trust):
-        done = len(runs) * count
-        total = max(1, len(entrant.models)) * count
+    with contextlib.closing(players(setting, entrant, kwargs or {}, trust=trust)) as playing:
+        for model, policy, arguments in playing:
+            done = len(runs) * count
+            total = max(1, len(entrant.models)) * count
 
-        def tell(episode: int, _: int, done: int = done, total: int = total) -> None:
-            if progress is not None:
-                progress(done + episode, total)
+            def tell(episode: int, _: int, done: int = done, total: int = total) -> None:
+                if progress is not None:
+                    progress(done + episode, total)
 
-        if runs and arguments != played:
-            raise ConfigError(f"{entrant.source}: its models were trained with different arguments of the environment")
-        played = arguments
-        if policy == BOUND_POLICY:
-            result = evaluate_bound(setting.environment, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell)
-        else:
-            result = evaluate(
-                setting.environment,
-                policy,
-                episodes=count,
-                seed=seeds[0],
-                kwargs={"engine": "compiled", **arguments} if compiles() else arguments,  # the same bits, much sooner
-                progress=tell,
-                repeat=True,
-            )
-        runs.append(Run(model=model, episodes=result.episodes))
+            if runs and arguments != played:
+                raise ConfigError(
+                    f"{entrant.source}: its models were trained with different arguments of the environment"
+                )
+            played = arguments
+            if policy == BOUND_POLICY:
+                result = evaluate_bound(
+                    setting.environment, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell
+                )
+            else:
+                result = evaluate(
+                    setting.environment,
+                    policy,
+                    episodes=count,
+                    seed=seeds[0],
+                    # The same bits, much sooner.
+                    kwargs={"engine": "compiled", **arguments} if compiles() else arguments,
+                    progress=tell,
+                    label=entrant.label,
+                    repeat=True,
+                )
+            runs.append(Run(model=model, episodes=result.episodes))
     return EvaluationResult(
         environment=setting.environment,
         kwargs=played,
@@ -178,8 +187,12 @@ def play(
 
 def players(
     setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
-) -> Iterator[tuple[ModelFile | None, str | Policy, dict[str, object]]]:
-    """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment."""
+) -> Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]:
+    """Yields who plays, one after the other: the model's file, the policy, and arguments of the environment.
+
+    A policy that is not the package's acts in a process of its own, which ends when the next one is asked for, or the
+    generator is closed.
+    """
     if not entrant.models:
         known = policy_specs(setting.environment)
         planners = planner_specs(setting.environment)
@@ -188,16 +201,16 @@ def players(
             raise ConfigError(f"policy {entrant.source!r} does not play here: {', '.join((*known, *planners))} do")
         if entrant.source == BOUND_POLICY and not system_of(setting.environment)[1].bounded:
             raise ConfigError(f"policy {entrant.source!r} does not play here: flows have no deadlines")
-        heuristic = name in (*known, *planners)
-        needed = setting.heuristic_kwargs(entrant.source) if heuristic else setting.kwargs
-        yield None, entrant.source, {**needed, **kwargs}
+        if name in (BOUND_POLICY, *known, *planners):
+            needed = setting.kwargs if name == BOUND_POLICY else setting.heuristic_kwargs(entrant.source)
+            yield None, entrant.source, {**needed, **kwargs}
+            return
+        given: dict[str, object] = {**setting.kwargs, **kwargs}
+        with played_apart(entrant.label, entrant.source, setting.environment, given) as policy:
+            yield None, policy, given
         return
-    # Torch reads this at its import: small networks are several times slower on more threads than one.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - the same
     from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
-    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
 
     for path in entrant.models:
         origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}
@@ -207,14 +220,12 @@ def players(
         seen = origin.get("kwargs", {})
         view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
         arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
-        env = make_environment(setting.environment, arguments)
-        try:
-            policy = batched(load_policy(path, env, trust=trust))
-        finally:
-            env.close()
-        seed = origin.get("seed")
-        model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
-        yield model, policy, arguments
+        with played_apart(
+            entrant.label, str(path), setting.environment, arguments, is_model=True, trust=trust
+        ) as policy:
+            seed = origin.get("seed")
+            model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
+            yield model, policy, arguments
 
 
 def model_digest(path: Path) -> str:

@@ -91,7 +91,8 @@ class LayoutPolicy:
 
 def is_pure(policy: object) -> bool:
     """Returns whether a policy's own class promises ``pure``; a subclass may draw or remember, so it inherits none."""
-    return bool(vars(type(policy)).get("pure", False))
+    promise = vars(type(policy)).get("pure", False)
+    return bool(promise.__get__(policy) if isinstance(promise, property) else promise)
 
 
 def attribute_of(env: Any, name: str) -> Any:

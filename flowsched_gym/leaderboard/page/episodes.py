@@ -1,5 +1,6 @@
 """Animations of episodes: some decisions of a policy in a setting, as an animated picture that browsers play."""
 
+import contextlib
 import hashlib
 from collections import deque
 from collections.abc import Callable
@@ -97,12 +98,13 @@ def write_film(
         MissingDependencyError: Pillow is not installed.
         OSError: The file cannot be written.
     """
-    _, policy, arguments = next(players(setting, entrant, {}, trust=trust))
-    env = _Filmed(make_environment(setting.environment, {**arguments, "render_mode": "rgb_array"}), progress)
-    try:
-        rollout(env, resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, seed=seed)
-    finally:
-        env.close()
+    with contextlib.closing(players(setting, entrant, {}, trust=trust)) as playing:
+        _, policy, arguments = next(playing)
+        env = _Filmed(make_environment(setting.environment, {**arguments, "render_mode": "rgb_array"}), progress)
+        try:
+            rollout(env, resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, seed=seed)
+        finally:
+            env.close()
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(list(env.frames), path)
 

@@ -1,0 +1,189 @@
+"""The process of a policy: makes the policy, and answers observations with its actions until nobody asks any more.
+
+It has an environment of its own, with the arguments of the judge's. Whatever the policy does to it, or to this process,
+changes nothing where the episodes are played.
+"""
+
+import os
+import pickle
+import secrets
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+import flowsched_gym
+from flowsched_gym.errors import FlowSchedError, shown
+from flowsched_gym.evaluation import make_environment, resolve_policy
+from flowsched_gym.evaluation.environment import has_machine_code, has_vector
+from flowsched_gym.evaluation.rollout import takes_masks
+from flowsched_gym.leaderboard.messages import read_message, write_message
+from flowsched_gym.policies import Planner, is_pure
+from flowsched_gym.workload import Workload, WorkloadSource, with_future
+
+__all__ = ["main"]
+
+POLICY_SEED: Final = 0
+"""Seed of policies that draw: that of the episodes is the judge's."""
+BRANCHED_SEED: Final = 0
+"""Seed of the episode that a planner looks at."""
+SECONDS_BETWEEN_LOOKS: Final = 1.0
+"""Time between looks whether the judge is still there."""
+NUMBERS: Final = "biuf"
+
+
+class _Source:
+    """A source that draws a given episode for one seed, so that a planner can branch from it.
+
+    Args:
+        source: What all other episodes are drawn by.
+    """
+
+    def __init__(self, source: WorkloadSource) -> None:
+        self._source = source
+        self.episode: Workload | None = None
+
+    def draw(self, seed: int) -> Workload:
+        """Draws an episode."""
+        return self.episode if seed == BRANCHED_SEED and self.episode is not None else self._source.draw(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+
+class _Answering:
+    """A policy that answers.
+
+    Args:
+        request: What the judge asks for: ``environment``, ``kwargs``, ``source``, ``is_model`` and ``trust``.
+    """
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        name, kwargs = request["environment"], request["kwargs"]
+        self._env = make_environment(name, kwargs)
+        self.policy = _model(request, self._env) if request["is_model"] else self._made(request["source"])
+        self.plans = isinstance(self.policy, Planner)
+        self._state: Any = None
+        if self.plans:
+            if has_vector(name) and has_machine_code(name):
+                kwargs = {**kwargs, "engine": "compiled"}  # which takes past actions again the soonest
+            self._env = make_environment(name, kwargs)
+            self._env.reset(seed=BRANCHED_SEED)
+            self._source = self._base._source = _Source(self._base._source)
+
+    @property
+    def _base(self) -> Any:
+        return self._env.unwrapped
+
+    def _made(self, source: str) -> Any:
+        return resolve_policy(source, self._env, seed=POLICY_SEED)
+
+    def answer(self, request: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> object:
+        """Returns the action for an observation, or for a batch of them."""
+        observation, *others = arrays
+        arguments: dict[str, Any] = {"deterministic": request["deterministic"]}
+        if request["masks"]:
+            arguments["action_masks"] = others.pop(0).astype(np.bool_)
+        if not request["batch"]:
+            if request["start"]:
+                self._state = None
+            arguments |= {"state": self._state, "episode_start": np.array([request["start"]])}
+        if self.plans:
+            past, actions = others
+            self._branch(pickle.loads(past.tobytes()), request["now"], list(actions))
+        action, self._state = self.policy.predict(observation.copy(), **arguments)
+        return action
+
+    def _branch(self, past: Workload, now: float, actions: Sequence[Any]) -> None:
+        """Plays an episode up to now, with flows to come that are drawn anew."""
+        future = self._source._source.draw(1 + secrets.randbits(62))
+        self._source.episode = with_future(past, future, now)
+        self._base._repeat(self._source.episode, BRANCHED_SEED, actions)
+        self.policy.enter(self._env)
+
+
+def main() -> None:
+    """Answers until the judge has gone."""
+    requests, answers = sys.stdin.buffer, _private_output()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judge ends this process
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    answering: _Answering | None = None
+    while True:
+        try:
+            request, arrays = read_message(requests)
+        except EOFError:
+            break
+        try:
+            if answering is None:
+                answering = _Answering(request)
+                policy = answering.policy
+                write_message(
+                    answers, {"pure": is_pure(policy), "masks": takes_masks(policy), "plans": answering.plans}
+                )
+            else:
+                _write_action(answers, answering.answer(request, arrays))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the judge is told
+            write_message(answers, _fault(error))
+    os._exit(0)  # no handler or thread of the policy keeps this process
+
+
+def _private_output() -> BinaryIO:
+    """Returns a stream to the judge, and sends to standard error what anybody else prints."""
+    sys.stdout.flush()
+    own = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return own
+
+
+def _end_with(judge: int) -> None:
+    """Ends this process soon after the judge's."""
+    while os.getppid() == judge:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)
+
+
+def _model(request: dict[str, Any], env: Any) -> Any:
+    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
+    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
+
+    return batched(load_policy(request["source"], env, trust=request["trust"]))
+
+
+def _write_action(answers: BinaryIO, action: object) -> None:
+    """Writes an action; what is no array of numbers as a text that a message can show."""
+    try:
+        values = np.asarray(action)
+    except ValueError:  # lists of different lengths
+        values = np.zeros(0, dtype=object)
+    if values.dtype.kind in NUMBERS:
+        write_message(answers, {"action": None}, [values])
+    else:
+        write_message(answers, {"action": shown(action)})
+
+
+def _fault(error: BaseException) -> dict[str, object]:
+    """Describes what a policy raised."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception of the policy's own may do anything
+        text = ""
+    known = type(error).__name__ if isinstance(error, FlowSchedError) else ""
+    if isinstance(error, SystemExit):
+        return {"fault": f"called sys.exit({shown(error.code)}){_place(error)}", "known": ""}
+    kind = type(error).__name__
+    return {"fault": f"raised {kind}: {text}{_place(error)}" if not known else text, "known": known}
+
+
+def _place(error: BaseException) -> str:
+    """Returns the last line outside of installed packages at which an error passed."""
+    inner = (str(Path(flowsched_gym.__file__).parent), os.path.dirname(os.__file__))
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    own = [each for each in frames if not each.filename.startswith(inner)] or frames
+    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""

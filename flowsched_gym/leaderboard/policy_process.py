@@ -1,0 +1,247 @@
+"""Plays with policies that are not the package's: each acts in a process of its own, and gets observations alone.
+
+What the process sends is data (`flowsched_gym.leaderboard.messages`), and is checked like any other input. What it
+prints goes to standard error, line by line, as text that no terminal interprets.
+"""
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import FrameType
+from typing import Any, BinaryIO, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError
+from flowsched_gym.files import ENDINGS
+from flowsched_gym.leaderboard.messages import MessageError, read_message, write_message
+from flowsched_gym.policies import Policy
+from flowsched_gym.workload import first_flows, with_future
+
+__all__ = ["played_apart"]
+
+PROGRAM: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; from flowsched_gym.leaderboard.policy_child import main; main()"
+)
+"""Run with the judge's path and, at its end, the folder where the user is: there lies ``module:Class``."""
+MOST_LINES: Final = 20
+"""Lines of what a policy prints that are shown."""
+MOST_LETTERS: Final = 200
+"""Letters of such a line, and of what an error says."""
+KNOWN_ERRORS: Final[Mapping[str, type[ConfigError]]] = {"SpaceMismatchError": SpaceMismatchError}
+"""Errors of this package that a policy passes on; all others are a ``ConfigError``."""
+
+Array = npt.NDArray[Any]
+
+
+@contextlib.contextmanager
+def played_apart(
+    label: str,
+    source: str,
+    environment: str,
+    kwargs: Mapping[str, object],
+    *,
+    is_model: bool = False,
+    trust: bool = False,
+) -> Iterator[Policy]:
+    """Makes a policy in a process of its own, which ends with the ``with`` block, however that ends.
+
+    Args:
+        label: Name of the policy, for messages.
+        source: ``module:Class``, or the path of a model.
+        environment: Id of the environment.
+        kwargs: Its arguments, which JSON can hold.
+        is_model: Whether the source is a model.
+        trust: Whether a model is loaded that brings code.
+
+    Raises:
+        ConfigError: There is no such policy, or it does not act in this environment.
+        SpaceMismatchError: The policy was made for other spaces.
+        PolicyError: The policy fails.
+    """
+    variables = {"OMP_NUM_THREADS": "1", **os.environ}  # small networks are several times slower on more threads
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *sys.path, os.getcwd()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables,
+    )
+    printed = threading.Thread(target=_show_lines, args=(process.stderr, label), daemon=True)
+    printed.start()
+    try:
+        with _ended_by_signals(process):
+            request = {
+                "environment": environment,
+                "kwargs": dict(kwargs),
+                "source": source,
+                "is_model": is_model,
+                "trust": trust,
+            }
+            talk = _Talk(process, label)
+            promises, _ = talk.ask(request)
+            yield _PlannerApart(talk, promises) if promises["plans"] is True else _PolicyApart(talk, promises)
+    finally:
+        process.kill()
+        process.wait()
+        printed.join(timeout=1.0)  # a process that the policy started may keep its output open
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
+class _Talk:
+    """Questions to the process of a policy, and its answers.
+
+    Args:
+        process: The process.
+        label: Name of the policy.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", label: str) -> None:
+        self._process = process
+        self._requests, self._answers = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+        self.label = label
+
+    def ask(self, content: dict[str, Any], *arrays: Array) -> tuple[dict[str, Any], list[Array]]:
+        """Sends a message, and returns the answer.
+
+        Raises:
+            ConfigError: The package refused what was asked.
+            PolicyError: The policy failed, or its process has ended.
+        """
+        try:
+            write_message(self._requests, content, arrays)
+            answer, given = read_message(self._answers)
+        except (EOFError, OSError):
+            self._process.kill()
+            raise PolicyError(f"policy {self.label!r} {_end_of(self._process.wait())}") from None
+        except MessageError:
+            raise PolicyError(f"policy {self.label!r} sent what is no action") from None
+        if "fault" in answer:
+            text, known = _plain(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
+            if known:
+                raise KNOWN_ERRORS.get(str(known), ConfigError)(text)
+            raise PolicyError(f"policy {self.label!r} {text}")
+        return answer, given
+
+
+class _PolicyApart:
+    """A policy in a process of its own; see ``Policy``."""
+
+    def __init__(self, talk: _Talk, promises: Mapping[str, object]) -> None:
+        self._talk = talk
+        self._is_pure = promises.get("pure") is True
+        # Whoever plays reads from its arguments whether a policy takes masks.
+        self.predict = self._predict_masked if promises.get("masks") is True else self._predict
+
+    @property
+    def pure(self) -> bool:
+        """Whether the policy promises to be pure."""
+        return self._is_pure
+
+    def _predict(
+        self, observation: Array, state: Any = None, episode_start: Array | None = None, deterministic: bool = False
+    ) -> tuple[Array, Any]:
+        return self._act(observation, episode_start, deterministic, None), None
+
+    def _predict_masked(
+        self,
+        observation: Array,
+        state: Any = None,
+        episode_start: Array | None = None,
+        deterministic: bool = False,
+        action_masks: Array | None = None,
+    ) -> tuple[Array, Any]:
+        return self._act(observation, episode_start, deterministic, action_masks), None
+
+    def _act(
+        self, observation: Array, episode_start: Array | None, deterministic: bool, masks: Array | None, **more: Any
+    ) -> Array:
+        """Asks for actions; a policy's memory stays in its process."""
+        request = {
+            "batch": episode_start is None,
+            "start": episode_start is not None and bool(episode_start[0]),
+            "deterministic": deterministic,
+            "masks": masks is not None,
+        }
+        arrays = [observation] if masks is None else [observation, masks]
+        answer, given = self._talk.ask(request | more, *arrays, *self._looks())
+        if not given:
+            raise InvalidAction(f"policy chose {_plain(str(answer.get('action')), MOST_LETTERS)}: it must be numbers")
+        return given[0]
+
+    def _looks(self) -> list[Array]:
+        """Lists what the policy sees besides."""
+        return []
+
+
+class _PlannerApart(_PolicyApart):
+    """A planner in a process of its own: it looks at the past of an episode, with flows to come that are drawn anew."""
+
+    def enter(self, env: Any) -> None:
+        """Tells in which environment the next actions are taken; see ``Planner``."""
+        self._env = env.unwrapped
+
+    def _act(
+        self, observation: Array, episode_start: Array | None, deterministic: bool, masks: Array | None, **more: Any
+    ) -> Array:
+        now = float(self._env.simulation.now)
+        return super()._act(observation, episode_start, deterministic, masks, now=now, **more)
+
+    def _looks(self) -> list[Array]:
+        flows, now = self._env.workload, float(self._env.simulation.now)
+        nothing = replace(first_flows(flows, 0), link_changes=None)
+        past = np.frombuffer(pickle.dumps(with_future(flows, nothing, now)), dtype=np.uint8)
+        return [past, np.array(self._env.get_state().decisions)]
+
+
+@contextlib.contextmanager
+def _ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Takes a process along where this one is asked to end."""
+    here = threading.current_thread() is threading.main_thread()
+    handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        process.kill()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _show_lines(stream: BinaryIO, label: str) -> None:
+    """Prints what a policy prints, the first lines of it, until its process ends."""
+    count = 0
+    with stream:
+        while line := stream.readline(8 * MOST_LETTERS):
+            count += 1
+            if count <= MOST_LINES:
+                text = _plain(line.decode(errors="replace").rstrip())
+                sys.stderr.write(f"policy {label!r} prints: {text}\n")
+            elif count == MOST_LINES + 1:
+                sys.stderr.write(f"policy {label!r} prints more, which is not shown\n")
+
+
+def _plain(text: str, most: int = MOST_LETTERS) -> str:
+    """Returns a text, cut where it is long, in which nothing reaches a terminal as an escape code."""
+    plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text[: most + 1])
+    return plain if len(plain) <= most else f"{plain[:most]}..."
+
+
+def _end_of(status: int) -> str:
+    return f"ended its process by signal {-status}" if status < 0 else f"ended its process with exit status {status}"

@@ -1,0 +1,242 @@
+"""Plays policies in processes of their own: none of them can change, or see, more than it should."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flowsched_gym.evaluation import make_environment
+from flowsched_gym.leaderboard import entrants_of, load_suite, play
+from tests.cli.conftest import flowsched  # noqa: F401 - a fixture
+from tests.leaderboard.test_suite import TINY
+from tests.processes import ROOT, check_refusal
+
+ARTEMIS = "flowsched/Artemis-v0"
+SHORT = TINY["settings"]["short"]["kwargs"]
+
+POLICIES = """
+import os, sys
+import numpy as np
+
+
+class First:
+    def __init__(self, env):
+        self.env = env.unwrapped
+        self.layout = self.env.layout
+
+    @classmethod
+    def for_env(cls, env, *, seed):
+        env.reset(seed=0)
+        return cls(env)
+
+    def cheat(self):
+        pass
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        self.cheat()
+        return np.zeros(np.shape(observation)[:-1], dtype=np.int64), state
+
+
+class Pure(First):
+    pure = True
+
+
+class SwapsWorkload(First):
+    def cheat(self):
+        self.env._source = self.env._simulation.workload = None
+
+
+class SwapsNetwork(First):
+    def cheat(self):
+        self.env._network = self.env._simulation.topology = None
+
+
+class SwapsMetrics(First):
+    def cheat(self):
+        import flowsched_gym.metrics.summary as summary
+        import flowsched_gym.envs.base as base
+        summary.summary = base.summary = lambda *_, **__: 1 / 0
+        type(self.env)._metrics = lambda *_: {"deadline_hit_ratio": 1.0}
+
+
+class SwapsSeed(First):
+    def cheat(self):
+        type(self.env).reset = type(self.env).begin = lambda *_, **__: 1 / 0
+
+
+class WritesSizes(First):
+    def cheat(self):
+        size = self.env.workload.size
+        size.flags.writeable = True
+        size[:] = 1.0
+
+
+class LooksAhead(First):
+    def enter(self, env):
+        with open("seen.txt", "a") as file:
+            print(env.unwrapped.workload.size.tolist(), env.unwrapped.workload.arrival_time.tolist(), file=file)
+        state = env.unwrapped.get_state()
+        env.step(0)
+        env.unwrapped.set_state(state)
+        env.unwrapped.set_state(state.with_future(7))
+
+
+class Exits(First):
+    def cheat(self):
+        sys.exit(0)
+
+
+class Raises(First):
+    def cheat(self):
+        raise KeyError("no\\x1b[2Jsuch")
+
+
+class Dies(First):
+    def cheat(self):
+        os._exit(3)
+
+
+class IsKilled(First):
+    def cheat(self):
+        os.kill(os.getpid(), 9)
+
+
+class Prints(First):
+    def cheat(self):
+        print("\\x1b[2Jcleared")
+        os.system("echo and\\x1b[31m red")
+
+
+class Nan(First):
+    def predict(self, observation, **others):
+        return np.nan, None
+
+
+class Fraction(First):
+    def predict(self, observation, **others):
+        return 1.7, None
+
+
+class Row(First):
+    def predict(self, observation, **others):
+        return np.zeros(1, dtype=np.int64), None
+
+
+class Word(First):
+    def predict(self, observation, **others):
+        return "\\x1b[2J", None
+
+
+class Large(First):
+    def predict(self, observation, **others):
+        return 10**6, None
+
+
+class Nothing(First):
+    def predict(self, observation, **others):
+        return None
+
+
+class NotMade(First):
+    @classmethod
+    def for_env(cls, env, *, seed):
+        raise ValueError("not today")
+
+
+class Sleeps(First):
+    def cheat(self):
+        with open("pid.txt", "w") as file:
+            file.write(str(os.getpid()))
+        import time
+        time.sleep(3000)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a suite and policies, where the user is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny-v1.json").write_text(json.dumps(TINY))
+    (tmp_path / "theirs.py").write_text(POLICIES)
+    return tmp_path
+
+
+def run_of(name):
+    """Plays a policy in the tiny suite."""
+    suite = load_suite("tiny-v1.json")
+    return play(suite, suite.settings["short"], entrants_of([f"theirs:{name}"])[0])
+
+
+CHEATS = ("SwapsWorkload", "SwapsNetwork", "SwapsMetrics", "SwapsSeed", "WritesSizes", "LooksAhead")
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
+    honest, cheat = run_of("First"), run_of(name)
+    assert repr(cheat.episodes) == repr(honest.episodes)
+    if name == "LooksAhead":
+        lines = (folder / "seen.txt").read_text().splitlines()
+        seen = [json.loads("[" + line.partition("] [")[2]) for line in lines]
+        assert len({tuple(each) for each in seen}) > len(seen) / 2, "other flows to come at each decision"
+        env = make_environment(ARTEMIS, SHORT)
+        env.reset(seed=0)
+        assert env.unwrapped.workload.arrival_time.tolist() not in seen[: len(seen) // 20]
+    assert "theirs" not in sys.modules
+
+
+def test_a_pure_policy_plays_side_by_side_in_its_process(folder, monkeypatch):
+    monkeypatch.setattr("flowsched_gym.evaluation.player.LITTLE_WORK", 0)
+    monkeypatch.setattr("flowsched_gym.evaluation.player.has_machine_code", lambda env_id: True)
+    assert repr(run_of("Pure").episodes) == repr(run_of("First").episodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Exits", "policy 'Exits' called sys.exit(0) (theirs.py:"),
+        ("Raises", r"policy 'Raises' raised KeyError: 'no\x1b[2Jsuch' (theirs.py:"),
+        ("Dies", "policy 'Dies' ended its process with exit status 3"),
+        ("IsKilled", "policy 'IsKilled' ended its process"),
+        ("Nan", "policy 'Nan' chose array(nan): it must be an integer"),
+        ("Fraction", "policy 'Fraction' chose array(1.7): it must be an integer"),
+        ("Row", "policy 'Row' chose array([0]): it must be an integer"),
+        ("Word", r"policy 'Word' chose '\x1b[2J': it must be numbers"),
+        ("Large", "policy 'Large' action is 1000000: it must be an integer from 0 to 9"),
+        ("Nothing", "policy 'Nothing' raised TypeError"),
+        ("NotMade", "policy 'NotMade' raised ValueError: not today (theirs.py:"),
+        ("Missing", "module theirs has no 'Missing'"),
+    ],
+)
+def test_a_policy_that_misbehaves_is_named_in_one_line(flowsched, folder, name, message):  # noqa: F811
+    words = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", f"theirs:{name}")
+    check_refusal(flowsched(*words), message)
+
+
+def test_what_a_policy_prints_is_text_beside_the_output(flowsched, folder):  # noqa: F811
+    words = [f"--kwarg={name}={value}" for name, value in SHORT.items()]
+    outcome = flowsched("evaluate", ARTEMIS, "--policy", "theirs:Prints", "--episodes", 1, *words, "--json")
+    assert json.loads(outcome.out)["policy"] == "theirs:Prints"
+    assert r"policy 'theirs:Prints' prints: \x1b[2Jcleared" in outcome.err
+    assert "\x1b" not in outcome.err
+    assert outcome.err.count("\n") == 21
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_end_takes_the_policy_along(folder, number):
+    words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", "run", "--suite", "tiny-v1.json"]
+    with subprocess.Popen(
+        [*words, "--policy", "theirs:Sleeps"], env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL
+    ) as judge:
+        while not (path := folder / "pid.txt").exists() or not path.read_text():
+            assert judge.poll() is None
+            time.sleep(0.05)
+        judge.send_signal(number)
+        judge.wait()
+    while Path(f"/proc/{path.read_text()}").exists():
+        time.sleep(0.05)
