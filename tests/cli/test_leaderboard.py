@@ -121,7 +121,7 @@ def test_models_that_bring_code_are_refused(flowsched, folder: Path) -> None:
         (["run", "--policy", "edf", "--env", "artemis-hevy"], "--env is 'artemis-hevy'"),
         (["run", "--policy", "none.zip", "--env", "artemis-heavy"], "there is no such file"),
         (["run", "--policy", "edf", "--policy", "fifo", "--label", "mine"], "it names one policy"),
-        (["run", "--policy", "nobody", "--env", "artemis-heavy"], "no policy plays in any of the 1 settings"),
+        (["run", "--policy", "nobody", "--env", "artemis-heavy"], "policy 'nobody' does not play here"),
         (["run", "--policy", "edf", "--env", "artemis-heavy", "--kwarg", "k=4"], "would change the setting"),
         (["table", "none"], "there is no such folder"),
         (["verify", "none.json"], "none.json"),
