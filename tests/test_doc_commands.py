@@ -32,12 +32,13 @@ ELSEWHERE: Final = re.compile(r"^ray |^wandb |launcher=(ray|slurm)|^flowsched le
 LONG: Final = re.compile(r"^python |-train|-tune|-evaluate|-heuristics|search|QCluster|model\.zip|leaderboard")
 """Commands that take more than seconds, or the files of one that does."""
 
+TRAINING: Final = "total_timesteps=20000 evaluation.episodes=2 progress_bar=false"
+COMPARING: Final = "episodes=2 bound=false progress_bar=false"
 SHORTER: Final = {
-    "flowsched-train": "total_timesteps=2048 algorithm.num_envs=4 evaluation.episodes=2 evaluation.interim_episodes=1 "
-    "evaluation.bound=false progress_bar=false",
-    "flowsched-tune": "total_timesteps=2048 trials=2 algorithm.num_envs=4 evaluation.episodes=2 progress_bar=false",
-    "flowsched-heuristics": "episodes=2 bound=false progress_bar=false",
-    "flowsched-evaluate": "episodes=2 bound=false progress_bar=false",
+    "flowsched-train": f"{TRAINING} evaluation.interim_episodes=1 evaluation.bound=false",
+    "flowsched-tune": f"{TRAINING} trials=2",
+    "flowsched-heuristics": COMPARING,
+    "flowsched-evaluate": COMPARING,
     "python -m flowsched_gym.baselines.train_auto": "--decisions 200",
     "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
     "flowsched evaluate": "--episodes 2",

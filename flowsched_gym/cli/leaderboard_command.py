@@ -96,7 +96,10 @@ def _page(options: argparse.Namespace) -> None:
         raise ConfigError(f"nothing was published for suite {suite.name}: name a FOLDER with results")
     groups = group_results(results, list(suite.settings.values()))
     site, models = Path(options.out), None if options.models is None else Path(options.models)
-    films = [] if options.no_episodes else list(players_to_film(groups, models, options.episodes_of))
+    played = {name for name, _ in places}
+    everywhere = options.all_episodes or options.episodes_of
+    filmed = groups if everywhere else [group for group in groups if group[0].name in played]
+    films = [] if options.no_episodes else list(players_to_film(filmed, models, options.episodes_of))
     own_places = places if len(places) < len(results) else set()
     site.mkdir(parents=True, exist_ok=True)
     with standard_output_kept_clean():

@@ -227,8 +227,9 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POLICY",
-        help="policy or agent whose episodes are animated, instead of the best; may be repeated",
+        help="policy or agent whose episodes are animated in all settings, instead of the best; may be repeated",
     )
+    episodes.add_argument("--all-episodes", action="store_true", help="animate episodes in all settings")
     episodes.add_argument("--no-episodes", action="store_true", help="animate no episodes")
     _add_trust(page)
     for action in (run, table, page):

@@ -1,6 +1,7 @@
 """Writes pages of leaderboards, reads them as a browser does, and uses them in one where there is one."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flowsched_gym.cli import leaderboard_command
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.leaderboard import compare, group_results, load_suite, published_results
 from flowsched_gym.leaderboard.page import Film, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.document import page_html
 from tests.leaderboard.test_suite import TINY
 from tests.processes import check_refusal, run
+from tests.repository import ROOT
 
 pytest.importorskip("PIL")
 
@@ -85,8 +88,9 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
     text = write_site(GROUPS, tmp_path, suite=SUITE.name, models=models).read_text()
 
     page = Reader(text)
-    heuristic, agent, difference, _ = page.rows[1]
-    assert float(agent) - float(heuristic) == pytest.approx(float(difference), abs=0.11), "three rounded numbers"
+    rule, agent, difference, _, search = page.rows[1]
+    assert float(search) > float(rule)
+    assert float(agent) - float(rule) == pytest.approx(float(difference), abs=0.11), "three rounded numbers"
     values = iter(page.rows[1 + len(GROUPS) :])  # below the overview
     for setting, members in GROUPS:
         next(values)
@@ -105,6 +109,25 @@ def test_a_page_has_every_result_with_its_number_and_no_link_outside(tmp_path: P
     assert read_learning_curves(models / "artemis-heavy", "deadline_hit_ratio") == []
     with pytest.raises(ConfigError, match="finite numbers"):
         read_learning_curves(models / "artemis-heavy", "nan")
+
+
+def test_the_overview_tells_what_is_better_where_trainings_collapsed_and_the_sign_of_small_differences() -> None:
+    groups = [
+        (setting, members)
+        for setting, members in group_results(published_results(SUITE), list(SUITE.settings.values()))
+        if setting.name in ("artemis-heavy", "auto-long-flows", "merp-order-tree")
+    ]
+    text = page_html(groups, suite=SUITE.name)
+    heavy, tree, flows = text.partition("<tbody>")[2].partition("</tbody>")[0].splitlines()[1:]
+
+    assert "more is better" in heavy
+    assert all("less is better" in row for row in (tree, flows))
+    assert "collapses <small>2 of 5 trainings worse than random" in tree
+    assert "open" not in tree
+    assert "12.60 to 530.93 in 5 trainings" in tree
+    assert ">-0.003 <small>[-0.003, -0.003]" in flows
+    assert re.search(r"[+-]0\.0+(?!\d)", heavy + tree + flows) is None
+    assert 'data-head="search"' in heavy
 
 
 def test_names_from_files_stay_text() -> None:
@@ -137,6 +160,24 @@ def test_an_episode_is_animated_once_and_small(flowsched, tmp_path: Path, monkey
 
     check_refusal(flowsched(*command, "--episodes-of", "nobody"), "--episodes-of is 'nobody'")
     check_refusal(flowsched(*command, "--models", "nowhere"), "--models is 'nowhere'")
+
+
+def test_only_settings_that_were_played_are_animated_unless_asked_for(
+    flowsched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    shutil.copy(ROOT / "benchmarks" / "results" / "artemis-heavy_edf.json", own)
+    monkeypatch.setattr(leaderboard_command, "write_film", lambda *_, **__: None)
+    monkeypatch.setattr(leaderboard_command, "write_site", lambda _, site, **__: site)
+    page = ("leaderboard", "page", "--out", tmp_path / "site")
+
+    counts = [
+        re.search(r"(\d+) animated", flowsched(*page, *more).out)[1]
+        for more in ((own,), (), ("--all-episodes",), (own, "--episodes-of", "memr"))
+    ]
+
+    assert counts == ["1", "0", str(len(SUITE.settings)), "2"]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")

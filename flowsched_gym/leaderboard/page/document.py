@@ -4,6 +4,7 @@ What comes from result files is escaped: their labels may come from anybody. The
 script, which only sorts, filters and opens animations in place.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,25 +13,38 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, bootstrap_intervals
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, bootstrap_intervals
 from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
     MetricColumn,
     column_of,
     compare,
     comparison_table,
+    plans,
     reference_of,
 )
 from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
 from flowsched_gym.leaderboard.settings import Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.metrics import SMALLER_IS_BETTER
+from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
 
 __all__ = ["Film", "page_html"]
 
+OVERVIEW_HEADS: Final = (
+    *("setting", "best rule with the agent's actions and information", "best learned agent", "difference"),
+    *("the agent", "search"),
+)
 PROFILE_POINTS: Final = 33
 PROFILE_RESAMPLES: Final = 500
+WORDS: Final = ("actions", "information")
+"""Columns without numbers."""
+UNSIGNED: Final = re.compile(r"\+0\.0+(?!\d)")
+"""A difference of nothing, which has no sign."""
+MOST_DIGITS: Final = 6
+MIN_TRAININGS: Final = 2
+CHANCE: Final = "random"
+"""Policy that every environment has; a training that is worse has collapsed."""
 NAMED_BETWEEN: Final = (0.88, 0.12)
 """Shares at which lines lead from the curves of a profile to their names."""
 
@@ -59,6 +73,8 @@ own, in the same episodes.</p>
 <dt>better than reference</dt><dd>Probability that the policy is better than its reference in an episode.</dd>
 <dt>{bound}</dt><dd>Deadlines that no scheduler can exceed, even one that knows all flows beforehand.</dd>
 <dt>to the bound</dt><dd>How far the policy stays below that.</dd>
+<dt>worse than random</dt><dd>A training has collapsed whose mean is worse than that of choices at random.</dd>
+<dt>search</dt><dd>The best choice in simulations of what may come, thousands of times slower than a rule.</dd>
 <dt>FCT, slowdown, TCT</dt><dd>Flow completion time, waiting included; that over what the flow would take alone;
 completion time of a task.</dd>
 </dl></details>
@@ -148,22 +164,72 @@ def page_html(
 
 
 def _overview(compared: Sequence[tuple[Setting, Sequence[EvaluationResult], Sequence[ComparisonRow]]]) -> str:
-    """Sets the best learned agent of each setting beside its reference: a rule with its actions and information."""
+    """Sets the best learned agent of each setting beside its reference, a rule with its actions and information."""
     lines = []
     for number, (setting, members, rows) in enumerate(compared):
         shown = column_of(setting.metric)
         agent = next((row for row in rows if row.learned), None)
         rule = _reference(setting, members, rows) if agent is None else _named(rows, agent.reference)
-        link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
-        cells = [f'<th scope="row">{link} <small>{escape(shown.label)}</small></th>']
-        cells += [_best(rule, shown), _best(agent, shown)]
+        planners = {member.policy for member in members if plans(member)}
+        search = next((row for row in rows if row.policy in planners), None)
+        trainings = next((each for each in members if agent is not None and each.policy == agent.policy), None)
         difference = None if agent is None else agent.difference
-        cells.append(_cell(format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)))
-        cells.append(f"<td>{_verdict(agent, setting.metric)}</td>")
-        lines.append(_line(cells, environment=setting.environment, learned=agent is not None))
-    rule_head = "best rule with the agent's actions and information"
-    heads = ("setting", rule_head, "best learned agent", "difference", "the agent")
-    return f'<section id="overview"><h2>Overview</h2>{_table(heads, lines, "Overview")}</section>\n'
+        digits = _telling_digits(difference, shown)
+        link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
+        cells = [
+            f'<th scope="row">{link} <small>{escape(shown.label)}: {_direction(setting.metric)}</small></th>',
+            _best(rule, shown),
+            _best(agent, shown, "" if trainings is None else _range_of_trainings(trainings, setting.metric)),
+            _cell(UNSIGNED.sub("0.0", format_interval(difference, scale=shown.scale, digits=digits, signed=True))),
+            _verdict(
+                agent, setting.metric, 0 if trainings is None else _num_collapsed(trainings, members, setting.metric)
+            ),
+            _best(search, shown),
+        ]
+        # A narrow screen shows the row as a list, with these names.
+        named = [
+            cell.replace("<td", f'<td data-head="{escape(head)}"', 1)
+            for head, cell in zip(OVERVIEW_HEADS, cells, strict=True)
+        ]
+        lines.append(_line(named, environment=setting.environment, learned=agent is not None))
+    return f'<section id="overview"><h2>Overview</h2>{_table(OVERVIEW_HEADS, lines, "Overview")}</section>\n'
+
+
+def _direction(metric: str) -> str:
+    return "less is better ↓" if metric in SMALLER_IS_BETTER else "more is better ↑"
+
+
+def _telling_digits(difference: Interval | None, shown: MetricColumn) -> int:
+    """Returns as many digits as it takes that what is not 0 does not look like it, but at most ``MOST_DIGITS``."""
+    if difference is None:
+        return shown.digits
+    sizes = [abs(end) * shown.scale for end in (difference.mean, difference.low, difference.high)]
+    smallest = min((size for size in sizes if size > 0.0), default=1.0)
+    return next(
+        (digits for digits in range(shown.digits, MOST_DIGITS) if round(smallest, digits) > 0.0),
+        max(shown.digits, MOST_DIGITS),
+    )
+
+
+def _range_of_trainings(result: EvaluationResult, metric: str) -> str:
+    """Writes the means of the worst and the best training; nothing where there is one."""
+    means = _means_of_trainings(result, metric)
+    if len(means) < MIN_TRAININGS:
+        return ""
+    shown = column_of(metric)
+    low, high = (f"{shown.scale * end:.{shown.digits}f}" for end in (min(means), max(means)))
+    return f"{low} to {high} in {len(means)} trainings"
+
+
+def _num_collapsed(result: EvaluationResult, members: Sequence[EvaluationResult], metric: str) -> int:
+    """Counts the trainings of an agent that are worse than a policy that chooses at random."""
+    chance = [merit(metric, member.interval(metric).mean) for member in members if member.policy == CHANCE]
+    return sum(merit(metric, mean) < value for mean in _means_of_trainings(result, metric) for value in chance)
+
+
+def _means_of_trainings(result: EvaluationResult, metric: str) -> list[float]:
+    means: list[float] = result.samples(metric).mean(axis=1).tolist()
+    return means
 
 
 def _section(
@@ -179,19 +245,24 @@ def _section(
     """Lays out a setting: its table, then its curves."""
     shown = column_of(setting.metric)
     table: Table = comparison_table(members, metric=setting.metric, rows=rows)
+    by_name = {member.policy: member for member in members}
+    # Numbers first: a narrow screen has no room for words before them.
+    order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
-    for row, (_, *values) in zip(rows, table.rows, strict=True):
+    for row, texts in zip(rows, table.rows, strict=True):
         notes = [f"learned, {row.num_runs} {'seed' if row.num_runs == 1 else 'seeds'}"] * row.learned
+        if row.learned and (collapsed := _num_collapsed(by_name[row.policy], members, setting.metric)):
+            notes.append(f"{collapsed} worse than {CHANCE}")
         notes += ["yours"] * (row.policy in mine)
         note = f" <small>{', '.join(notes)}</small>" if notes else ""
         film = ""
         if row.policy in played:
             title = escape(f"{row.policy} on {_name(setting)}")
             film = f'<a class="film" href="{escape(played[row.policy])}" data-title="{title}">watch</a>'
-        cells = [f'<th scope="row">{escape(row.policy)}{note}</th>', *map(_cell, values)]
+        cells = [f'<th scope="row">{escape(row.policy)}{note}</th>', *(_cell(texts[column]) for column in order)]
         cells += [f"<td>{film}</td>"] * bool(played)
         lines.append(_line(cells, learned=row.learned, bound=row.policy == BOUND_POLICY))
-    heads = (*table.columns, *["episode"] * bool(played))
+    heads = ("policy", *(table.columns[column] for column in order), *["episode"] * bool(played))
     figures = [_figure(_profile(setting, members, rows), _profile_caption(setting))]
     if learning:
         reference = _reference(setting, members, rows)
@@ -206,7 +277,7 @@ def _section(
         f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.environment)}" '
         f'data-learned="{int(learned)}">\n<h2>{escape(_name(setting))}</h2>\n'
         f"<p>{escape(setting.environment)}: {escape(setting.title)}; {len(members[0].seeds)} episodes, ordered by "
-        f"{escape(shown.label)}</p>\n{_table(heads, lines, _name(setting))}"
+        f"{escape(shown.label)} ({_direction(setting.metric)})</p>\n{_table(heads, lines, _name(setting))}"
         f'<div class="charts">{"".join(figures)}</div>\n</section>\n'
     )
 
@@ -259,27 +330,32 @@ def _named(rows: Sequence[ComparisonRow], name: str | None) -> ComparisonRow | N
     return next((row for row in rows if row.policy == name), None)
 
 
-def _verdict(row: ComparisonRow | None, metric: str) -> str:
-    """Returns whether the best learned agent ``wins`` or ``loses``, or ``open``, by the interval; empty if unknown."""
+def _verdict(row: ComparisonRow | None, metric: str, num_collapsed: int) -> str:
+    """Writes whether the best learned agent ``wins``, ``loses`` or ``collapses``, or ``open``; empty if unknown."""
     if row is None or row.difference is None or not row.difference.known:
-        return ""
+        return "<td></td>"
     low, high = sorted((row.difference.low, row.difference.high))
-    if low <= 0.0 <= high:
-        return "open"
-    return "wins" if (low > 0.0) != (metric in SMALLER_IS_BETTER) else "loses"
+    verdict = "open"
+    if low > 0.0 or high < 0.0:
+        verdict = "wins" if (low > 0.0) != (metric in SMALLER_IS_BETTER) else "loses"
+    if not num_collapsed:
+        return f"<td>{verdict}</td>"
+    kept = "collapses" if verdict == "open" else verdict
+    return f"<td>{kept} <small>{num_collapsed} of {row.num_runs} trainings worse than {CHANCE}</small></td>"
 
 
-def _best(row: ComparisonRow | None, shown: MetricColumn) -> str:
+def _best(row: ComparisonRow | None, shown: MetricColumn, note: str = "") -> str:
     if row is None:
         return "<td></td>"
     value = format_interval(row.estimate, scale=shown.scale, digits=shown.digits).partition(" ")[0]
-    return f'<td data-value="{value}"><small>{escape(row.policy)}</small> {value}</td>'
+    names = "".join(f" <small>{escape(text)}</small>" for text in (row.policy, note) if text)
+    return f'<td data-value="{value}">{value}{names}</td>'
 
 
 def _cell(text: str) -> str:
-    """Writes an estimate with its interval smaller, and a value to sort by."""
-    value, _, interval = text.partition(" ")
-    small = f" <small>{escape(interval)}</small>" if interval else ""
+    """Writes an estimate with its interval smaller, and a value to sort by; words as they are."""
+    value, _, interval = text.partition(" [")
+    small = f" <small>[{escape(interval)}</small>" if interval else ""
     return f'<td data-value="{escape(value)}">{escape(value)}{small}</td>'
 
 
