@@ -146,7 +146,7 @@ class FlowSchedEnv(Restored, gymnasium.Env[Observation, Action], Generic[Action]
         """
         self._check_open()
         super().reset(seed=check_seed(seed))
-        if options is not None and options != {}:
+        if options is not None and (not isinstance(options, dict) or options):
             raise ConfigError(f"options is {shown(options)}: this environment knows none")
         return self.begin(draw_episode_seed(self.np_random))
 

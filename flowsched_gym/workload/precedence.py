@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, IntArray
+from flowsched_gym.arrays import BoolArray, IntArray, is_sequence, is_whole, to_float
 from flowsched_gym.errors import WorkloadError, shown
 from flowsched_gym.workload.arrays import as_column, require
 
@@ -164,14 +164,14 @@ def parse_after(cells: Sequence[object], flow_id: IntArray, where: Callable[[int
 
 def _ids(cell: object) -> list[int] | None:
     """Returns the ids in a cell; None if it holds something else."""
-    if cell is None or (isinstance(cell, Real) and bool(cell != cell)):
+    if cell is None or cell is np.ma.masked or (isinstance(cell, Real) and bool(cell != cell)):
         return []
     if isinstance(cell, str):
         words = cell.split()
         return [int(word) for word in words] if all(map(WHOLE_NUMBER.fullmatch, words)) else None
-    if isinstance(cell, (Integral, float)) and not isinstance(cell, (bool, np.bool_)):
-        return [int(cell)] if float(cell).is_integer() else None
-    if isinstance(cell, (Sequence, np.ndarray)) and not isinstance(cell, bytes):
+    if is_whole(cell) or isinstance(cell, float):
+        return [int(cell)] if to_float(cell).is_integer() else None
+    if is_sequence(cell):
         found = [_ids(each) if not isinstance(each, (str, Sequence)) else None for each in cell]
         return None if any(ids is None or len(ids) != 1 for ids in found) else [ids[0] for ids in found if ids]
     return None

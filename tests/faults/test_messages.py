@@ -20,6 +20,7 @@ from flowsched_gym.errors import (
     FlowSchedError,
     InvalidAction,
     SimulationError,
+    WorkloadError,
     shown,
 )
 from flowsched_gym.systems import EnvironmentSpec
@@ -297,7 +298,7 @@ def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "flow_id": [0, 1],
     "source": [0, 0],
     "destination": [1, 1],
@@ -322,3 +323,15 @@ def test_parquet_with_text_that_is_not_utf8_or_a_column_twice_is_refused_and_sho
     short = {name: pa.array(np.array(column, dtype=np.float16)) for name, column in COLUMNS.items()}
     parquet.write_table(pa.table(short), path)
     assert read_flows(path).size.tolist() == [1.0, 2.0]
+
+
+def test_the_column_after_may_have_ids_with_gaps_and_holds_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "flows.parquet"
+    parquet.write_table(pa.table({**COLUMNS, "after": [None, 0]}), path)
+    after = read_flows(path).after
+    assert after is not None
+    assert (after.earlier.tolist(), after.later.tolist()) == ([0], [1])
+    wrong: tuple[Any, ...] = (10**400, np.timedelta64(0), np.array(0), {0}, b"0", True, float("inf"))
+    for cell in wrong:
+        with pytest.raises(WorkloadError, match="column after: "):
+            flowsched_gym.replay({**COLUMNS, "after": [None, cell]}, discipline="fifo")
