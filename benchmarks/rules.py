@@ -58,6 +58,11 @@ def tune(setting: Setting, rule: str) -> dict[str, object]:
     return {"policy": best, "deadlines met, %": met[best], "with defaults, %": default, "plain": plain}
 
 
+def tuned(setting: str, rule: str) -> str:
+    """Returns the rule with the options that were found for a setting."""
+    return str(json.loads(FOUND.read_text(encoding="utf-8"))[setting][rule]["policy"])
+
+
 def share_met(setting: Setting, policy: str) -> float:
     """Plays the validation episodes; returns the share of deadlines met, in %."""
     kwargs = {**setting.heuristic_kwargs(policy), "engine": "compiled"}

@@ -121,7 +121,7 @@ def write_learned(path: Path) -> None:
     figure = Figure(figsize=(7.5, 2.6), layout="constrained")
     axes = figure.add_subplot()
     dress(axes)
-    names = [f"{row.policy} (learned)" if row.learned else row.policy for row in rows]
+    names = [f"{row.policy}{' (learned)' * row.learned}: {', '.join(row.ability.actions)}" for row in rows]
     axes.barh(names, means, color=[BARS[kind] for kind in kinds], height=0.62)
     axes.errorbar(means, range(len(rows)), xerr=(means - low, high - means), fmt="none", ecolor=INK, capsize=3)
     for index, mean in enumerate(means):

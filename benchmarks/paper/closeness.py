@@ -33,6 +33,7 @@ LEARNED_ON: Final = "artemis-heavy"
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
     "ppo-defer": "**learned**: PPO that may send a request to the back of the queue",
+    "postpone-late": "requests with little slack go to the back, of the others the first that can be met in time",
     "ppo": "**learned**: PPO that grants one of the requests",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
@@ -158,23 +159,32 @@ def learned_rows() -> list[ComparisonRow]:
     results = [
         result for result in read_results(RESULTS) if result.reference and result.reference.setting == LEARNED_ON
     ]
-    return [row for row in compare(results, reference="edf") if row.policy in SHOWN]
+    return [row for row in compare(results) if rule_of(row) in SHOWN]
+
+
+def rule_of(row: ComparisonRow) -> str:
+    """Returns the name of a policy without its options."""
+    return row.policy.partition(":")[0]
 
 
 def learned_table() -> str:
-    """Sets a learned agent of the leaderboard beside heuristics and the bound."""
+    """Sets learned agents of the leaderboard beside rules with their actions and information, and the bound."""
     rows = tuple(
         (
             f"`{row.policy}`",
-            f"{SHOWN[row.policy]}; {row.num_runs} trainings" if row.learned else SHOWN[row.policy],
+            f"{SHOWN[rule_of(row)]}; {row.num_runs} trainings" if row.learned else SHOWN[rule_of(row)],
+            *(", ".join(each) or "none" for each in row.ability),
             format_interval(row.estimate, scale=100.0),
+            "" if row.reference is None else f"`{row.reference}`",
             format_interval(row.difference, scale=100.0, signed=True),
         )
         for row in learned_rows()
     )
-    return Table(columns=("policy", "what it is", "deadlines met, %", "over `edf`, points"), rows=rows).markdown(
-        numbers=False
+    columns = (
+        *("policy", "what it is", "actions", "information"),
+        *("deadlines met, %", "best rule with both", "over it, points"),
     )
+    return Table(columns=columns, rows=rows).markdown(numbers=False)
 
 
 def closeness_table(figures: dict[str, Any]) -> str:

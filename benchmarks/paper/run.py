@@ -216,7 +216,7 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))[workload]
     found = {result.policy: result for result in results}
     heuristics = {BOUND_POLICY, *policy_specs(ARTEMIS)}
-    learned = [name for name in found if name not in heuristics and name not in THESIS_POLICIES]
+    learned = [name for name in found if name.partition(":")[0] not in heuristics | {*THESIS_POLICIES}]
     rows = []
     for policy in (*THESIS_POLICIES, *learned, "feasible-first"):
         printed, result = figures.get(policy, {}), found.get(policy)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.thesis_agreement import agreement
+from benchmarks.rules import tuned
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
@@ -32,8 +33,12 @@ AGENTS: Final = {
     "ppo-wait": {"defer": "wait"},
 }
 """Trained agents, and what they need of the environment besides."""
-SEARCHES: Final = {"search": "lifo", "search-wait": "ppo-wait"}
-"""Search by rollouts, and whose: a heuristic's, or those of an agent's first training with what it may do."""
+SEARCHES: Final = {"search": "lifo", "search-wait": "paced"}
+"""Search by rollouts, and of which rule."""
+PACED: Final = "paced"
+"""The rule that lets only some flows send at once, with the options that ``benchmarks/rules.py`` found."""
+DEFERRING: Final = {PACED: {"defer": "wait"}, "search-wait": {"defer": "wait"}}
+"""What others than agents need of the environment."""
 NUM_FUTURES: Final = 4
 """Futures of the first round: which flows lose packets is chance, so that one future says little about a choice."""
 NUM_RUNS: Final = 10
@@ -57,7 +62,7 @@ def main() -> None:
     found: dict[str, Any] = {"variants": {}, "tokens": {}}
     for variant, workload in VARIANTS.items():
         found["variants"][variant] = {}
-        for policy in (*HEURISTICS, *AGENTS, *SEARCHES):
+        for policy in (*HEURISTICS, PACED, *AGENTS, *SEARCHES):
             found["variants"][variant][policy] = measure(policy, workload)
             print(f"variant {variant}: {policy} has played", flush=True)
     for policy in ("fifo", "edf"):
@@ -82,11 +87,12 @@ def measure(
         num_runs: Runs, of each training.
 
     Returns:
-        ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms`` between deliveries; and
-        ``so_far``, for each run the shares of deadlines met of the flows of the first 10, 20, ... bursts.
+        ``played``, who did; ``runs``, what came of each run; percentiles of all flows: ``fct_ms``, and ``gaps_ms``
+        between deliveries; and ``so_far``, for each run the shares of deadlines met of the flows of the first 10, 20,
+        ... bursts.
     """
     kwargs = {"workload": workload, "k": NUM_TOKENS, "f": WINDOW, "transport": TRANSPORT, "engine": "compiled"}
-    kwargs |= {**AGENTS.get(SEARCHES.get(policy, policy), {}), **(arguments or {})}
+    kwargs |= {**AGENTS.get(policy, {}), **DEFERRING.get(policy, {}), **(arguments or {})}
     runs: Runs = {}
     times, gaps, so_far = [], [], []
     for player in players(policy, workload):
@@ -100,19 +106,28 @@ def measure(
             so_far.append(met_so_far(records.deadline_met))
             for name, value in figures_of(records.arrival_time, records.fct, records.deadline_span).items():
                 runs.setdefault(name, []).append(value)
-    return {"runs": runs, "fct_ms": percentiles(times), "gaps_ms": percentiles(gaps), "so_far": so_far}
+    played = [player if isinstance(player, str) else player.name for player in players(policy, workload)]
+    return {
+        "played": played,
+        "runs": runs,
+        "fct_ms": percentiles(times),
+        "gaps_ms": percentiles(gaps),
+        "so_far": so_far,
+    }
 
 
 def players(policy: str, workload: str) -> list[str | Path]:
     """Lists who plays under a name: a policy of the package, or the models of an agent."""
     if policy in AGENTS:
         return [*trainings(workload, policy)]
+    if policy == PACED:
+        return [tuned(workload, PACED)]
     if policy not in SEARCHES:
         return [policy]
     base = SEARCHES[policy]
-    if base in AGENTS:
-        return [f"search:base={trainings(workload, base)[0]},rounds=2"]
-    return [f"search:base={base},futures={NUM_FUTURES},rounds=2"]
+    name, _, options = (tuned(workload, base) if base == PACED else base).partition(":")
+    of_base = "".join(f",base.{option}" for option in options.split(",") if option)
+    return [f"search:base={name}{of_base},futures={NUM_FUTURES},rounds=2"]
 
 
 def agreement_of(agent: str, *, num_runs: int = 5) -> dict[str, Any]:

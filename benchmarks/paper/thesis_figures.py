@@ -20,6 +20,7 @@ COLOURS: Final = {
     "ssdf": CURVES[2],
     "lsdf": CURVES[0],
     "a2c-thesis": LEARNED,
+    "paced": CURVES[4],
     "ppo-wait": CURVES[3],
 }
 """Policies that are drawn."""

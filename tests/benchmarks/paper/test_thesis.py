@@ -9,6 +9,7 @@ from benchmarks.paper.thesis import (
     AGENTS,
     HEURISTICS,
     NUM_RUNS,
+    PACED,
     PERCENTS,
     SEARCHES,
     TOKENS,
@@ -35,7 +36,7 @@ def test_the_page_is_made_of_what_was_played(found: dict[str, Any]) -> None:
 def test_every_policy_has_all_runs_and_every_agent_five_trainings(found: dict[str, Any]) -> None:
     for variant in VARIANTS:
         policies = found["variants"][variant]
-        assert list(policies) == [*HEURISTICS, *AGENTS, *SEARCHES]
+        assert list(policies) == [*HEURISTICS, PACED, *AGENTS, *SEARCHES]
         for policy, each in policies.items():
             count = 5 * NUM_RUNS if policy in AGENTS else NUM_RUNS
             assert {len(values) for values in each["runs"].values()} == {count}, policy
