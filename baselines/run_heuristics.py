@@ -47,8 +47,8 @@ def compare_and_report(
         show_progress=config.progress_bar,
     )
     title = f"{env_id.rpartition('/')[2]} on {workload_label(config.env.workload)}"
-    table = write_comparison(comparison, folder, metric=config.metric, title=title)
-    print(table, end="")
+    text, _ = write_comparison(comparison, folder, metric=config.metric, title=title)
+    print(text, end="")
     print(f"Results, table and figure are in {folder}.")
 
 

@@ -3,22 +3,23 @@
 import logging
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from flowsched_gym.arrays import FloatArray
+from flowsched_gym.baselines.applications.kept_results import KeptResults
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
+    ModelFile,
     evaluate,
     evaluate_bound,
     make_environment,
-    paired_difference,
     plays_the_same,
     resolve_policy,
     result_name,
@@ -28,7 +29,15 @@ from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
 from flowsched_gym.files import replace_when_written, write_text
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
-from flowsched_gym.leaderboard import column_of, comparison_table, curves_of, format_interval, reference_of
+from flowsched_gym.leaderboard import (
+    ComparisonRow,
+    column_of,
+    compare,
+    comparison_table,
+    curves_of,
+    format_interval,
+)
+from flowsched_gym.leaderboard.play import model_digest
 from flowsched_gym.metrics import merit
 from flowsched_gym.model import Records
 from flowsched_gym.policies import Policy
@@ -44,7 +53,6 @@ __all__ = [
     "TABLE_FILE",
     "Comparison",
     "Contestant",
-    "best_heuristic",
     "decisions_text",
     "draw_comparison",
     "heuristics_of",
@@ -85,11 +93,13 @@ class Contestant:
         name: Its name in tables.
         source: Name of a heuristic or planner, or path of a model file (``.zip``).
         trust: Whether a model is loaded that brings code.
+        seed: Training seed of a model; ``None`` where it is not known.
     """
 
     name: str
     source: str
     trust: bool = False
+    seed: int | None = None
 
     @property
     def learned(self) -> bool:
@@ -147,6 +157,7 @@ def play_all(
     bound: bool,
     command: str | None = None,
     show_progress: bool = False,
+    kept: Path | None = None,
 ) -> Comparison:
     """Plays every contestant on the same episodes.
 
@@ -161,6 +172,7 @@ def play_all(
         bound: Whether the clairvoyant bound is worked out too, where the environment's flows have deadlines.
         command: Command line to keep with the results.
         show_progress: Whether a bar is shown.
+        kept: Folder in which results of rules are kept, and taken from where they are there (`KeptResults`).
 
     Raises:
         ConfigError: A model cannot be read, or an argument is not allowed.
@@ -182,6 +194,7 @@ def play_all(
     times: dict[str, tuple[FloatArray, ...]] = {}
     times_of: dict[int, FloatArray] = {}
     total = (len(players) + bound) * episodes
+    shelf, found = KeptResults(kept), 0
     with closing(progress_bar(total=total, unit="episodes", shown=show_progress)) as bar:
 
         def tell(done: int, _: int) -> None:
@@ -192,6 +205,15 @@ def play_all(
 
         for contestant, policy, arguments in players:
             bar.set_postfix_str(contestant.name, refresh=False)
+            before = None
+            if not contestant.learned:
+                before = shelf.find(env_id, arguments, contestant.source, episodes=episodes, seed=seed)
+            if before is not None:
+                result, times[contestant.name] = before
+                results.append(result)
+                tell(0, episodes)
+                found += 1
+                continue
             result = evaluate(
                 env_id,
                 policy,
@@ -204,13 +226,28 @@ def play_all(
                 on_records=keep,
                 repeat=True,
             )
-            results.append(result)
             times[contestant.name] = tuple(times_of[episode] for episode in range(episodes))
+            if contestant.learned:
+                path = Path(contestant.source)
+                model = ModelFile(name=path.name, digest=model_digest(path), seed=contestant.seed)
+                result = replace(result, runs=(replace(result.runs[0], model=model),))
+            else:
+                shelf.keep((result, times[contestant.name]), env_id, arguments, contestant.source, seed=seed)
+            results.append(result)
         if bound:
             bar.set_postfix_str(BOUND_POLICY, refresh=False)
-            results.append(
-                evaluate_bound(env_id, episodes=episodes, seed=seed, kwargs=kwargs, command=command, progress=tell)
-            )
+            before = shelf.find(env_id, kwargs, BOUND_POLICY, episodes=episodes, seed=seed)
+            if before is None:
+                result = evaluate_bound(
+                    env_id, episodes=episodes, seed=seed, kwargs=kwargs, command=command, progress=tell
+                )
+                shelf.keep((result, ()), env_id, kwargs, BOUND_POLICY, seed=seed)
+            else:
+                result, _ = before
+                found += 1
+            results.append(result)
+    if found:
+        logger.info("%d of %d results are those of earlier runs, kept in %s", found, len(results), kept)
     learned = tuple(contestant.name for contestant in contestants if contestant.learned)
     return Comparison(results=tuple(results), fct=times, learned=learned)
 
@@ -240,41 +277,33 @@ def decisions_text(made: int, asked: int) -> str:
     return f"{made:,} decisions" + f", {asked:,} asked for" * (made != asked)
 
 
-def best_heuristic(comparison: Comparison, metric: str) -> str | None:
-    """Names the best heuristic of a comparison; ``None`` where there is none."""
-    return reference_of([result for result in comparison.results if result.policy not in comparison.learned], metric)
-
-
-def verdicts(comparison: Comparison, metric: str) -> list[str]:
-    """Tells for each trained model whether it is better than the best heuristic, in a sentence.
+def verdicts(rows: Sequence[ComparisonRow], metric: str) -> list[str]:
+    """Tells for each trained model whether it is better than the best rule with its actions and information.
 
     Args:
-        comparison: What the policies did.
+        rows: What `compare` gave.
         metric: What is compared.
     """
-    best = best_heuristic(comparison, metric)
-    if best is None:
-        return []
-    theirs, shown = comparison.result(best).values(metric), column_of(metric)
-    found = []
-    for name in comparison.learned:
-        own = comparison.result(name).values(metric)
-        difference = paired_difference(own, theirs)
+    shown, found = column_of(metric), []
+    for row in rows:
+        difference = row.difference
+        if not row.learned or difference is None:
+            continue
         figures = format_interval(difference, scale=shown.scale, digits=shown.digits, signed=True)
-        by = f"{shown.label} {figures}"
-        if np.array_equal(own, theirs):
-            found.append(f"{name} and {best} are not told apart: equal in every episode")
+        rule = f"{row.reference}, the best rule with its actions and information"
+        if difference.mean == difference.low == difference.high == 0:
+            found.append(f"{row.policy} and {rule}, are not told apart: they are equal in every episode")
         elif not difference.known or difference.low <= 0 <= difference.high:
-            found.append(f"{name} and {best}, the best heuristic, are not told apart: {by}")
+            found.append(f"{row.policy} and {rule}, are not told apart: {shown.label} {figures}")
         else:
             ahead = merit(metric, difference.mean) > 0
-            found.append(f"{name} is {'better' if ahead else 'worse'} than {best}, the best heuristic: {by}")
+            found.append(f"{row.policy} is {'better' if ahead else 'worse'} than {rule}: {shown.label} {figures}")
     return found
 
 
 def write_comparison(
     comparison: Comparison, folder: Path, *, metric: str, title: str, notes: Sequence[str] = ()
-) -> str:
+) -> tuple[str, list[ComparisonRow]]:
     """Writes result files, the table and the figure into a folder.
 
     Args:
@@ -285,7 +314,7 @@ def write_comparison(
         notes: Lines below the table, before those that tell models and heuristics apart.
 
     Returns:
-        The table and the lines below it as text.
+        The table and the lines below it as text, and what it was made of.
 
     Raises:
         ConfigError: There is no such metric.
@@ -296,11 +325,12 @@ def write_comparison(
         write_result(result, folder / RESULTS_FOLDER / name)
     # Equals keep their order: a model stands before a heuristic only where it is better.
     ordered = sorted(comparison.results, key=lambda result: result.policy in comparison.learned)
-    table = comparison_table(ordered, metric=metric, reference=best_heuristic(comparison, metric))
-    lines = [*notes, *verdicts(comparison, metric)]
+    rows = compare(ordered, metric=metric)
+    table = comparison_table(ordered, metric=metric, rows=rows)
+    lines = [*notes, *verdicts(rows, metric)]
     write_text(table.markdown() + "".join(f"\n{line}\n" for line in lines), folder / TABLE_FILE)
     draw_comparison(comparison, folder / FIGURE_FILE, metric=metric, title=title)
-    return table.text() + "".join(f"{line}\n" for line in lines)
+    return table.text() + "".join(f"{line}\n" for line in lines), rows
 
 
 def draw_comparison(comparison: Comparison, path: Path, *, metric: str, title: str) -> None:

@@ -133,7 +133,7 @@ def _scores(members: Sequence[JobOutcome], jobs: Sequence[JobOutcome]) -> Settin
         if name != first["algorithm"] and (name != BOUND_POLICY or metric in result.metric_names)
     }
     bound = values.pop(BOUND_POLICY, None)
-    best = max(values, key=lambda name: merit(metric, float(np.mean(values[name]))))
+    best = first["best_heuristic"]  # the same for all: they may do and know the same
     learned = {name: np.array([_episodes(job, metric) for job in found]) for name, found in agents.items()}
     scores = [
         PolicyScore(

@@ -25,7 +25,7 @@ class PolicyScore:
         runs: Its trainings; 0 for a heuristic.
         decisions: Decisions that each of them made, and those asked for where they differ; empty for a heuristic.
         estimate: The metric, with an interval over episodes and training seeds.
-        over_best: The metric minus that of the best heuristic, on the same episodes; ``None`` for that heuristic.
+        over_best: The metric minus that of `SettingScores.best`, on the same episodes; ``None`` for that rule.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SettingScores:
     Attributes:
         workload: Its name, and what of the environment was swept over.
         metric: The metric that is compared.
-        best: The best heuristic.
+        best: The best rule with the actions and the information of the agents.
         episodes: Episodes that each policy and each training played.
         scores: The policies, best first.
         bound: The metric of the clairvoyant bound; ``None`` where there is none.

@@ -1,7 +1,8 @@
 """Defaults that depend on the environment: what a command line leaves open is what the registry says of it.
 
 The configuration files ask by resolvers: ``${default_of:${env},workload}`` in a list of defaults, and
-``${environment_metric:}`` and ``${environment_baselines:}`` for the comparison with heuristics.
+``${environment_metric:}`` and ``${environment_baselines:}`` for the comparison with heuristics, which is smaller for
+short trainings (``${final_episodes:}``).
 """
 
 from collections.abc import Mapping
@@ -25,12 +26,18 @@ LEARNERS: Final[Mapping[type[spaces.Space[Any]], Mapping[str, str]]] = {
 }
 """Network and algorithm, by the actions of an environment."""
 
+SHORT: Final = 100_000
+"""Decisions below which a training is short."""
+EPISODES: Final = (10, 20)
+"""Episodes of the final comparison of a short training, the fewest that have intervals, and of any other."""
+
 
 def register_environment_defaults() -> None:
     """Registers what the configuration files refer to; a second call changes nothing."""
     OmegaConf.register_new_resolver("default_of", default_of, replace=True)
     OmegaConf.register_new_resolver("environment_metric", _metric, replace=True)
     OmegaConf.register_new_resolver("environment_baselines", _baselines, replace=True)
+    OmegaConf.register_new_resolver("final_episodes", _episodes, replace=True)
 
 
 def schema_name(environment: EnvironmentSpec) -> str:
@@ -81,6 +88,10 @@ def _metric(*, _root_: DictConfig) -> str:
 
 def _baselines(*, _root_: DictConfig) -> list[str]:
     return list(_spec(_root_).baselines)
+
+
+def _episodes(*, _root_: DictConfig) -> int:
+    return EPISODES[_root_.total_timesteps >= SHORT]
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:

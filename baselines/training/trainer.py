@@ -31,7 +31,6 @@ from flowsched_gym.baselines.applications.comparison import (
     FIGURE_FILE,
     Comparison,
     Contestant,
-    best_heuristic,
     decisions_text,
     heuristics_of,
     play_all,
@@ -58,6 +57,7 @@ from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
 from flowsched_gym.files import read_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
+from flowsched_gym.leaderboard import reference_of
 from flowsched_gym.workload import workload_label
 
 __all__ = ["DECISIVE", "MODEL_FILE", "RESULT_FILE", "RUN_FILE", "differences", "train"]
@@ -69,6 +69,8 @@ MODEL_FILE: Final = "model.zip"
 SIDECAR_FILE: Final = "model.json"
 RESULT_FILE: Final = "result.json"
 CHECKPOINTS_FOLDER: Final = "checkpoints"
+KEPT_FOLDER: Final = ".rules"
+"""Folder beside the runs with results of rules, which the next run of the same environment takes from there."""
 RUN_SCHEMA: Final = "flowsched-training/1"
 DECISIVE: Final = ("env", "policy", "algorithm", "seed")
 """Parts of the configuration that decide the weights, beside the number of decisions; the others may be changed."""
@@ -134,8 +136,8 @@ def train(
             _save_model(model, folder, env_id=env_id, kwargs=kwargs, config=config)
             if not compare:
                 return {}
-            final = _compare(config, env_id, kwargs, folder, command)
-            result = _summarise(config, final, env_id, kwargs, model.num_timesteps, time.monotonic() - begun)
+            final, best = _compare(config, env_id, kwargs, folder, command)
+            result = _summarise(config, final, best, env_id, kwargs, model.num_timesteps, time.monotonic() - begun)
             result["evaluation"] = content["evaluation"]
             write_json(result, folder / RESULT_FILE)
             for output in logger.output_formats:
@@ -254,8 +256,11 @@ def _save_model(
     write_json(sidecar, folder / SIDECAR_FILE)
 
 
-def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: Path, command: str | None) -> Comparison:
-    model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE))
+def _compare(
+    config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: Path, command: str | None
+) -> tuple[Comparison, str]:
+    """Compares the model with the rules of the environment, and names the best with its actions and information."""
+    model = Contestant(name=config.algorithm.name, source=str(folder / MODEL_FILE), seed=config.seed)
     evaluation = config.evaluation
     comparison = play_all(
         env_id,
@@ -266,17 +271,23 @@ def _compare(config: TrainConfig, env_id: str, kwargs: dict[str, Any], folder: P
         bound=evaluation.bound,
         command=command,
         show_progress=config.progress_bar,
+        kept=folder.parent / KEPT_FOLDER,
     )
     title = f"{config.algorithm.name} on {workload_label(config.env.workload)}"
     note = f"{config.algorithm.name} learned from {decisions_text(config.decisions, config.total_timesteps)}"
-    table = write_comparison(comparison, folder, metric=evaluation.metric, title=title, notes=[note])
-    LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, table)
-    return comparison
+    text, rows = write_comparison(comparison, folder, metric=evaluation.metric, title=title, notes=[note])
+    LOGGER.info("%d episodes that training never saw:\n%s", evaluation.episodes, text)
+    # Where no rule has as little as the agent, it is compared with the best of all.
+    own = next(row.reference for row in rows if row.learned)
+    best = own or reference_of(comparison.results, evaluation.metric)
+    assert best is not None  # every environment has rules
+    return comparison, best
 
 
 def _summarise(
     config: TrainConfig,
     comparison: Comparison,
+    best: str,
     env_id: str,
     kwargs: Mapping[str, Any],
     num_timesteps: int,
@@ -284,8 +295,6 @@ def _summarise(
 ) -> dict[str, Any]:
     metric = config.evaluation.metric
     values = comparison.result(config.algorithm.name).values(metric)
-    best = best_heuristic(comparison, metric)
-    assert best is not None  # every environment has heuristics
     best_values = comparison.result(best).values(metric)
     return {
         "schema": RUN_SCHEMA,

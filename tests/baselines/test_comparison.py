@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from flowsched_gym.baselines.applications.comparison import Comparison, verdicts, write_comparison
-from flowsched_gym.evaluation import EvaluationResult, Run, evaluate
+from flowsched_gym.evaluation import EvaluationResult, ModelFile, Run, evaluate
+from flowsched_gym.leaderboard import compare
 
 METRIC = "deadline_hit_ratio"
+MODEL = ModelFile(name="model.zip", digest="")
+RULE = "edf, the best rule with its actions and information"
 ARGUMENTS = {"workload": "gather-heavy", "bursts": 2}
 
 
@@ -24,7 +27,7 @@ def named(result: EvaluationResult, policy: str, add: float = 0.0, spread: float
         replace(episode, metrics=episode.metrics | {METRIC: episode.metrics[METRIC] + float(change)})
         for episode, change in zip(result.runs[0].episodes, changes, strict=True)
     )
-    return replace(result, policy=policy, source=policy, runs=(Run(episodes=episodes),))
+    return replace(result, policy=policy, source=None, runs=(Run(model=MODEL, episodes=episodes),))
 
 
 def compared(*results: EvaluationResult) -> Comparison:
@@ -33,21 +36,21 @@ def compared(*results: EvaluationResult) -> Comparison:
 
 
 def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(edf, tmp_path) -> None:
-    text = write_comparison(compared(named(edf, "ppo"), edf), tmp_path, metric=METRIC, title="a tie")
+    text, _ = write_comparison(compared(named(edf, "ppo"), edf), tmp_path, metric=METRIC, title="a tie")
     lines = text.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["edf", "ppo"]
-    assert lines[-1] == "ppo and edf are not told apart: equal in every episode"
+    assert lines[-1] == f"ppo and {RULE}, are not told apart: they are equal in every episode"
     assert lines[-1] in (tmp_path / "comparison.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("add", "spread", "sentence"),
     [
-        (0.01, 0.0, "ppo is better than edf, the best heuristic: deadlines met, % +1.0 [+1.0, +1.0]"),
-        (-0.01, 0.0, "ppo is worse than edf, the best heuristic: deadlines met, % -1.0 [-1.0, -1.0]"),
-        (0.001, 0.1, "ppo and edf, the best heuristic, are not told apart: deadlines met, % +0.1 ["),
+        (0.01, 0.0, f"ppo is better than {RULE}: deadlines met, % +1.0 [+1.0, +1.0]"),
+        (-0.01, 0.0, f"ppo is worse than {RULE}: deadlines met, % -1.0 [-1.0, -1.0]"),
+        (0.001, 0.1, f"ppo and {RULE}, are not told apart: deadlines met, % +0.1 ["),
     ],
 )
 def test_a_difference_counts_where_its_interval_leaves_zero_out(add, spread, sentence, edf) -> None:
-    (found,) = verdicts(compared(named(edf, "ppo", add, spread), edf), METRIC)
+    (found,) = verdicts(compare([named(edf, "ppo", add, spread), edf], metric=METRIC), METRIC)
     assert found.startswith(sentence)

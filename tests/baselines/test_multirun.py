@@ -36,7 +36,7 @@ def leave(folder: Path, seed: int, policy: str) -> Path:
         "num_timesteps": 1024,
         "seconds": 12.3,
         "metric": "deadline_hit_ratio",
-        "best_heuristic": "edf",
+        "best_heuristic": "fifo",
     }
     content |= {"evaluation": {"episodes": EPISODES}, "bound": 0.9, "over_best_heuristic": {"mean": 0.1}}
     content |= {"estimate": {"mean": mean, "low": None, "high": None}}

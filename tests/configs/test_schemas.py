@@ -101,6 +101,11 @@ def test_an_environment_of_ones_own_leaves_no_default_open() -> None:
         default_of("mine", "workload")
 
 
+def test_a_short_training_is_compared_on_fewer_episodes() -> None:
+    assert [composed(f"total_timesteps={n}").evaluation.episodes for n in (8192, 99_999, 100_000)] == [10, 10, 20]
+    assert composed("total_timesteps=8192", "evaluation.episodes=7").evaluation.episodes == 7
+
+
 def test_the_logger_of_tensorboard_writes_event_files_alone() -> None:
     logger = composed("logger=tensorboard").logger
     assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
