@@ -33,7 +33,6 @@ class TransportName(StrEnum):
     TCP = "tcp"
     TCP_LOSSY = "tcp-lossy"
     TCP_LOSSY_2018A = "tcp-lossy-2018a"
-    TCP_LOSSY_SHALLOW = "tcp-lossy-shallow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,22 +191,22 @@ TODAY: Final = Transport(
     later_growth=1.05,
 )
 NEW_RENO: Final = Transport(
-    handshake_round_trips=0.5,
+    handshake_round_trips=0.011,
     segment=536.0,
     header=54.0,
-    initial_window=2.0,
+    initial_window=1.104,
     exit_window=1e9,
-    slow_start_growth=1.433,
+    slow_start_growth=1.4764,
     losses=Losses(
-        buffer=1215.0,
-        buffer_spread=0.321,
-        loss_skew=4.6,
-        loss_scale=3.7,
-        largest_window=244.0,
+        buffer=1192.0,
+        buffer_spread=0.178,
+        loss_skew=8.7,
+        loss_scale=1.0,
+        largest_window=233.2,
         added_per_round=0.5,
-        timeout_probability=0.111,
-        timeout=1.2,
-        late_ack_probability=0.084,
+        timeout_probability=0.1075,
+        timeout=1.0,
+        late_ack_probability=0.0045,
         late_ack=0.4,
         jitter=1e-4,
     ),
@@ -219,29 +218,19 @@ TRANSPORTS: Final = {
     TransportName.TCP_LOSSY: NEW_RENO,
     TransportName.TCP_LOSSY_2018A: replace(
         NEW_RENO,
-        initial_window=1.0,
-        slow_start_growth=1.838,
+        handshake_round_trips=0.19,
+        initial_window=1.3,
+        slow_start_growth=2.08,
         losses=Losses(
-            buffer=1082.0,
-            buffer_spread=0.026,
-            loss_skew=4.05,
-            loss_scale=120.0,
-            largest_window=244.0,
+            buffer=1090.0,
+            buffer_spread=0.06,
+            loss_skew=10.0,
+            loss_scale=50.0,
+            largest_window=245.9,
             added_per_round=1.0,
-            timeout_probability=0.064,
+            timeout_probability=0.14,
             timeout=1.0,
             jitter=1e-4,
-        ),
-    ),
-    TransportName.TCP_LOSSY_SHALLOW: replace(
-        TODAY,
-        handshake_round_trips=0.5,
-        losses=Losses(
-            buffer=100.0,
-            largest_window=90.0,
-            window_kept=0.7,
-            timeout_probability=0.1,
-            timeout=0.01,
         ),
     ),
 }

@@ -55,8 +55,8 @@ class ArtemisConfig:
         seconds: Length of the arrivals of an episode in s, > 0, in place of bursts; ``None`` for the workload's own.
         k: Flows that a destination lets send at once (tokens), >= 1.
         f: Requests that the agent sees (slots), >= 1.
-        transport: How a flow sends, ``ideal``, ``tcp``, or, where a buffer overflows, ``tcp-lossy``,
-            ``tcp-lossy-2018a`` or ``tcp-lossy-shallow``.
+        transport: How a flow sends, ``ideal``, ``tcp``, or, where a buffer overflows, ``tcp-lossy`` or
+            ``tcp-lossy-2018a``.
         transport_figures: Figures of the transport in place of its own, by the names of ``model.Transport`` and
             ``model.Losses``, such as ``{"buffer": 800}``; ``None`` for its own.
         observation: What the agent sees, ``full`` or ``paper``.

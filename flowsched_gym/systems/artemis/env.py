@@ -93,9 +93,9 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     ``transport`` is ``ideal`` (a fluid), ``tcp`` (today's TCP over a buffer that does not overflow), or one that loses
     packets where a burst overflows the buffer of a destination's link: ``tcp-lossy`` and ``tcp-lossy-2018a``, fitted
-    to two settings of ns-3 near the thesis's, and ``tcp-lossy-shallow``, today's TCP over 100 packets of buffer. A flow
-    may wait a second there for its retransmission timeout, and keeps its token meanwhile. What is lost is hashed from
-    the flows of the episode: the same flows and decisions give the same losses.
+    to two settings of ns-3 near the thesis's. A flow may wait a second there for its retransmission timeout, and keeps
+    its token meanwhile. What is lost is hashed from the flows of the episode: the same flows and decisions give the
+    same losses.
 
     ## Vectorized environment
     ``gym.make_vec(id, num_envs=n)`` makes n of these that are stepped in one compiled call: the same observations,
