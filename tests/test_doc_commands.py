@@ -39,7 +39,7 @@ SHORTER: Final = {
     "flowsched-tune": f"{TRAINING} trials=2",
     "flowsched-heuristics": COMPARING,
     "flowsched-evaluate": COMPARING,
-    "python -m flowsched_gym.baselines.train_auto": "--decisions 200",
+    "python -m flowsched_gym.baselines.train_auto": "--decisions 600",
     "python -m flowsched_gym.baselines.ppo_without_sb3": "--total-steps 20000",
     "flowsched evaluate": "--episodes 2",
 }
