@@ -119,7 +119,9 @@ def test_the_best_settings_are_an_experiment_that_other_commands_read(here, monk
     (here / "experiment").mkdir()
     (here / "experiment" / "tuned.yaml").write_text(text, encoding="utf-8")
 
-    monkeypatch.setattr(sys, "argv", ["flowsched-train", "experiment=experiment/tuned.yaml", "--cfg", "job"])
+    monkeypatch.setattr(
+        sys, "argv", ["flowsched-train", "experiment=experiment/tuned.yaml", "--cfg", "job", "--resolve"]
+    )
     train_main()
     shown = yaml.safe_load(capsys.readouterr().out)
 
