@@ -23,7 +23,7 @@ from flowsched_gym.evaluation import (
     resolve_policy,
     result_content,
 )
-from flowsched_gym.evaluation.texts import check_name, check_printable
+from flowsched_gym.evaluation.texts import check_label, check_printable
 from flowsched_gym.files import check_target, write_text
 from flowsched_gym.leaderboard import Table, default_metric, metrics_beside, played_apart
 from flowsched_gym.metrics import unit_of
@@ -102,7 +102,7 @@ def _players(options: argparse.Namespace, kwargs: Mapping[str, object], processe
     check_printable("the command", _command(options))
     players = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
-        check_name("--policy", label)
+        check_label("--policy", label)
         is_model = source in models
         if is_model or (OPTIONS in source and not is_named(source)):
             apart = played_apart(label, source, options.environment, kwargs, is_model=is_model, trust=options.trust)

@@ -14,7 +14,7 @@ import numpy as np
 from flowsched_gym.errors import ConfigError, FlowSchedWarning, InvalidAction
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
-from flowsched_gym.evaluation.texts import check_name
+from flowsched_gym.evaluation.texts import check_label
 from flowsched_gym.policies import Policy, is_pure
 from flowsched_gym.registration import is_named, load_target, make_policy, system_of
 from flowsched_gym.workload import FixedWorkload, with_workload_read
@@ -86,7 +86,7 @@ def evaluate(
     try:
         if label is None:
             label = policy if isinstance(policy, str) else type(policy).__name__
-        check_name("policy", label)
+        check_label("policy", label)
         if isinstance(policy, str):
             policy = resolve_policy(policy, player.env, seed=seed)
         if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):

@@ -33,9 +33,10 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
+from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
@@ -52,6 +53,8 @@ SCHEMA: Final = "flowsched-result/3"
 WITHOUT_ACTIONS: Final = "flowsched-result/2"
 """What was written before actions were kept; its numbers can be read, and not verified."""
 DIGEST_BYTES: Final = 16
+LONGEST_REASON: Final = 300
+"""Letters of a message about a file, beside its name."""
 NAME_DIGEST_BYTES: Final = 4
 """Bytes of the digest that tells a user's own workloads apart in file names."""
 NONE: Final = type(None)
@@ -164,43 +167,53 @@ def read_result(path: str | Path) -> EvaluationResult:
     """
     path = check_path("path of a result", path)
     content = read_json(path)
-    check_printable(str(path), content)
+    try:
+        return _result(content)
+    except FlowSchedError as error:
+        reason = str(error)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:  # of odd arguments
+        reason = f"this is no result: {shown(error)}"
+    reason = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
+    raise ConfigError(f"{path}: {reason}")
+
+
+def _result(content: Any) -> EvaluationResult:
+    check_printable("the file", content)
     schema = content.get("schema") if isinstance(content, dict) else None
     if isinstance(schema, str) and schema not in (SCHEMA, WITHOUT_ACTIONS):
-        raise ConfigError(f"{path}: schema is {shown(schema)}: it must be {SCHEMA!r}")
-    _check_keys(path, "the file", content, FIELDS)
+        raise ConfigError(f"schema is {shown(schema)}: it must be {SCHEMA!r}")
+    _check_keys("the file", content, FIELDS)
     if _names_a_file(content["kwargs"]):
-        raise ConfigError(f"{path}: kwargs names a file: a result holds the sizes themselves, not where they lie")
+        raise ConfigError("kwargs names a file: a result holds the sizes themselves, not where they lie")
     if RENDER_MODE in content["kwargs"]:
-        raise ConfigError(f"{path}: kwargs has {RENDER_MODE!r}: a result is not drawn")
+        raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
     fields = RUN_FIELDS if schema == SCHEMA else {key: RUN_FIELDS[key] for key in ("model", "episodes")}
     runs = []
     for run in content["runs"]:
-        _check_keys(path, "a run", run, fields)
+        _check_keys("a run", run, fields)
         if run["model"] is not None:
-            _check_keys(path, "model", run["model"], MODEL_FIELDS)
-        runs.append((run["model"], _episodes(path, run["episodes"], run.get("actions"))))
+            _check_keys("model", run["model"], MODEL_FIELDS)
+        runs.append((run["model"], _episodes(run["episodes"], run.get("actions"))))
     if content["suite"] is not None:
-        _check_keys(path, "suite", content["suite"], SUITE_FIELDS)
-    _check_keys(path, "made", content["made"], MADE_FIELDS)
-    try:
-        _check_environment(content["environment"], content["kwargs"])
-        result = EvaluationResult(
-            environment=content["environment"],
-            kwargs=content["kwargs"],
-            policy=content["policy"],
-            source=content["source"],
-            runs=tuple(
-                Run(model=None if model is None else ModelFile(**model), episodes=episodes) for model, episodes in runs
-            ),
-            reference=None if content["suite"] is None else SuiteReference(**content["suite"]),
-            made=Provenance(**content["made"]),
-        )
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    _check_intervals(path, content["intervals"], result)
+        _check_keys("suite", content["suite"], SUITE_FIELDS)
+    _check_keys("made", content["made"], MADE_FIELDS)
+    check_made(content["made"])
+    _check_environment(content["environment"], content["kwargs"])
+    result = EvaluationResult(
+        environment=content["environment"],
+        kwargs=content["kwargs"],
+        policy=content["policy"],
+        source=content["source"],
+        runs=tuple(
+            Run(model=None if model is None else ModelFile(**model), episodes=episodes) for model, episodes in runs
+        ),
+        reference=None if content["suite"] is None else SuiteReference(**content["suite"]),
+        made=Provenance(**content["made"]),
+    )
+    check_result(result, with_actions=schema == SCHEMA)
+    _check_intervals(content["intervals"], result)
     if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
-        raise ConfigError(f"{path} was changed after it was written: its content does not agree with its digest")
+        raise ConfigError("it was changed after it was written: its content does not agree with its digest")
     return result
 
 
@@ -221,30 +234,30 @@ def _actions(episodes: tuple[EpisodeResult, ...]) -> dict[str, object] | None:
     return pack_actions(taken) if taken else None
 
 
-def _episodes(path: Path, columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
+def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
     """Reads the episodes of a run, and their actions, None where there are none."""
-    _check_keys(path, "episodes", columns, EPISODE_FIELDS)
+    _check_keys("episodes", columns, EPISODE_FIELDS)
     lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
     for name, values in lists.items():
         if not isinstance(values, list) or len(values) != len(columns["seed"]):
-            raise ConfigError(f"{path}: episodes, {name} must be a list of {len(columns['seed'])} values, as seed is")
+            raise ConfigError(f"episodes, {name} must be a list of {len(columns['seed'])} values, as seed is")
     for name in ("seed", "num_decisions"):
         for value in columns[name]:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ConfigError(f"{path}: episodes, {name} holds {shown(value)}: it must be an integer >= 0")
+                raise ConfigError(f"episodes, {name} holds {shown(value)}: it must be an integer >= 0")
     actions: Sequence[Actions | None] = [None] * len(columns["seed"])
     if packed is not None:
-        _check_keys(path, "actions", packed, ACTION_FIELDS)
+        _check_keys("actions", packed, ACTION_FIELDS)
         try:
             actions = unpack_actions(packed, columns["num_decisions"])
         except ConfigError as error:
-            raise ConfigError(f"{path}: actions, {error}") from None
+            raise ConfigError(f"actions, {error}") from None
     return tuple(
         EpisodeResult(
             seed=seed,
             num_decisions=columns["num_decisions"][row],
-            reward=_null_to_nan(path, "reward", columns["reward"][row]),
-            metrics={name: _null_to_nan(path, name, values[row]) for name, values in columns["metrics"].items()},
+            reward=_null_to_nan("reward", columns["reward"][row]),
+            metrics={name: _null_to_nan(name, values[row]) for name, values in columns["metrics"].items()},
             actions=actions[row],
         )
         for row, seed in enumerate(columns["seed"])
@@ -265,33 +278,32 @@ def _check_environment(name: str, kwargs: Mapping[str, Any]) -> None:
         raise ConfigError(f"environment is {shown(name)}: {DISCIPLINES}/ is followed by {listed(topology, TOPOLOGIES)}")
 
 
-def _check_keys(path: Path, where: str, content: Any, allowed: Mapping[str, Any]) -> None:
+def _check_keys(where: str, content: Any, allowed: Mapping[str, Any]) -> None:
     """Refuses an object whose keys or types of values are others."""
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: {where} is {type(content).__name__}: it must be an object")
+        raise ConfigError(f"{where} is {type(content).__name__}: it must be an object")
     for key in content:
         if key not in allowed:
-            raise ConfigError(f"{path}: {where} has the key {key!r}: allowed are {listed(key, allowed)}")
+            raise ConfigError(f"{where} has the key {shown(key)}: allowed are {listed(key, allowed)}")
     for key, kind in allowed.items():
         if key not in content:
-            raise ConfigError(f"{path}: {where} has no {key!r}: it needs {', '.join(allowed)}")
+            raise ConfigError(f"{where} has no {key!r}: it needs {', '.join(allowed)}")
         if isinstance(content[key], bool) or not isinstance(content[key], kind):
-            raise ConfigError(f"{path}: {where}, {key} is {shown(content[key])}: it has the wrong type")
+            raise ConfigError(f"{where}, {key} is {shown(content[key])}: it has the wrong type")
 
 
-def _check_intervals(path: Path, found: Mapping[str, Any], result: EvaluationResult) -> None:
+def _check_intervals(found: Mapping[str, Any], result: EvaluationResult) -> None:
     """Refuses intervals that do not belong to the episodes: a file that was edited by hand."""
+    check_intervals(found, ["reward", *result.metric_names])
     for name in ("reward", *result.metric_names):
-        mean = found[name].get("mean") if isinstance(found.get(name), dict) else None
-        if mean is not None and (isinstance(mean, bool) or not isinstance(mean, (int, float))):
-            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: it must be a number or null")
+        mean = found[name]["mean"]
         mean_of_all = bootstrap_interval(result.samples(name), num_resamples=1).mean
         expected = None if math.isnan(mean_of_all) else mean_of_all
         agrees = (mean is None) == (expected is None)
         if agrees and mean is not None and expected is not None:
             agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
         if not agrees:
-            raise ConfigError(f"{path}: intervals, {name} has the mean {shown(mean)}: the episodes give {expected!r}")
+            raise ConfigError(f"intervals, {name} has the mean {shown(mean)}: the episodes give {expected!r}")
 
 
 def _writable(key: str, value: object) -> object:
@@ -333,15 +345,15 @@ def _lay_out(value: object, indent: str = "") -> str:
     return "[\n" + ",\n".join(inner + _lay_out(each, inner) for each in value) + f"\n{indent}]"
 
 
-def _null_to_nan(path: Path, where: str, value: Any) -> float:
+def _null_to_nan(where: str, value: Any) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
-        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it must be a finite number or null")
+        raise ConfigError(f"episodes, {where} holds {shown(value)}: it must be a finite number or null")
     try:
         return float(value)
     except OverflowError:
-        raise ConfigError(f"{path}: episodes, {where} holds {shown(value)}: it is too large") from None
+        raise ConfigError(f"episodes, {where} holds {shown(value)}: it is too large") from None
 
 
 def _names_a_file(kwargs: object) -> bool:

@@ -14,7 +14,7 @@ from flowsched_gym.arrays import FloatArray
 from flowsched_gym.errors import ConfigError
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
-from flowsched_gym.evaluation.texts import check_name, check_printable
+from flowsched_gym.evaluation.texts import check_label, check_name, check_printable
 from flowsched_gym.suggestions import listed
 from flowsched_gym.workload import plain_variant
 
@@ -141,7 +141,7 @@ class EvaluationResult:
     made: Provenance = field(default_factory=Provenance, compare=False)
 
     def __post_init__(self) -> None:
-        check_name("policy", self.policy)
+        check_label("policy", self.policy)
         for value in (self.environment, self.source or "", self.made.command or "", *self.kwargs):
             check_printable("the result", value)
         workload = self.kwargs.get("workload")

@@ -7,10 +7,12 @@ from typing import Final
 
 from flowsched_gym.errors import ConfigError, shown
 
-__all__ = ["check_name", "check_printable"]
+__all__ = ["check_label", "check_name", "check_printable"]
 
 NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
 """Letters, digits, and marks that no format gives a meaning."""
+LABEL: Final = re.compile(r"[A-Za-z0-9_ .,:/+=%-]{1,200}")
+"""What the name of a policy may have: no letters that look like others, and no brackets, as tables add in some."""
 CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
 LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
@@ -33,6 +35,24 @@ def check_name(name: str, value: str) -> None:
         )
     if LINK.search(value):
         raise ConfigError(f"{name} is {shown(value)}: it must not be a link")
+
+
+def check_label(name: str, value: str) -> None:
+    """Refuses a name of a policy that could be taken for another policy's, or for what a table adds to names.
+
+    Args:
+        name: What is named, for the message.
+        value: The name.
+
+    Raises:
+        ConfigError: It could.
+    """
+    check_name(name, value)
+    if not LABEL.fullmatch(value) or value != value.strip():
+        raise ConfigError(
+            f"{name} is {shown(value)}: the name of a policy must have letters from a to z, digits, spaces and "
+            ". , : / + = % _ - (--label gives one)"
+        )
 
 
 def check_printable(where: str, content: object) -> None:

@@ -24,7 +24,7 @@ from flowsched_gym.evaluation import (
     evaluate_bound,
 )
 from flowsched_gym.evaluation.result_files import file_name
-from flowsched_gym.evaluation.texts import check_name
+from flowsched_gym.evaluation.texts import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
@@ -83,7 +83,7 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         elif ":" in source:
             target = source.rpartition(":")[2]
             name = target if target.isidentifier() else source
-        check_name("--policy", label or name)
+        check_label("--policy", label or name)
         entrants.append(Entrant(label=label or name, source=source, models=models))
     names = [entrant.label for entrant in entrants]
     for name in names:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, InvalidAction, shown
+from flowsched_gym.errors import ConfigError, FlowSchedError, InvalidAction, shown
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EpisodeResult,
@@ -198,8 +198,11 @@ def _computed(
         )
         return replace(found, runs=bound.runs)
     if has_vector(setting.environment) and has_machine_code(setting.environment):
-        kwargs = {**kwargs, "engine": "compiled"}  # the same numbers, sooner
-    env = make_environment(setting.environment, kwargs)
+        kwargs = {"engine": "compiled", **kwargs}  # the same numbers, sooner
+    try:
+        env = make_environment(setting.environment, kwargs)
+    except FlowSchedError as error:
+        raise ConfigError(f"{path}: {error}") from None
     runs = []
     try:
         for number, run in enumerate(found.runs):

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from flowsched_gym.errors import ConfigError
@@ -15,8 +16,11 @@ from tests.repository import ROOT
 
 def one_result(**changes: object) -> EvaluationResult:
     """Makes a result of two episodes."""
-    metrics = dict.fromkeys(METRIC_NAMES, 0.5)
-    episodes = tuple(EpisodeResult(seed=seed, num_decisions=3, reward=1.0, metrics=metrics) for seed in (0, 1))
+    metrics = dict.fromkeys(METRIC_NAMES, 1.0) | {"deadline_hit_ratio": 0.5}
+    actions = np.zeros(3, dtype=np.uint8)
+    episodes = tuple(
+        EpisodeResult(seed=seed, num_decisions=3, reward=1.0, metrics=metrics, actions=actions) for seed in (0, 1)
+    )
     content = {"environment": "flowsched/Artemis-v0", "policy": "edf", "runs": (Run(episodes=episodes),)}
     return EvaluationResult(**content | changes)
 

@@ -1,0 +1,176 @@
+"""Refuses numbers and names in result files that cannot be, whoever wrote them."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.evaluation.reference import BOUND_POLICY
+from flowsched_gym.evaluation.results import EvaluationResult
+from flowsched_gym.evaluation.rollout import EpisodeResult
+from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.registration import OPTIONS, SYSTEMS
+
+__all__ = ["builtin_names", "check_intervals", "check_made", "check_result"]
+
+REACHABLE: Final = "reachable_hit_ratio"
+"""A metric of the bound alone."""
+RATIOS: Final = ("deadline_hit_ratio", REACHABLE, "slowdown_fairness")
+COUNTS: Final = ("num_flows", "num_finished", "deadlines_met", "deadlines_missed", "num_tasks")
+ORDERED: Final = (
+    ("num_finished", "num_flows"),
+    ("num_tasks", "num_flows"),
+    ("deadlines_met", "num_flows"),
+    ("deadlines_missed", "num_flows"),
+    *(("median_fct", "p95_fct"), ("p95_fct", "p99_fct"), ("p99_fct", "p999_fct"), ("p999_fct", "max_fct")),
+    ("mean_fct", "max_fct"),
+    ("p99_slowdown", "max_slowdown"),
+    ("mean_slowdown", "max_slowdown"),
+)
+"""Metrics of which the first is never larger than the second."""
+ROUNDING: Final = 1e-9
+LARGEST_SEED: Final = (1 << 63) - 1
+DIGEST: Final = re.compile(r"[0-9a-f]{32}")
+DATE: Final = re.compile(r"(\d{4}-\d{2}-\d{2})?")
+INTERVAL_FIELDS: Final = ("mean", "low", "high", "confidence", "num_samples")
+DISCIPLINE: Final = "-discipline"
+
+
+def builtin_names() -> set[str]:
+    """Lists the names of all policies of the package, and of the bound."""
+    environments = [environment for system in SYSTEMS for environment in system.environments]
+    named = {each.name for environment in environments for each in (*environment.policies, *environment.planners)}
+    return named | {BOUND_POLICY}
+
+
+def check_result(result: EvaluationResult, *, with_actions: bool) -> None:
+    """Refuses a result with a number out of its range, numbers that contradict each other, or another's name.
+
+    Args:
+        result: The result.
+        with_actions: Whether its file may hold actions.
+
+    Raises:
+        ConfigError: There is one; the message names it.
+    """
+    _check_name(result)
+    models = [run.model for run in result.runs if run.model is not None]
+    if models and len(models) < len(result.runs):
+        raise ConfigError("runs: some have a model and others have none")
+    if not models and len(result.runs) > 1:
+        raise ConfigError(f"runs: there are {len(result.runs)} without a model, and only one is allowed")
+    for model in models:
+        if not DIGEST.fullmatch(model.digest):
+            raise ConfigError(f"model, digest is {shown(model.digest)}: it must be 32 hexadecimal digits")
+        if model.seed is not None and model.seed < 0:
+            raise ConfigError(f"model, seed is {shown(model.seed)}: it must be >= 0")
+    if len({model.digest for model in models}) < len(models):
+        raise ConfigError("runs: two have the same model")
+    acts = result.policy != BOUND_POLICY and not result.policy.endswith(DISCIPLINE)
+    known = (*METRIC_NAMES, REACHABLE)
+    for name in result.metric_names:
+        if name not in known:
+            raise ConfigError(f"metrics has {shown(name)}: it must be one of {', '.join(known[:3])}, ...")
+    for run in result.runs:
+        for episode in run.episodes:
+            if with_actions and (episode.actions is not None) != acts:
+                raise ConfigError(f"actions of {result.policy} {'are missing' if acts else 'are given: it takes none'}")
+            _check_episode(episode)
+
+
+def check_made(made: Mapping[str, Any]) -> None:
+    """Refuses what cannot be said of how a result was made; types of the values have been checked.
+
+    Raises:
+        ConfigError: There is something.
+    """
+    if not DATE.fullmatch(made["date"]):
+        raise ConfigError(f"made, date is {shown(made['date'])}: it must be year-month-day")
+    if not 0 <= made["seconds"] < math.inf:
+        raise ConfigError(f"made, seconds is {shown(made['seconds'])}: it must be a finite number >= 0")
+    for key, kinds in (("versions", (str,)), ("hardware", (str, int))):
+        for name, value in made[key].items():
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it has the wrong type")
+
+
+def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
+    """Refuses intervals of other metrics, or with other keys or types.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    for name in {**found, **dict.fromkeys(names)}:
+        entry = found.get(name)
+        if name not in names or not isinstance(entry, dict) or set(entry) != set(INTERVAL_FIELDS):
+            raise ConfigError(
+                f"intervals, {shown(name)} is {shown(entry)}: there must be one of each metric, with "
+                f"{', '.join(INTERVAL_FIELDS)}"
+            )
+        for key, value in entry.items():
+            if value is None and key in ("mean", "low", "high"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+                raise ConfigError(f"intervals, {shown(name)}, {key} is {shown(value)}: it must be a finite number")
+
+
+def _check_name(result: EvaluationResult) -> None:
+    """Refuses the name of a policy of the package, or of the bound, for anything else.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    name = result.policy.partition(OPTIONS)[0]
+    source = None if result.source is None else result.source.partition(OPTIONS)[0]
+    is_bound = BOUND_POLICY in (result.policy, source)
+    if name in builtin_names() and (source not in (None, name) or result.learned):
+        raise ConfigError(f"policy is {shown(result.policy)}, which is one of the package: what played is another")
+    if is_bound and not result.policy == result.source == BOUND_POLICY:
+        raise ConfigError(f"policy is {shown(result.policy)}, source {shown(result.source)}: one of them is the bound")
+    if result.reference is not None and result.policy.endswith(DISCIPLINE):
+        raise ConfigError(f"policy is {shown(result.policy)}: a discipline plays in no suite")
+
+
+def _check_episode(episode: EpisodeResult) -> None:
+    """Refuses an episode whose numbers cannot be.
+
+    Raises:
+        ConfigError: One cannot.
+    """
+    values = episode.metrics
+
+    def refuse(name: str, allowed: str) -> None:
+        raise ConfigError(f"episode with seed {shown(episode.seed)}: {name} is {values[name]!r}: it must be {allowed}")
+
+    if episode.seed > LARGEST_SEED:
+        raise ConfigError(f"seed is {shown(episode.seed)}: it must be at most {LARGEST_SEED}")
+    for name, value in values.items():
+        if name in RATIOS:
+            _within(name, value, lambda number: 0 <= number <= 1, "from 0 to 1", refuse)
+        elif name in COUNTS:
+            if not (value >= 0 and value == int(value)):
+                refuse(name, "a whole number >= 0")
+        elif name.endswith("_slowdown"):
+            _within(name, value, lambda number: number >= 1 - ROUNDING, ">= 1", refuse)
+        else:
+            _within(name, value, lambda number: number >= 0, ">= 0", refuse)
+    for less, more in ORDERED:
+        if less in values and more in values and values[less] > values[more] * (1 + ROUNDING):
+            refuse(less, f"at most {more}, which is {values[more]!r}")
+    met, missed = values.get("deadlines_met"), values.get("deadlines_missed")
+    if met is not None and missed is not None and "deadline_hit_ratio" in values:
+        ratio = met / (met + missed) if met + missed else math.nan
+        if repr(values["deadline_hit_ratio"]) != repr(ratio):
+            refuse("deadline_hit_ratio", f"{ratio!r}, by deadlines_met and deadlines_missed")
+    finished, mean = values.get("num_finished"), values.get("mean_fct")
+    if finished is not None and mean is not None and (finished > 0) == math.isnan(mean):
+        refuse("mean_fct", "known if and only if a flow has finished")
+
+
+def _within(
+    name: str, value: float, is_allowed: Callable[[float], bool], allowed: str, refuse: Callable[[str, str], None]
+) -> None:
+    """Refuses a value that is not allowed; NaN stands for one that is not defined."""
+    if not (math.isnan(value) or is_allowed(value)):
+        refuse(name, allowed)

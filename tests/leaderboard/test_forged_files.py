@@ -1,0 +1,195 @@
+"""Forges result files, with digests that agree: each is refused by one clear line, and nothing that it names is run."""
+
+import base64
+import hashlib
+import json
+import sys
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flowsched_gym.errors import ConfigError
+from flowsched_gym.evaluation import result_content
+from flowsched_gym.leaderboard import entrants_of, load_suite, play, verify
+from tests.leaderboard.test_suite import TINY
+
+LONGEST = 500
+
+
+def digested(content: dict[str, Any]) -> dict[str, Any]:
+    """Gives a content the digest of its writer."""
+    text = json.dumps({key: value for key, value in content.items() if key != "digest"}, sort_keys=True)
+    return content | {"digest": hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """The content of a result file, and its suite's file."""
+    suite_file = tmp_path_factory.mktemp("suite") / "tiny-v1.json"
+    suite_file.write_text(json.dumps(TINY))
+    suite = load_suite(suite_file)
+    result = play(suite, suite.settings["short"], entrants_of(["edf"])[0])
+    return json.loads(json.dumps(result_content(result))), suite_file
+
+
+def put(*place: Any, value: Any) -> Any:
+    """Returns a forgery that sets a value somewhere, and the interval of a metric with it."""
+
+    def forge(content: dict[str, Any]) -> None:
+        target = content
+        for key in place[:-1]:
+            target = target[key]
+        target[place[-1]] = value
+
+    return forge
+
+
+def metric(name: str, value: Any) -> Any:
+    """Returns a forgery of a metric of the first episode, and of its mean."""
+
+    def forge(content: dict[str, Any]) -> None:
+        values = content["runs"][0]["episodes"]["metrics"][name]
+        values[0] = value
+        numbers = [each for each in values if isinstance(each, (int, float))]
+        content["intervals"][name]["mean"] = sum(numbers) / len(values)
+
+    return forge
+
+
+def model(**changes: Any) -> Any:
+    """Returns a forgery that gives a model to the run."""
+    return put("runs", 0, "model", value={"name": "seed0.zip", "digest": "0" * 32, "seed": 0} | changes)
+
+
+def packed(actions: Any) -> str:
+    return base64.b64encode(zlib.compress(np.asarray(actions, dtype=np.uint8).tobytes())).decode()
+
+
+def mine(content: dict[str, Any]) -> None:
+    content.update(policy="mine", source="evilmod:Policy")
+
+
+def together(*forgeries: Any) -> Any:
+    def forge(content: dict[str, Any]) -> None:
+        for each in forgeries:
+            each(content)
+
+    return forge
+
+
+def twice(content: dict[str, Any]) -> None:
+    content["runs"] *= 2
+
+
+def shifted(content: dict[str, Any]) -> None:
+    episodes = content["runs"][0]["episodes"]
+    episodes["seed"] = [seed + 1 for seed in episodes["seed"]]
+
+
+def shortened(content: dict[str, Any]) -> None:
+    episodes = content["runs"][0]["episodes"]
+    for values in (episodes, episodes["metrics"]):
+        for key, each in values.items():
+            values[key] = each[:0] if isinstance(each, list) else each
+
+
+EPISODES = ("runs", 0, "episodes")
+ACTIONS = ("runs", 0, "actions")
+FORGERIES = {
+    "a ratio of 7": (metric("deadline_hit_ratio", 7.0), "deadline_hit_ratio is 7.0: it must be from 0 to 1"),
+    "a negative ratio": (metric("deadline_hit_ratio", -0.1), "deadline_hit_ratio is -0.1"),
+    "a negative count": (metric("num_flows", -5), "num_flows is -5.0"),
+    "half a flow": (metric("num_flows", 30.5), "num_flows is 30.5: it must be a whole number"),
+    "more finished than there are": (metric("num_finished", 31), "num_finished is 31.0: it must be at most num_flows"),
+    "more met than missed allow": (metric("deadlines_met", 31), "deadlines_met is 31.0: it must be at most num_flows"),
+    "a ratio unlike its counts": (metric("deadline_hit_ratio", 0.123), "by deadlines_met and deadlines_missed"),
+    "a negative time": (metric("mean_fct", -1.0), "mean_fct is -1.0: it must be >= 0"),
+    "a tail below the median": (metric("p99_fct", 1e-9), "p95_fct is "),
+    "a slowdown below 1": (metric("mean_slowdown", 0.5), "mean_slowdown is 0.5: it must be >= 1"),
+    "no time of flows that finished": (metric("mean_fct", None), "mean_fct is nan: it must be known"),
+    "a huge number": (put("runs", 0, "episodes", "metrics", "goodput", 0, value=10**400), "goodput holds"),
+    "a text for a number": (metric("goodput", "x" * 10_000), "goodput holds 'xxx"),
+    "a truth value for a number": (put(*EPISODES, "reward", 0, value=True), "reward holds True"),
+    "a metric of no kind": (put(*EPISODES, "metrics", "luck", value=[1.0] * 10), "metrics has 'luck'"),
+    "other seeds": (shifted, "those of suite tiny-v1 are 0 to 9"),
+    "a negative seed": (put(*EPISODES, "seed", 0, value=-1), "seed holds -1"),
+    "a seed of 400 digits": (put(*EPISODES, "seed", 0, value=10**400), "seed is "),
+    "no episodes": (shortened, "does not hold the actions of 0 decisions"),
+    "no runs": (put("runs", value=[]), "has no episode"),
+    "a run that is none": (put("runs", 0, value=5), "a run is int"),
+    "two runs without models": (twice, "there are 2 without a model"),
+    "one model twice": (together(mine, model(), twice), "two have the same model"),
+    "a model without a digest": (together(mine, model(digest="")), "model, digest is ''"),
+    "a model in a heuristic's name": (model(), "policy is 'edf', which is one of the package"),
+    "no actions": (put(*ACTIONS, value=None), "actions of edf are missing"),
+    "actions of objects": (put(*ACTIONS, "dtype", value="object"), "dtype is 'object'"),
+    "too few actions": (put(*ACTIONS, "data", value=packed([0] * 299)), "does not hold the actions of 300 decisions"),
+    "a bomb": (put(*ACTIONS, "data", value=packed(np.zeros(10**7))), "does not hold the actions of 300 decisions"),
+    "billions of decisions": (put(*EPISODES, "num_decisions", 0, value=10**12), "take too much memory"),
+    "other actions": (put(*ACTIONS, "data", value=packed([9] * 300)), "is not what its actions give"),
+    "actions outside the space": (put(*ACTIONS, "data", value=packed([200] * 300)), "action is 200"),
+    "a better reward": (
+        together(put(*EPISODES, "reward", 0, value=1e6), put("intervals", "reward", "mean", value=None)),
+        "intervals, reward has the mean None",
+    ),
+    "an interval of its own": (put("intervals", "mean_fct", "low", value=0.0), "its intervals are others"),
+    "an interval that is none": (put("intervals", "mean_fct", value=[]), "intervals, 'mean_fct' is []"),
+    "a window": (put("kwargs", "render_mode", value="human"), "kwargs has 'render_mode'"),
+    "an easier network": (put("kwargs", "k", value=1), "its arguments are not those of setting short"),
+    "an argument of no environment": (put("kwargs", "luck", value=1), "no argument 'luck'"),
+    "an engine of no kind": (put("kwargs", "engine", value=["x"]), "engine is ['x']"),
+    "another suite": (put("suite", "suite", value="standard-v1"), "was played in suite 'standard-v1'"),
+    "a suite that is a file": (put("suite", "suite", value="/dev/zero.json"), "was played in suite '/dev/zero.json'"),
+    "another digest of the suite": (put("suite", "digest", value="0" * 32), "was played in suite 'tiny-v1'"),
+    "a setting of no suite": (put("suite", "setting", value="easy"), "has no setting 'easy'"),
+    "no suite": (put("suite", value=None), "belongs to no suite"),
+    "the bound's name": (put("policy", value="clairvoyant-bound"), "policy is 'clairvoyant-bound'"),
+    "a heuristic's name": (put("source", value="evilmod:Policy"), "policy is 'edf', which is one of the package"),
+    "learned by its name": (
+        put("policy", value="ppo-ultra (learned, 5 seeds)"),
+        "policy is 'ppo-ultra (learned, 5 seeds)': the name of a policy must have",
+    ),
+    "a name that only looks like another": (put("policy", value="\u0435df"), "the name of a policy must have"),
+    "escape codes": (put("policy", value="\x1b[2Jedf"), "it must have no control characters"),
+    "a date of no day": (put("made", "date", value="x" * 10_000), "made, date is 'xxx"),
+    "negative time of work": (put("made", "seconds", value=-1), "made, seconds is -1"),
+    "versions of no kind": (put("made", "versions", value={"numpy": [1]}), "made, versions, 'numpy' is [1]"),
+    "a key of 10,000 letters": (put("k" * 10_000, value=1), "the file has the key 'kkk"),
+    "an earlier format": (put("schema", value="flowsched-result/2"), "the key 'actions'"),
+    "a format of nobody": (put("schema", value="x" * 10_000), "schema is 'xxx"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_file_is_refused_by_one_clear_line(name, honest, tmp_path, monkeypatch):
+    forge, message = FORGERIES[name]
+    (content, suite_file), path = honest, tmp_path / "edf.json"
+    (tmp_path / "evilmod.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    content = json.loads(json.dumps(content))
+    forge(content)
+    path.write_text(json.dumps(digested(content)))
+
+    with pytest.raises(ConfigError) as caught:
+        verify(path, suite_file=suite_file, fresh_episodes=0)
+
+    reason = str(caught.value)
+    assert message in reason
+    assert reason.startswith(str(path))
+    assert len(reason.removeprefix(str(path))) < LONGEST - 100
+    assert reason.isprintable()
+    assert "evilmod" not in sys.modules
+
+
+def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code(honest, tmp_path, monkeypatch):
+    (content, suite_file), path = honest, tmp_path / "mine.json"
+    (tmp_path / "evilmod.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    content = json.loads(json.dumps(content))
+    mine(content)
+    path.write_text(json.dumps(digested(content)))
+    verified = verify(path, suite_file=suite_file)
+    assert (verified.result.policy, verified.fresh) == ("mine", None)
+    assert "evilmod" not in sys.modules
