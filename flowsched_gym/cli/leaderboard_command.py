@@ -3,7 +3,9 @@
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean
@@ -24,6 +26,7 @@ from flowsched_gym.leaderboard import (
     published_results,
     read_results,
     result_path,
+    same_as_published,
     tables_markdown,
     verify,
 )
@@ -31,6 +34,9 @@ from flowsched_gym.leaderboard.page import film_path, players_to_film, write_fil
 from flowsched_gym.registration import policy_specs, system_of
 
 __all__ = ["run"]
+
+YOURS: Final = "yours:"
+"""What stands before the name of an own result where a published one has that name too."""
 
 
 def run(options: argparse.Namespace) -> None:
@@ -183,17 +189,28 @@ def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
 def _with_published(
     own: list[EvaluationResult], suite: Suite, names: set[str]
 ) -> tuple[list[EvaluationResult], set[tuple[str, str]]]:
-    """Adds the published results of some settings; returns all, and the settings and policies of the own ones."""
-    own = [result for result in own if result.reference is not None and result.reference.setting in names]
-    places = {(result.reference.setting, result.policy) for result in own if result.reference is not None}
-    published = [
-        result
+    """Adds the published results of some settings; returns all, and the settings and policies of the own ones.
+
+    An own result never takes the place of a published one: where both have a name and differ, its own gets a prefix.
+    """
+    published = {
+        (result.reference.setting, result.policy): result
         for result in published_results(suite)
-        if result.reference is not None
-        and result.reference.setting in names
-        and (result.reference.setting, result.policy) not in places
-    ]
-    return [*own, *published], places
+        if result.reference is not None and result.reference.setting in names
+    }
+    results, places = [], set()
+    for result in own:
+        if result.reference is None or result.reference.setting not in names:
+            continue
+        place = result.reference.setting, result.policy
+        other = published.get(place)
+        if other is not None and same_as_published(result, other):
+            del published[place]
+        elif other is not None:
+            result = replace(result, policy=f"{YOURS}{result.policy}")  # noqa: PLW2901 - the same one, named anew
+        results.append(result)
+        places.add((place[0], result.policy))
+    return [*results, *published.values()], places
 
 
 def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace, settings: list[Setting]) -> None:
@@ -212,7 +229,7 @@ def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace
         print(f"\n{setting.name}: {setting.environment}, {setting.title}")
         print(comparison_table(members, metric=setting.metric).text(), end="")
         mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
-        print(f"Played here: {mine or 'none'}; all others are the published results of flowsched-gym.")
+        print(f"Yours, which nobody has verified: {mine or 'none'}; all others are published by flowsched-gym.")
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -18,7 +18,7 @@ from flowsched_gym.leaderboard.document import (
 )
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.policy_process import played_apart
-from flowsched_gym.leaderboard.published import published_results, write_published
+from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
 from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, format_interval
@@ -52,6 +52,7 @@ __all__ = [
     "read_results",
     "reference_of",
     "result_path",
+    "same_as_published",
     "speed_table",
     "tables_markdown",
     "verify",

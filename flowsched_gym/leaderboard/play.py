@@ -23,6 +23,7 @@ from flowsched_gym.evaluation import (
     evaluate,
     evaluate_bound,
 )
+from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import file_name
 from flowsched_gym.evaluation.texts import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
@@ -30,7 +31,7 @@ from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
 from flowsched_gym.model.rules.compile import compiles
 from flowsched_gym.policies import Policy
-from flowsched_gym.registration import is_named, planner_specs, policy_specs, system_of
+from flowsched_gym.registration import OPTIONS, is_named, planner_specs, policy_specs, system_of
 
 __all__ = ["Entrant", "entrants_of", "is_own", "model_digest", "play", "players", "result_path"]
 
@@ -84,6 +85,12 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
             target = source.rpartition(":")[2]
             name = target if target.isidentifier() else source
         check_label("--policy", label or name)
+        known = (label or name).partition(OPTIONS)[0]
+        if known in builtin_names() and (models or source.partition(OPTIONS)[0] != known):
+            raise ConfigError(
+                f"--policy {shown(source)} would have the name {shown(label or name)} of a policy of the package: "
+                "give it another one by --label"
+            )
         entrants.append(Entrant(label=label or name, source=source, models=models))
     names = [entrant.label for entrant in entrants]
     for name in names:

@@ -18,7 +18,7 @@ from flowsched_gym.leaderboard.comparison import COLUMNS
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS
 from flowsched_gym.leaderboard.suite import Suite
 
-__all__ = ["published_content", "published_path", "published_results", "write_published"]
+__all__ = ["published_content", "published_path", "published_results", "same_as_published", "write_published"]
 
 SCHEMA: Final = "flowsched-published/1"
 DIGITS: Final = 7
@@ -78,6 +78,18 @@ def published_results(suite: Suite) -> list[EvaluationResult]:
     if content["digest"] != suite.digest:
         raise ConfigError(f"suite {suite.name} is not the one that results were published for: its digest differs")
     return [_result(row, suite) for row in content["rows"]]
+
+
+def same_as_published(result: EvaluationResult, published: EvaluationResult) -> bool:
+    """Returns whether a result has the numbers of a published one, to the digits that are published."""
+    if len(result.runs) != len(published.runs) or result.learned != published.learned:
+        return False
+    return all(
+        name in result.metric_names
+        and [[_short(value) for value in run] for run in result.samples(name).tolist()]
+        == [[_short(value) for value in run] for run in published.samples(name).tolist()]
+        for name in published.metric_names
+    )
 
 
 def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:

@@ -48,7 +48,7 @@ def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched,
     path = folder / "leaderboard" / "short_youngest.json"
     assert outcome.status == 0, outcome.err
     assert "minus " in outcome.out
-    assert "Played here: Youngest, edf" in outcome.out
+    assert "Yours, which nobody has verified: Youngest, edf" in outcome.out
     result = read_result(path)
     assert result.seeds == list(range(10))
     assert result.made.versions["flowsched-gym"]
@@ -121,6 +121,8 @@ def test_models_that_bring_code_are_refused(flowsched, folder: Path) -> None:
         (["run", "--policy", "edf", "--env", "artemis-hevy"], "--env is 'artemis-hevy'"),
         (["run", "--policy", "none.zip", "--env", "artemis-heavy"], "there is no such file"),
         (["run", "--policy", "edf", "--policy", "fifo", "--label", "mine"], "it names one policy"),
+        (["run", "--policy", "youngest:Youngest", "--label", "edf"], "the name 'edf' of a policy of the package"),
+        (["run", "--policy", "youngest:Youngest", "--label", "a (learned, 5 seeds)"], "the name of a policy must have"),
         (["run", "--policy", "nobody", "--env", "artemis-heavy"], "policy 'nobody' does not play here"),
         (["run", "--policy", "edf", "--env", "artemis-heavy", "--kwarg", "k=4"], "would change the setting"),
         (["table", "none"], "there is no such folder"),

@@ -5,14 +5,16 @@ import hashlib
 import json
 import sys
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from flowsched_gym.cli.leaderboard_command import _with_published as with_published
 from flowsched_gym.errors import ConfigError
-from flowsched_gym.evaluation import result_content
-from flowsched_gym.leaderboard import entrants_of, load_suite, play, verify
+from flowsched_gym.evaluation import Run, result_content
+from flowsched_gym.leaderboard import entrants_of, load_suite, play, published_results, verify
 from tests.leaderboard.test_suite import TINY
 
 LONGEST = 500
@@ -193,3 +195,18 @@ def test_a_file_of_a_policy_of_ones_own_is_verified_without_its_code(honest, tmp
     verified = verify(path, suite_file=suite_file)
     assert (verified.result.policy, verified.fresh) == ("mine", None)
     assert "evilmod" not in sys.modules
+
+
+def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
+    suite = load_suite("standard-v1")
+    published = next(each for each in published_results(suite) if each.policy == "edf")
+    assert published.reference is not None
+    setting = published.reference.setting
+    first = replace(published.episodes[0], metrics=published.episodes[0].metrics | {"deadline_hit_ratio": 1.0})
+    forged = replace(published, runs=(Run(episodes=(first, *published.episodes[1:])),))
+
+    assert with_published([published], suite, {setting})[1] == {(setting, "edf")}
+    results, places = with_published([forged], suite, {setting})
+    assert places == {(setting, "yours:edf")}
+    (kept,) = [each for each in results if each.policy == "edf"]
+    assert repr(kept.runs) == repr(published.runs)
