@@ -1,4 +1,4 @@
-"""Tunes the rules that wait or postpone, on the validation episodes of each Artemis setting of the leaderboard.
+"""Tunes the rules that skip, wait or postpone, on the validation episodes of each Artemis setting of the leaderboard.
 
 ``python -m benchmarks.rules`` plays every base with every value of the other option, writes the best of each rule and
 setting to ``rules.json``, and prints what it found; ``--run`` puts these onto the leaderboard, in the test episodes.
@@ -21,16 +21,16 @@ HERE: Final = Path(__file__).resolve().parent
 FOUND: Final = HERE / "rules.json"
 SUITE: Final = load_suite("standard-v1")
 ARTEMIS: Final = "flowsched/Artemis-v0"
-BASES: Final = tuple(
-    spec.name for spec in policy_specs(ARTEMIS).values() if not spec.requires and spec.name != "random"
-)
+BASES: Final = tuple(spec.name for spec in policy_specs(ARTEMIS).values() if not spec.options and spec.name != "random")
+RULES: Final = {"skip-late": "margin_ms", "paced": "active", "postpone-late": "margin_ms"}
+"""Rules that are tuned, with the option that is tuned beside the base."""
 MARGINS_MS: Final = (0, 1, 2.2, 3, 4, 5, 6, 8)
 PERCENT: Final = 100.0
 
 
 def main() -> None:
     """Tunes, or plays what was found."""
-    parser = argparse.ArgumentParser(description="Tune the rules of Artemis that wait or postpone.")
+    parser = argparse.ArgumentParser(description="Tune the rules of Artemis that skip, wait or postpone.")
     parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="setting; may be repeated")
     parser.add_argument("--run", action="store_true", help="play the best ones in the test episodes")
     options = parser.parse_args()
@@ -40,14 +40,14 @@ def main() -> None:
         if options.run:
             play(name, found[name])
             continue
-        found[name] = {rule: tune(SUITE.settings[name], rule) for rule in ("paced", "postpone-late")}
+        found[name] = {rule: tune(SUITE.settings[name], rule) for rule in RULES}
         write_json({name: found[name] for name in names if name in found}, FOUND)
 
 
 def tune(setting: Setting, rule: str) -> dict[str, object]:
     """Finds the best options of a rule in the validation episodes of a setting."""
-    key = {"paced": "active", "postpone-late": "margin_ms"}[rule]
-    values = range(1, int(str(setting.kwargs["k"]))) if rule == "paced" else MARGINS_MS
+    key = RULES[rule]
+    values = range(1, int(str(setting.kwargs["k"]))) if key == "active" else MARGINS_MS
     met = {f"{rule}:base={base},{key}={value}": 0.0 for base in BASES for value in values}
     for policy in met:
         met[policy] = share_met(setting, policy)

@@ -55,6 +55,17 @@ SYSTEM: Final = SystemSpec(
                     actions=("grant",),
                 ),
                 PolicySpec(
+                    name="skip-late",
+                    description="grants as its base does among requests with some slack, else the smallest request",
+                    target="flowsched_gym.systems.artemis.deferring:SkipLate",
+                    options={
+                        "base": "the rule that chooses what is granted, fifo",
+                        "margin_ms": "slack in ms below which a request is late, 5",
+                    },
+                    ability=Ability(("grant",), ("sizes", "deadlines", "ages")),
+                    base="fifo",
+                ),
+                PolicySpec(
                     name="paced",
                     description="lets the destination wait while enough flows are active, else grants as its base does",
                     target="flowsched_gym.systems.artemis.deferring:Paced",

@@ -1,4 +1,4 @@
-"""Rules that do what an agent may do besides granting: they wait, or send requests to the back of the queue."""
+"""Rules that let a request be: they wait, send it to the back of the queue, or grant another one."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Self
@@ -24,7 +24,7 @@ from flowsched_gym.systems.artemis.policies import FeasibleFirst
 from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.checks import check_integer, check_number
 
-__all__ = ["BASES", "Paced", "PostponeLate"]
+__all__ = ["BASES", "Paced", "PostponeLate", "SkipLate"]
 
 BASES: Final[Mapping[str, type[SlotPolicy]]] = {
     "fifo": FirstSlot,
@@ -85,11 +85,8 @@ class Paced(LayoutPolicy):
         return np.where(batch[:, self._active_at] > self._most, self.layout.num_slots, self._base.choose(batch))
 
 
-class PostponeLate(LayoutPolicy):
-    """A rule that sends requests with little slack to the back of the queue, and grants one of the others.
-
-    Each visible request that lacks the slack is sent back once, the oldest first. Those that were sent back already are
-    left out as well; where no other is visible, the base chooses among them.
+class _SlackRule(LayoutPolicy):
+    """What rules share that tell late requests from others: the slack column, and a base that chooses among some.
 
     Args:
         base: Who chooses the request that is granted.
@@ -104,11 +101,82 @@ class PostponeLate(LayoutPolicy):
     def __init__(self, base: SlotPolicy, *, margin: float) -> None:
         super().__init__(base.layout)
         self._base = base
-        layout = self.layout
-        self._queue_at = layout.context_index("queue_length")
-        self._present, self._slack, self._postponed = map(layout.slot_slice, ("present", "slack", "postponed"))
-        scale = layout.slot_scale("slack")
+        self._present, self._slack = map(self.layout.slot_slice, ("present", "slack"))
+        scale = self.layout.slot_scale("slack")
         self._margin = margin / (abs(margin) + scale)  # encoded, as the slacks are: that keeps their order
+
+    def _present_and_late(self, batch: ObservationArray) -> tuple[BoolArray, BoolArray]:
+        """Returns which slots hold a request, and which a late one, (batch, num_slots)."""
+        present = batch[:, self._present] > 0.0
+        return present, present & (batch[:, self._slack] < self._margin)
+
+    def _choose_among(self, batch: ObservationArray, kept: BoolArray) -> IntArray:
+        """Lets the base choose among some of the requests, (batch, num_slots): it sees no other."""
+        layout = self.layout
+        order = np.argsort(~kept, axis=1, kind="stable")
+        shown = batch.copy()
+        slots = shown[:, layout.num_context :].reshape(len(batch), *order.shape[1:], layout.num_slot_features)
+        slots[:] = np.take_along_axis(slots, order[:, :, np.newaxis], axis=1)
+        slots[np.arange(layout.num_slots) >= kept.sum(axis=1)[:, np.newaxis]] = 0.0
+        return order[np.arange(len(batch)), self._base.choose(shown)]
+
+
+class SkipLate(_SlackRule):
+    """A rule that grants a request with enough slack, and the smallest one where none has it.
+
+    Args:
+        base: As in ``_SlackRule``.
+        margin: As in ``_SlackRule``.
+
+    Raises:
+        ConfigError: The observation does not show sizes and slacks.
+    """
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base, margin=margin)
+        self._otherwise = SmallestSize(self.layout)
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
+        """Makes the policy for an Artemis environment.
+
+        Args:
+            env: The environment.
+            seed: Not used.
+            base: Name of the rule that chooses among the requests that are not late.
+            margin_ms: The margin in ms, >= 0.
+
+        Raises:
+            ConfigError: As in ``SkipLate``, the margin is out of its range, or there is no such rule.
+        """
+        check_number("margin_ms", margin_ms, at_least=0.0)
+        return cls(_base_of(env, base), margin=margin_ms * SECONDS_PER_MILLISECOND)
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Grants what the base chooses among the requests that are not late, else the smallest request."""
+        present, late = self._present_and_late(batch)
+        kept = present & ~late
+        return np.where(kept.any(axis=1), self._choose_among(batch, kept), self._otherwise.choose(batch))
+
+
+class PostponeLate(_SlackRule):
+    """A rule that sends requests with little slack to the back of the queue, and grants one of the others.
+
+    Each visible request that lacks the slack is sent back once, the oldest first. Those that were sent back already are
+    left out as well; where no other is visible, the base chooses among them.
+
+    Args:
+        base: As in ``_SlackRule``.
+        margin: As in ``_SlackRule``.
+
+    Raises:
+        ConfigError: The observation does not show slacks.
+    """
+
+    def __init__(self, base: SlotPolicy, *, margin: float) -> None:
+        super().__init__(base, margin=margin)
+        self._queue_at = self.layout.context_index("queue_length")
+        self._postponed = self.layout.slot_slice("postponed")
 
     @classmethod
     def for_env(cls, env: Any, *, seed: int = 0, base: str = "feasible-first", margin_ms: float = 4.0) -> Self:
@@ -118,7 +186,7 @@ class PostponeLate(LayoutPolicy):
             env: An environment with ``defer="to-back"``.
             seed: Not used.
             base: Name of the rule that chooses.
-            margin_ms: The margin of ``PostponeLate`` in ms, >= 0.
+            margin_ms: The margin in ms, >= 0.
 
         Raises:
             ConfigError: As in ``PostponeLate``, the margin is out of its range, the environment does not offer to
@@ -130,8 +198,7 @@ class PostponeLate(LayoutPolicy):
 
     def choose(self, batch: ObservationArray) -> IntArray:
         """Postpones the oldest late request that can be, or grants what the base chooses among the others."""
-        present = batch[:, self._present] > 0.0
-        late = present & (batch[:, self._slack] < self._margin)
+        present, late = self._present_and_late(batch)
         # A request that waits alone stays where it is: one of f + 1 is squashed.
         alone = batch[:, self._queue_at] < ALONE / (ALONE + self.layout.num_slots)
         movable = late & (batch[:, self._postponed] == 0.0) & ~alone[:, np.newaxis]
@@ -140,16 +207,6 @@ class PostponeLate(LayoutPolicy):
         kept[only_late] = present[only_late]
         granted = self._choose_among(batch, kept)
         return np.where(movable.any(axis=1), self.layout.num_slots + movable.argmax(axis=1), granted)
-
-    def _choose_among(self, batch: ObservationArray, kept: BoolArray) -> IntArray:
-        """Lets the base choose among some of the requests, (batch, num_slots): it sees no other."""
-        layout = self.layout
-        order = np.argsort(~kept, axis=1, kind="stable")
-        shown = batch.copy()
-        slots = shown[:, layout.num_context :].reshape(len(batch), *order.shape[1:], layout.num_slot_features)
-        slots[:] = np.take_along_axis(slots, order[:, :, np.newaxis], axis=1)
-        slots[np.arange(layout.num_slots) >= kept.sum(axis=1)[:, np.newaxis]] = 0.0
-        return order[np.arange(len(batch)), self._base.choose(shown)]
 
 
 def _check_defer(env: Any, policy: str, needed: Defer) -> None:

@@ -1,4 +1,4 @@
-"""Holds the rules that wait or postpone to choices worked out by hand, and their options to what may be given."""
+"""Holds the rules that skip, wait or postpone to choices worked out by hand, and their options to what may be given."""
 
 from typing import Any
 
@@ -69,6 +69,22 @@ def test_late_requests_go_to_the_back_and_the_base_chooses_among_the_others(poli
     assert actions_of(policy, make(defer="to-back")) == actions
 
 
+@pytest.mark.parametrize(
+    ("policy", "actions"),
+    [
+        # The oldest with the slack, then the next of them; the late one, alone in the end, last.
+        ("skip-late:base=fifo,margin_ms=2", [0, 1, 1, 0]),
+        ("skip-late:base=lifo,margin_ms=2", [2, 2, 0, 0]),
+        # Nobody has a second of slack: the smallest, of equal ones the oldest.
+        ("skip-late:base=lifo,margin_ms=1000", [0, 1, 0, 0]),
+    ],
+)
+def test_late_requests_are_passed_over_and_the_smallest_goes_where_all_are_late(
+    policy: str, actions: list[int]
+) -> None:
+    assert actions_of(policy, make()) == actions
+
+
 def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() -> None:
     kwargs = {"workload": "artemis-thesis", "transport": "tcp-lossy-2018a", "bursts": 20, "defer": "wait"}
     met = [
@@ -76,6 +92,16 @@ def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() 
         for policy in ("lifo", "paced:base=lifo,active=5")
     ]
     assert met[1] > met[0] + 0.05
+
+
+def test_skipping_late_requests_helps_where_they_fill_the_window() -> None:
+    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 40}
+    env = gym.make(ARTEMIS, **kwargs)
+    met = [
+        np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
+        for name in ("feasible-first", "skip-late")
+    ]
+    assert met[1] > met[0]
 
 
 def test_postponing_helps_where_requests_that_are_late_fill_the_window() -> None:
@@ -90,7 +116,7 @@ def test_postponing_helps_where_requests_that_are_late_fill_the_window() -> None
 
 def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
     specs = policy_specs(ARTEMIS).values()
-    assert set(BASES) == {spec.name for spec in specs if not spec.requires} - {"random"}
+    assert set(BASES) == {spec.name for spec in specs if not spec.options} - {"random"}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +138,8 @@ def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
         ("paced:active=5,active=6", {"defer": "wait"}, "each key once"),
         ("paced:base=" + "x" * 1000, {"defer": "wait"}, "policy is .*: it must have at most 500 letters"),
         ("postpone-late:margin_ms=-1", {"defer": "to-back"}, "margin_ms is -1: it must be a finite number >= 0"),
+        ("skip-late", {"observation": "paper"}, "the observation has no column"),
+        ("skip-late:margin_ms=-1", {}, "margin_ms is -1: it must be a finite number >= 0"),
         ("postpone-late:margin_ms=NaN", {"defer": "to-back"}, "margin_ms is nan: it must be a finite number"),
         ("edf:active=5", {}, "edf has no option 'active': it has none"),
     ],
