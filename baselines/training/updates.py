@@ -45,7 +45,7 @@ class _CountedUpdates:
         return -(-(self._total_timesteps - self.num_timesteps) // num_envs)
 
 
-class CountedRollouts(_CountedUpdates):
+class _CountedRollouts(_CountedUpdates):
     """A model of an algorithm that learns from its last rollout."""
 
     def collect_rollouts(
@@ -58,7 +58,7 @@ class CountedRollouts(_CountedUpdates):
         return collected
 
 
-class CountedMemories(_CountedUpdates):
+class _CountedMemories(_CountedUpdates):
     """A model of an algorithm that learns from a replay buffer."""
 
     def collect_rollouts(
@@ -75,5 +75,5 @@ class CountedMemories(_CountedUpdates):
 
 def counting_updates(algorithm: type[BaseAlgorithm]) -> type[BaseAlgorithm]:
     """Returns an algorithm whose models count their updates, by the same name."""
-    part = CountedMemories if issubclass(algorithm, OffPolicyAlgorithm) else CountedRollouts
+    part = _CountedMemories if issubclass(algorithm, OffPolicyAlgorithm) else _CountedRollouts
     return type(algorithm.__name__, (part, algorithm), {"__doc__": algorithm.__doc__})
