@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,10 @@ ObservationArray = npt.NDArray[np.float32]
 """Observations."""
 
 
+MOST_ENTRIES: Final = 10_000_000
+"""Entries of a sequence that is given as an argument; more, such as ``range(10**9)``, would take minutes to read."""
+
+
 def is_whole(value: object) -> TypeGuard[int]:
     """Tells whether a value is a whole number by its type; truth values and times are none, whatever Python says."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
@@ -41,10 +45,15 @@ def to_float(value: object) -> float:
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Tells whether a value has entries in an order: sets, mappings, generators, texts and bytes are no sequences."""
+    """Tells whether a value has entries in an order, and not too many.
+
+    Sets, mappings, generators, texts and bytes are no sequences.
+    """
     if hasattr(value, "__array__"):
         return np.ndim(value) > 0
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray, memoryview)):
+        return False
+    return len(value) <= MOST_ENTRIES
 
 
 def as_numbers(values: object) -> FloatArray | None:

@@ -156,6 +156,23 @@ def test_numbers_are_numbers_and_lists_have_an_order() -> None:
                 gym.make(ARTEMIS, **{name: value})
 
 
+def test_a_render_mode_that_is_no_text_is_refused_by_this_package() -> None:
+    for mode in (1, True, b"ansi", ["ansi"], {"ansi"}, float("nan"), np.array(["ansi"]), Path("ansi")):
+        with pytest.raises(ConfigError, match=r"render_mode is .*: it must be None or one of human, rgb_array, ansi"):
+            gym.make(ARTEMIS, render_mode=mode)
+
+
+def test_a_list_without_end_is_refused_before_it_is_read() -> None:
+    endless = range(2**60)
+    for env_id, name in (
+        ("flowsched/AuTOLongFlows-v0", "thresholds"),
+        ("flowsched/AuTOThresholds-v0", "initial_thresholds"),
+        ("flowsched/TAFETasks-v0", "cpus"),
+    ):
+        with pytest.raises(ConfigError, match=r"is range\(0, 1152921504606846976\): "):
+            gym.make(env_id, **{name: endless})
+
+
 def test_a_window_that_no_packets_fill_is_one() -> None:
     with gym.make(ARTEMIS, bursts=1, transport="tcp-lossy", transport_figures={"largest_window": 10**30}) as env:
         env.reset(seed=0)

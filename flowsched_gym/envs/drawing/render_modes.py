@@ -17,8 +17,19 @@ NEEDED: Final[Mapping[str, tuple[tuple[str, str, str, str], ...]]] = {
 }
 """Packages that a mode needs: import name, name, the extra that brings it, and what for."""
 
-RENDER_MODES: Final = [mode for mode, packages in NEEDED.items() if all(find_spec(name) for name, *_ in packages)]
-"""Modes whose packages are installed. Gymnasium's checks and tools try all that an environment lists."""
+
+class _RenderModes(list[str]):
+    """Render modes that can be asked for any mode: Gymnasium takes what they do not contain for a text."""
+
+    def __contains__(self, mode: object) -> bool:
+        """Tells whether a mode is one of them.
+
+        Raises:
+            ConfigError: It is no text.
+        """
+        if not isinstance(mode, str):
+            check_render_mode(mode)
+        return super().__contains__(mode)
 
 
 def check_render_mode(mode: Any) -> None:
@@ -35,3 +46,9 @@ def check_render_mode(mode: Any) -> None:
     for module, name, extra, purpose in NEEDED[mode]:
         if find_spec(module) is None:
             raise MissingDependencyError(name, extra=extra, purpose=purpose)
+
+
+RENDER_MODES: Final = _RenderModes(
+    mode for mode, packages in NEEDED.items() if all(find_spec(name) for name, *_ in packages)
+)
+"""Modes whose packages are installed. Gymnasium's checks and tools try all that an environment lists."""
