@@ -33,11 +33,14 @@ __all__ = [
     "SpaceMismatchError",
     "UnknownArgumentError",
     "WorkloadError",
+    "one_line",
     "shown",
 ]
 
-LONGEST_MESSAGE: Final = 500
-"""Characters of a message; of a longer one the middle is left out."""
+LONGEST_LINE: Final = 500
+"""Characters of a line on standard error."""
+LONGEST_MESSAGE: Final = LONGEST_LINE - 30
+"""Characters of a message, so that a command can put its name before it; of a longer one the middle is left out."""
 LONGEST_BITS: Final = 13_000
 """Length of a whole number that is written out."""
 DIGITS_PER_BIT: Final = 0.30103
@@ -49,7 +52,7 @@ class _OneLine(Exception):  # noqa: N818 - the root of errors and warnings
 
     def __init__(self, message: str = "") -> None:
         """Cuts the message, and escapes what would not print."""
-        super().__init__(_one_line(message))
+        super().__init__(one_line(message, LONGEST_MESSAGE))
 
 
 class FlowSchedError(_OneLine):
@@ -106,17 +109,6 @@ class FlowSchedWarning(_OneLine, UserWarning):
     """Root of all warnings that flowsched-gym gives."""
 
 
-def _one_line(message: str) -> str:
-    """Escapes what would not print, and leaves out the middle of a long text: its end says what is allowed."""
-    half = (LONGEST_MESSAGE - 40) // 2
-    if len(message) > LONGEST_MESSAGE:
-        message = f"{message[:half]} [... {len(message) - 2 * half} characters ...] {message[-half:]}"
-    if not message.isprintable():
-        escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
-        return _one_line("".join(escaped))
-    return message
-
-
 class _Shown(reprlib.Repr):
     """A ``repr`` for messages: whole where it is short, and never an error itself."""
 
@@ -135,6 +127,17 @@ class _Shown(reprlib.Repr):
 
 
 _SHOWN: Final = _Shown()
+
+
+def one_line(text: str, longest: int = LONGEST_LINE) -> str:
+    """Escapes what would not print, and leaves out the middle of a long text: its end says what is allowed."""
+    half = (longest - 40) // 2
+    if len(text) > longest:
+        text = f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
+    if not text.isprintable():
+        escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        return one_line("".join(escaped), longest)
+    return text
 
 
 def shown(value: object) -> str:

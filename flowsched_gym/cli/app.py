@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TextIO
 from flowsched_gym import __version__
 from flowsched_gym.cli.options import COMMANDS
 from flowsched_gym.cli.output import INTERRUPTED
-from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
+from flowsched_gym.errors import FlowSchedError, FlowSchedWarning, one_line
 from flowsched_gym.suggestions import similar
 
 __all__ = ["main"]
@@ -60,7 +60,7 @@ class _Parser(argparse.ArgumentParser):
         """Prints the message, a command that was probably meant, and where help is found, and leaves."""
         if (wrong := INVALID_CHOICE.search(message)) and " COMMAND:" in message:
             message += similar(wrong[1], COMMANDS)
-        self.exit(BAD_INPUT, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(BAD_INPUT, f"{_one_line(f'{self.prog}: error: {message} (see {self.prog} --help)')}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -132,13 +132,13 @@ def _fail(message: str, status: int) -> int:
     """Prints one line on standard error, and the traceback before it if that is asked for."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exc()
-    print(f"flowsched: {_one_line(message)}", file=sys.stderr)
+    print(_one_line(f"flowsched: {message}"), file=sys.stderr)
     return status
 
 
 def _one_line(message: str) -> str:
     """Returns a message in which nothing that comes from a file reaches the terminal as an escape code."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(message.split()))
+    return one_line(" ".join(message.split()))
 
 
 def _show_warning(
@@ -150,4 +150,4 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Prints a warning as one line on standard error."""
-    print(f"flowsched: warning: {_one_line(str(message))}", file=sys.stderr)
+    print(_one_line(f"flowsched: warning: {message}"), file=sys.stderr)

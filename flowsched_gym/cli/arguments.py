@@ -14,21 +14,23 @@ PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 
 SHOWN: Final = 20
 """Characters that a message shows of a value that is too long for it."""
+LARGEST_COUNT: Final = 2**63 - 1
+"""Largest number of anything that can be counted."""
 NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def positive_integer(text: str) -> int:
-    """Converts to an integer >= 1."""
-    return _integer(text, at_least=1)
+    """Converts to a count >= 1."""
+    return _count(text, at_least=1)
 
 
 def natural_number(text: str) -> int:
-    """Converts to an integer >= 0."""
-    return _integer(text, at_least=0)
+    """Converts to a count >= 0."""
+    return _count(text, at_least=0)
 
 
 def seed(text: str) -> int:
-    """Converts to an integer >= 0."""
+    """Converts to an integer >= 0, however large."""
     return _integer(text, at_least=0)
 
 
@@ -88,6 +90,13 @@ def parse_value(text: str) -> object:
     if len(parts) > 1 and all(NUMBER.fullmatch(part.strip()) for part in parts):
         return [parse_value(part.strip()) for part in parts]
     return text
+
+
+def _count(text: str, *, at_least: int) -> int:
+    number = _integer(text, at_least=at_least)
+    if number > LARGEST_COUNT:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be an integer from {at_least} to {LARGEST_COUNT}")
+    return number
 
 
 def _integer(text: str, *, at_least: int) -> int:

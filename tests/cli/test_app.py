@@ -10,6 +10,7 @@ import pytest
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import app, list_command
+from flowsched_gym.errors import LONGEST_LINE
 from tests.processes import check_refusal, run
 
 INTERRUPTED = """
@@ -50,6 +51,8 @@ sys.exit(status)
 """
 """Runs a command line; prints which of the packages that take long to import it has imported."""
 
+ENDLESS = "x" * 20_000
+
 LIST = (sys.executable, "-m", "flowsched_gym.cli", "list")
 
 
@@ -69,10 +72,27 @@ LIST = (sys.executable, "-m", "flowsched_gym.cli", "list")
         ("replay x.csv --discipline edf --link-gbps 1 --capacity 5", "not allowed with argument"),
         ("evaluate e --policy edf --episodes 1 --seed -1", "--seed: '-1': it must be an integer >="),
         (f"workload gather-a1 --flows {10**14} --out x.csv", "of 10 senders would draw 1e+14 flows"),
+        (f"evaluate flowsched/Artemis-v0 --policy edf --episodes {10**30}", "it must be an integer from 1 to 9223372"),
     ],
 )
 def test_bad_usage_is_one_line_on_standard_error_and_status_2(flowsched, words: str, message: str) -> None:
     check_refusal(flowsched(*words.split()), message)
+
+
+def test_a_word_without_end_is_refused_in_a_line_that_fits_on_a_screen(flowsched) -> None:
+    for words, message in (
+        ([ENDLESS], "invalid choice: 'xxx"),
+        (["list", ENDLESS], "(see flowsched list --help)"),
+        (["workload", ENDLESS, "--flows", "3", "--out", "x.csv"], "flowsched: error: workload 'xxx"),
+        (["workload", "gather-a1", "--flows", "3", "--out", f"{ENDLESS}.csv"], "File name too long"),
+    ):
+        outcome = flowsched(*words)
+        check_refusal(outcome, message)
+        assert len(outcome.err.rstrip()) <= LONGEST_LINE
+
+
+def test_a_word_of_several_lines_is_refused_in_one(flowsched) -> None:
+    check_refusal(flowsched("list", "a\n\x1b[31mb"), r"unrecognized arguments: a \x1b[31mb (see flowsched list --help)")
 
 
 @pytest.mark.parametrize("command", [[], ["list"], ["workload"], ["replay"], ["evaluate"], ["leaderboard"]])
