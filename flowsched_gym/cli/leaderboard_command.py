@@ -39,6 +39,10 @@ YOURS: Final = "yours:"
 """What stands before the name of an own result where a published one has that name too."""
 
 
+VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "has too few episodes beside it to be judged"}
+"""What is said of a claim beside other episodes."""
+
+
 def run(options: argparse.Namespace) -> None:
     """Runs the subcommand."""
     {"run": _run, "table": _table, "page": _page, "verify": _verify}[options.action](options)
@@ -144,7 +148,7 @@ def _verify(options: argparse.Namespace) -> None:
                 format_interval(each, scale=column.scale, digits=column.digits)
                 for each in (fresh.interval, fresh.claim)
             )
-            verdict = "agrees" if fresh.agrees else "DOES NOT AGREE"
+            verdict = VERDICTS[fresh.agrees]
             print(
                 f"  {options.policy or result.source} in other episodes, seeds {fresh.seeds[0]} to {fresh.seeds[-1]}: "
                 f"{column.label} {reached}; the claim, {claim}, {verdict}"

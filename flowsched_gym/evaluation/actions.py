@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError, InvalidAction, shown
 
-__all__ = ["FIELDS", "ActionLog", "check_action", "pack_actions", "unpack_actions"]
+__all__ = ["FIELDS", "MOST_BYTES", "ActionLog", "check_action", "pack_actions", "unpack_actions"]
 
 Actions = npt.NDArray[Any]
 
@@ -27,7 +27,7 @@ FIELDS: Final = {"dtype": str, "shape": list, "data": str}
 LONGEST_ACTION: Final = 10_000
 """Numbers of one action."""
 MOST_BYTES: Final = 1 << 28
-"""Bytes that the actions of a run may take in memory."""
+"""Bytes that the actions of a file may take in memory."""
 STRATEGIES: Final = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)
 """Ways to compress: for actions that repeat each other, and for those that do not; the shorter outcome is kept."""
 

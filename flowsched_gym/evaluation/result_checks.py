@@ -31,6 +31,8 @@ ORDERED: Final = (
 """Metrics of which the first is never larger than the second."""
 ROUNDING: Final = 1e-9
 LARGEST_SEED: Final = (1 << 63) - 1
+LARGEST_FIGURE: Final = 1 << 53
+"""Of seconds and of hardware; larger ones are no exact floats."""
 DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 DATE: Final = re.compile(r"(\d{4}-\d{2}-\d{2})?")
 INTERVAL_FIELDS: Final = ("mean", "low", "high", "confidence", "num_samples")
@@ -87,12 +89,14 @@ def check_made(made: Mapping[str, Any]) -> None:
     """
     if not DATE.fullmatch(made["date"]):
         raise ConfigError(f"made, date is {shown(made['date'])}: it must be year-month-day")
-    if not 0 <= made["seconds"] < math.inf:
-        raise ConfigError(f"made, seconds is {shown(made['seconds'])}: it must be a finite number >= 0")
+    if not 0 <= made["seconds"] <= LARGEST_FIGURE:
+        raise ConfigError(f"made, seconds is {shown(made['seconds'])}: it must be a number from 0 to {LARGEST_FIGURE}")
     for key, kinds in (("versions", (str,)), ("hardware", (str, int))):
         for name, value in made[key].items():
             if isinstance(value, bool) or not isinstance(value, kinds):
                 raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it has the wrong type")
+            if isinstance(value, int) and not 0 <= value <= LARGEST_FIGURE:
+                raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it must be 0 to {LARGEST_FIGURE}")
 
 
 def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
@@ -124,7 +128,9 @@ def _check_name(result: EvaluationResult) -> None:
     name = result.policy.partition(OPTIONS)[0]
     source = None if result.source is None else result.source.partition(OPTIONS)[0]
     is_bound = BOUND_POLICY in (result.policy, source)
-    if name in builtin_names() and (source not in (None, name) or result.learned):
+    # In a suite it is a policy that was named; elsewhere somebody may have given the object.
+    played = (name,) if result.reference is not None else (None, name)
+    if name.casefold() in builtin_names() and (source not in played or result.learned):
         raise ConfigError(f"policy is {shown(result.policy)}, which is one of the package: what played is another")
     if is_bound and not result.policy == result.source == BOUND_POLICY:
         raise ConfigError(f"policy is {shown(result.policy)}, source {shown(result.source)}: one of them is the bound")

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from flowsched_gym.errors import ConfigError, FlowSchedError, shown
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
-from flowsched_gym.evaluation.actions import pack_actions, unpack_actions
+from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
 from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
 from flowsched_gym.evaluation.rollout import EpisodeResult
@@ -188,12 +188,16 @@ def _result(content: Any) -> EvaluationResult:
     if RENDER_MODE in content["kwargs"]:
         raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
     fields = RUN_FIELDS if schema == SCHEMA else {key: RUN_FIELDS[key] for key in ("model", "episodes")}
-    runs = []
+    runs, num_bytes = [], 0
     for run in content["runs"]:
         _check_keys("a run", run, fields)
         if run["model"] is not None:
             _check_keys("model", run["model"], MODEL_FIELDS)
-        runs.append((run["model"], _episodes(run["episodes"], run.get("actions"))))
+        episodes = _episodes(run["episodes"], run.get("actions"))
+        num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
+        if num_bytes > MOST_BYTES:
+            raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
+        runs.append((run["model"], episodes))
     if content["suite"] is not None:
         _check_keys("suite", content["suite"], SUITE_FIELDS)
     _check_keys("made", content["made"], MADE_FIELDS)

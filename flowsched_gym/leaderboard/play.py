@@ -86,7 +86,7 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
             name = target if target.isidentifier() else source
         check_label("--policy", label or name)
         known = (label or name).partition(OPTIONS)[0]
-        if known in builtin_names() and (models or source.partition(OPTIONS)[0] != known):
+        if known.casefold() in builtin_names() and (models or source.partition(OPTIONS)[0] != known):
             raise ConfigError(
                 f"--policy {shown(source)} would have the name {shown(label or name)} of a policy of the package: "
                 "give it another one by --label"

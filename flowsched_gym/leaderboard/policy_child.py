@@ -143,9 +143,11 @@ def _private_output() -> BinaryIO:
 
 
 def _end_with(judge: int) -> None:
-    """Ends this process soon after the judge's."""
+    """Ends this process, and what it has started, soon after the judge's."""
     while os.getppid() == judge:
         time.sleep(SECONDS_BETWEEN_LOOKS)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
@@ -172,7 +174,7 @@ def _fault(error: BaseException) -> dict[str, object]:
     """Describes what a policy raised."""
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - an exception of the policy's own may do anything
+    except BaseException:  # noqa: BLE001 - an exception of the policy's own may do anything
         text = ""
     known = type(error).__name__ if isinstance(error, FlowSchedError) else ""
     if isinstance(error, SystemExit):

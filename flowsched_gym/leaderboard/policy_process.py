@@ -73,6 +73,7 @@ def played_apart(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=variables,
+        start_new_session=True,
     )
     printed = threading.Thread(target=_show_lines, args=(process.stderr, label), daemon=True)
     printed.start()
@@ -87,9 +88,9 @@ def played_apart(
             }
             talk = _Talk(process, label)
             promises, _ = talk.ask(request)
-            yield _PlannerApart(talk, promises) if promises["plans"] is True else _PolicyApart(talk, promises)
+            yield _PlannerApart(talk, promises) if promises.get("plans") is True else _PolicyApart(talk, promises)
     finally:
-        process.kill()
+        _kill(process)
         process.wait()
         printed.join(timeout=1.0)  # a process that the policy started may keep its output open
         for stream in (process.stdin, process.stdout):
@@ -122,14 +123,15 @@ class _Talk:
             write_message(self._requests, content, arrays)
             answer, given = read_message(self._answers)
         except (EOFError, OSError):
-            self._process.kill()
+            _kill(self._process)
             raise PolicyError(f"policy {self.label!r} {_end_of(self._process.wait())}") from None
         except MessageError:
             raise PolicyError(f"policy {self.label!r} sent what is no action") from None
         if "fault" in answer:
             text, known = _plain(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
-                raise KNOWN_ERRORS.get(str(known), ConfigError)(text)
+                named = text if text.startswith("policy ") else f"policy {self.label!r}: {text}"
+                raise KNOWN_ERRORS.get(str(known), ConfigError)(named)
             raise PolicyError(f"policy {self.label!r} {text}")
         return answer, given
 
@@ -211,7 +213,7 @@ def _ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
     handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
 
     def end(number: int, frame: FrameType | None) -> None:
-        process.kill()
+        _kill(process)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -222,6 +224,14 @@ def _ended_by_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
     finally:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a process, and what it has started."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left of its group
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _show_lines(stream: BinaryIO, label: str) -> None:

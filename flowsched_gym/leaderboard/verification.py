@@ -57,10 +57,10 @@ class Fresh:
     claim: Interval
 
     @property
-    def agrees(self) -> bool:
-        """Whether the two differ by no more than their intervals allow."""
+    def agrees(self) -> bool | None:
+        """Whether the two differ by no more than their intervals allow; ``None`` where one has no interval."""
         if not (self.interval.known and self.claim.known):
-            return self.interval.mean == self.claim.mean
+            return None
         widths = [(each.high - each.low) / 2 for each in (self.interval, self.claim)]
         return abs(self.interval.mean - self.claim.mean) <= math.hypot(*widths)
 

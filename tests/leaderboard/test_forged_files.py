@@ -97,6 +97,17 @@ def shortened(content: dict[str, Any]) -> None:
             values[key] = each[:0] if isinstance(each, list) else each
 
 
+def bombs(content: dict[str, Any]) -> None:
+    """Gives each of many runs as many decisions as one may have."""
+    mine(content)
+    (run,) = content["runs"]
+    run["actions"] |= {"data": packed(np.zeros(10 * 10**6))}
+    run["episodes"]["num_decisions"] = [10**6] * 10
+    content["runs"] = [
+        run | {"model": {"name": f"seed{seed}.zip", "digest": f"{seed:032x}", "seed": seed}} for seed in range(40)
+    ]
+
+
 EPISODES = ("runs", 0, "episodes")
 ACTIONS = ("runs", 0, "actions")
 FORGERIES = {
@@ -129,6 +140,7 @@ FORGERIES = {
     "actions of objects": (put(*ACTIONS, "dtype", value="object"), "dtype is 'object'"),
     "too few actions": (put(*ACTIONS, "data", value=packed([0] * 299)), "does not hold the actions of 300 decisions"),
     "a bomb": (put(*ACTIONS, "data", value=packed(np.zeros(10**7))), "does not hold the actions of 300 decisions"),
+    "bombs that each may be": (bombs, "runs: the actions of all 40 take too much memory"),
     "billions of decisions": (put(*EPISODES, "num_decisions", 0, value=10**12), "take too much memory"),
     "other actions": (put(*ACTIONS, "data", value=packed([9] * 300)), "is not what its actions give"),
     "actions outside the space": (put(*ACTIONS, "data", value=packed([200] * 300)), "action is 200"),
@@ -149,6 +161,8 @@ FORGERIES = {
     "no suite": (put("suite", value=None), "belongs to no suite"),
     "the bound's name": (put("policy", value="clairvoyant-bound"), "policy is 'clairvoyant-bound'"),
     "a heuristic's name": (put("source", value="evilmod:Policy"), "policy is 'edf', which is one of the package"),
+    "a heuristic's name, and no source": (put("source", value=None), "policy is 'edf', which is one of the package"),
+    "a heuristic's name in capitals": (put("policy", value="EDF"), "policy is 'EDF', which is one of the package"),
     "learned by its name": (
         put("policy", value="ppo-ultra (learned, 5 seeds)"),
         "policy is 'ppo-ultra (learned, 5 seeds)': the name of a policy must have",
@@ -157,6 +171,8 @@ FORGERIES = {
     "escape codes": (put("policy", value="\x1b[2Jedf"), "it must have no control characters"),
     "a date of no day": (put("made", "date", value="x" * 10_000), "made, date is 'xxx"),
     "negative time of work": (put("made", "seconds", value=-1), "made, seconds is -1"),
+    "work of 400 digits": (put("made", "seconds", value=10**400), "made, seconds is 1000"),
+    "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
     "versions of no kind": (put("made", "versions", value={"numpy": [1]}), "made, versions, 'numpy' is [1]"),
     "a key of 10,000 letters": (put("k" * 10_000, value=1), "the file has the key 'kkk"),
     "an earlier format": (put("schema", value="flowsched-result/2"), "the key 'actions'"),
@@ -210,3 +226,11 @@ def test_a_row_in_the_name_of_a_published_one_does_not_take_its_place():
     assert places == {(setting, "yours:edf")}
     (kept,) = [each for each in results if each.policy == "edf"]
     assert repr(kept.runs) == repr(published.runs)
+
+
+def test_few_episodes_accuse_nobody(honest, tmp_path):
+    (content, suite_file), path = honest, tmp_path / "edf.json"
+    path.write_text(json.dumps(content))
+    fresh = verify(path, suite_file=suite_file, fresh_episodes=3).fresh
+    assert fresh is not None
+    assert fresh.agrees is None

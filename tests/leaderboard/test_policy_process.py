@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from flowsched_gym.evaluation import make_environment
+from flowsched_gym.evaluation import make_environment, write_result
 from flowsched_gym.leaderboard import entrants_of, load_suite, play
 from tests.cli.conftest import flowsched  # noqa: F401 - a fixture
 from tests.leaderboard.test_suite import TINY
@@ -21,7 +22,7 @@ ARTEMIS = "flowsched/Artemis-v0"
 SHORT = TINY["settings"]["short"]["kwargs"]
 
 POLICIES = """
-import os, sys
+import os, subprocess, sys, time
 import numpy as np
 
 
@@ -75,6 +76,13 @@ class WritesSizes(First):
         size = self.env.workload.size
         size.flags.writeable = True
         size[:] = 1.0
+
+
+class CheatsInAllWays(First):
+    def cheat(self):
+        for each in (WritesSizes, SwapsSeed, SwapsMetrics, SwapsNetwork, SwapsWorkload):
+            each.cheat(self)
+        self.cheat = lambda: None
 
 
 class LooksAhead(First):
@@ -143,6 +151,31 @@ class Nothing(First):
         return None
 
 
+class Refuses(First):
+    def cheat(self):
+        from flowsched_gym.errors import ConfigError
+        raise ConfigError("not this")
+
+
+class Unspeakable(First):
+    def cheat(self):
+        class Error(Exception):
+            def __str__(self):
+                sys.exit(3)
+        raise Error
+
+
+class Answers(First):
+    @classmethod
+    def for_env(cls, env, *, seed):
+        for number in range(3, 20):
+            try:
+                os.write(number, b"\\x08\\0\\0\\0[{}, []]")
+            except OSError:
+                pass
+        return cls(env)
+
+
 class NotMade(First):
     @classmethod
     def for_env(cls, env, *, seed):
@@ -151,10 +184,19 @@ class NotMade(First):
 
 class Sleeps(First):
     def cheat(self):
+        child = subprocess.Popen(["sleep", "3000"])
         with open("pid.txt", "w") as file:
-            file.write(str(os.getpid()))
-        import time
+            file.write(f"{os.getpid()} {child.pid}")
+        self.last()
+
+    def last(self):
         time.sleep(3000)
+
+
+class Loops(Sleeps):
+    def last(self):
+        while True:
+            print("and on")
 """
 
 
@@ -173,10 +215,12 @@ def run_of(name):
     return play(suite, suite.settings["short"], entrants_of([f"theirs:{name}"])[0])
 
 
-CHEATS = ("SwapsWorkload", "SwapsNetwork", "SwapsMetrics", "SwapsSeed", "WritesSizes", "LooksAhead")
+CHEATS = ("SwapsWorkload", "SwapsNetwork", "SwapsMetrics", "SwapsSeed", "WritesSizes")
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize(
+    "name", ["CheatsInAllWays", "LooksAhead", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in CHEATS)]
+)
 def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
     honest, cheat = run_of("First"), run_of(name)
     assert repr(cheat.episodes) == repr(honest.episodes)
@@ -195,21 +239,29 @@ def test_a_pure_policy_plays_side_by_side_in_its_process(folder, monkeypatch):
     assert repr(run_of("Pure").episodes) == repr(run_of("First").episodes)
 
 
+def rare(*values):
+    """Returns a case whose process is started by exhaustive runs alone."""
+    return pytest.param(*values, marks=pytest.mark.exhaustive)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("Exits", "policy 'Exits' called sys.exit(0) (theirs.py:"),
         ("Raises", r"policy 'Raises' raised KeyError: 'no\x1b[2Jsuch' (theirs.py:"),
+        ("Refuses", "policy 'Refuses': not this"),
+        rare("Unspeakable", "policy 'Unspeakable' raised Error: "),
         ("Dies", "policy 'Dies' ended its process with exit status 3"),
-        ("IsKilled", "policy 'IsKilled' ended its process"),
-        ("Nan", "policy 'Nan' chose array(nan): it must be an integer"),
+        rare("IsKilled", "policy 'IsKilled' ended its process"),
+        rare("Nan", "policy 'Nan' chose array(nan): it must be an integer"),
         ("Fraction", "policy 'Fraction' chose array(1.7): it must be an integer"),
-        ("Row", "policy 'Row' chose array([0]): it must be an integer"),
-        ("Word", r"policy 'Word' chose '\x1b[2J': it must be numbers"),
-        ("Large", "policy 'Large' action is 1000000: it must be an integer from 0 to 9"),
-        ("Nothing", "policy 'Nothing' raised TypeError"),
-        ("NotMade", "policy 'NotMade' raised ValueError: not today (theirs.py:"),
-        ("Missing", "module theirs has no 'Missing'"),
+        rare("Row", "policy 'Row' chose array([0]): it must be an integer"),
+        rare("Word", r"policy 'Word' chose '\x1b[2J': it must be numbers"),
+        rare("Large", "policy 'Large' action is 1000000: it must be an integer from 0 to 9"),
+        rare("Nothing", "policy 'Nothing' raised TypeError"),
+        rare("NotMade", "policy 'NotMade' raised ValueError: not today (theirs.py:"),
+        rare("Missing", "policy 'Missing': target is 'theirs:Missing': module theirs has no 'Missing'"),
+        rare("Answers", "policy 'Answers' chose None: it must be numbers"),
     ],
 )
 def test_a_policy_that_misbehaves_is_named_in_one_line(flowsched, folder, name, message):  # noqa: F811
@@ -227,16 +279,39 @@ def test_what_a_policy_prints_is_text_beside_the_output(flowsched, folder):  # n
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_an_end_takes_the_policy_along(folder, number):
+@pytest.mark.parametrize(
+    ("action", "number"), [rare("run", signal.SIGTERM), ("run", signal.SIGKILL), ("verify", signal.SIGTERM)]
+)
+def test_an_end_takes_the_policy_along(folder, action, number):
+    words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", action, "--suite", "tiny-v1.json"]
+    if action == "verify":
+        write_result(replace(run_of("First"), policy="Sleeps", source="theirs:Sleeps"), "sleeps.json")
+        words.append("sleeps.json")
+    _end_it([*words, "--policy", "theirs:Sleeps"], folder, number)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_an_interrupt_ends_a_policy_that_never_answers(folder):
     words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", "run", "--suite", "tiny-v1.json"]
-    with subprocess.Popen(
-        [*words, "--policy", "theirs:Sleeps"], env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL
-    ) as judge:
-        while not (path := folder / "pid.txt").exists() or not path.read_text():
+    assert _end_it([*words, "--policy", "theirs:Loops"], folder, signal.SIGINT) == 130
+
+
+def _end_it(words, folder, number):
+    """Sends a signal to a command when its policy plays; returns its status when all that it started has ended."""
+    with subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL) as judge:
+        while not (path := folder / "pid.txt").exists() or len(path.read_text().split()) < 2:
             assert judge.poll() is None
             time.sleep(0.05)
         judge.send_signal(number)
         judge.wait()
-    while Path(f"/proc/{path.read_text()}").exists():
+    while any(_runs(each) for each in path.read_text().split()):
         time.sleep(0.05)
+    return judge.returncode
+
+
+def _runs(process):
+    """Returns whether a process runs; one that has ended may wait for a parent to ask."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
