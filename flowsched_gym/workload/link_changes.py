@@ -38,7 +38,10 @@ class LinkChanges:
     def __post_init__(self) -> None:
         time = as_column(self.time, "time of link changes", integral=False)
         link = as_column(self.link, "link of link changes", integral=True)
-        up = np.array(self.up)
+        try:
+            up = np.array(self.up)
+        except ValueError:  # it has entries of different lengths
+            up = np.array(None)
         if up.ndim != 1 or (up.size and up.dtype.kind != "b"):
             raise WorkloadError(f"up of link changes is {shown(self.up)}: it must be a sequence of truth values")
         if not len(time) == len(link) == len(up):

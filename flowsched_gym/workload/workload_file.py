@@ -45,11 +45,10 @@ def _read_yaml(path: Path) -> Any:
     """Reads YAML as the training commands do."""
     try:
         from omegaconf import OmegaConf  # noqa: PLC0415 - optional
-        from omegaconf.errors import OmegaConfBaseException  # noqa: PLC0415 - the same
-        from yaml import YAMLError  # noqa: PLC0415 - the same
     except ImportError:
         raise MissingDependencyError("omegaconf", extra="train", purpose="read YAML files") from None
-    try:
-        return OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")), resolve=True)
-    except (YAMLError, OmegaConfBaseException, RecursionError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: this is not YAML: {error}") from None
+    with path.open(encoding="utf-8") as file:
+        try:
+            return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+        except Exception as error:  # noqa: BLE001 - PyYAML raises KeyError, IndexError and more for values such as !!bool x
+            raise ConfigError(f"{path}: this is not YAML: {error}") from None

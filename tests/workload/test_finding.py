@@ -85,3 +85,7 @@ def test_a_workload_file_that_is_not_there_or_describes_nothing_is_named(tmp_pat
         (tmp_path / "own.yaml").write_text(content)
         with pytest.raises(ConfigError, match=rf"own\.yaml: .*{message}"):
             find_source(tmp_path / "own.yaml")
+    for content in ("1", "true", "a: !!int x", "a: !!bool x", "a: !!int ''", r'a: "\Uffffffff"', f"a: {'1' * 5_000}"):
+        (tmp_path / "own.yaml").write_text(content)
+        with pytest.raises(ConfigError, match=r"own\.yaml: this is not YAML: "):
+            find_source(tmp_path / "own.yaml")

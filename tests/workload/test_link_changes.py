@@ -40,6 +40,10 @@ def test_rows_become_columns_that_cannot_be_written_to() -> None:
         ([(0.0, 1, False), (float("inf"), 1, True)], "time of link changes is inf in row 1: it must be finite"),
         ([(2.0, 1, False), (1.0, 1, True)], r"time of link changes is 1\.0 in row 1: it must be no earlier than"),
         ([(0.0, 0.5, False)], r"link of link changes is 0\.5 in row 0: it must be a whole number"),
+        (
+            [(0.0, 1, True), (0.0, 1, [])],
+            r"up of link changes is \(True, \[\]\): it must be a sequence of truth values",
+        ),
         ([(0.0, 1, 1)], r"up of link changes is \(1,\): it must be a sequence of truth values"),
     ],
 )
