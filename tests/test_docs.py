@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from PIL import Image
 
-from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_table, readme
+from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, transports, vector
 from flowsched_gym.disciplines import DISCIPLINES
@@ -106,6 +106,13 @@ def test_the_generated_parts_of_the_readme_are_those_of_the_figures() -> None:
 def test_the_picture_of_the_learned_agent_is_drawn_from_the_results() -> None:
     with Image.open(ROOT / "docs" / "images" / "learned.png") as picture:
         assert picture.info["Description"] == learned_table(), "it is stale: python -m docs.make_images"
+
+
+def test_the_readme_says_that_no_agent_wins_while_none_is_better_than_the_rules_with_its_actions() -> None:
+    agents = [row for row in learned_rows() if row.learned]
+    better = [row.policy for row in agents if row.difference is None or row.difference.low > 0]
+    assert agents
+    assert ("no agent wins here" in " ".join(README.read_text(encoding="utf-8").split())) is not bool(better)
 
 
 def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:

@@ -34,6 +34,7 @@ SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
     "ppo-defer": "**learned**: PPO that may send a request to the back of the queue",
     "postpone-late": "requests with little slack go to the back, of the others the first that can be met in time",
+    "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
     "ppo": "**learned**: PPO that grants one of the requests",
     "feasible-first": "earliest deadline among those that can still be met",
     "sjf": "smallest flow first",
@@ -159,12 +160,7 @@ def learned_rows() -> list[ComparisonRow]:
     results = [
         result for result in read_results(RESULTS) if result.reference and result.reference.setting == LEARNED_ON
     ]
-    return [row for row in compare(results) if rule_of(row) in SHOWN]
-
-
-def rule_of(row: ComparisonRow) -> str:
-    """Returns the name of a policy without its options."""
-    return row.policy.partition(":")[0]
+    return [row for row in compare(results) if row.policy in SHOWN]
 
 
 def learned_table() -> str:
@@ -172,7 +168,7 @@ def learned_table() -> str:
     rows = tuple(
         (
             f"`{row.policy}`",
-            f"{SHOWN[rule_of(row)]}; {row.num_runs} trainings" if row.learned else SHOWN[rule_of(row)],
+            f"{SHOWN[row.policy]}; {row.num_runs} trainings" if row.learned else SHOWN[row.policy],
             *(", ".join(each) or "none" for each in row.ability),
             format_interval(row.estimate, scale=100.0),
             "" if row.reference is None else f"`{row.reference}`",
