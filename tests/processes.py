@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,6 +12,8 @@ import pytest
 
 from tests.repository import ROOT
 
+GLANCE: Final = 0.05
+"""Time in s between two looks at what processes do."""
 PATIENCE: Final = 3000.0
 """Longest that a process may take, in s: it is there to end one that hangs."""
 
@@ -67,6 +70,43 @@ def run(
 
 def run_python(program: str, **variables: str) -> str:
     return run(sys.executable, "-W", "error", "-c", program, **variables).out.strip()
+
+
+def end(*words: str, number: int, started: Path) -> int:
+    """Sends a signal to a program when all that it starts has begun; returns its status when all have ended.
+
+    Args:
+        words: The command line.
+        number: The signal.
+        started: File in which the two processes that it starts write their numbers.
+    """
+    with subprocess.Popen(
+        words,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL,
+        preexec_fn=_heed_interrupts,  # noqa: PLW1509 - a test has no threads at this time
+    ) as process:
+        while not started.exists() or len(started.read_text().split()) < 2:
+            assert process.poll() is None
+            time.sleep(GLANCE)
+        process.send_signal(number)
+        process.wait()
+    while any(_runs(each) for each in started.read_text().split()):
+        time.sleep(GLANCE)
+    return process.returncode
+
+
+def _heed_interrupts() -> None:
+    """Lets a process end by an interrupt: a shell has what it starts in the background ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _runs(process: str) -> bool:
+    """Returns whether a process runs; one that has ended may wait for a parent to ask."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:

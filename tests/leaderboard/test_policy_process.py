@@ -1,11 +1,8 @@
 """Plays policies in processes of their own: none of them can change, or see, more than it should."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +12,7 @@ from flowsched_gym.evaluation import make_environment, write_result
 from flowsched_gym.leaderboard import entrants_of, load_suite, play
 from tests.cli.conftest import flowsched  # noqa: F401 - a fixture
 from tests.leaderboard.test_suite import TINY
-from tests.processes import check_refusal
-from tests.repository import ROOT
+from tests.processes import check_refusal, end
 
 ARTEMIS = "flowsched/Artemis-v0"
 SHORT = TINY["settings"]["short"]["kwargs"]
@@ -287,31 +283,10 @@ def test_an_end_takes_the_policy_along(folder, action, number):
     if action == "verify":
         write_result(replace(run_of("First"), policy="Sleeps", source="theirs:Sleeps"), "sleeps.json")
         words.append("sleeps.json")
-    _end_it([*words, "--policy", "theirs:Sleeps"], folder, number)
+    end(*words, "--policy", "theirs:Sleeps", number=number, started=folder / "pid.txt")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 def test_an_interrupt_ends_a_policy_that_never_answers(folder):
     words = [sys.executable, "-m", "flowsched_gym.cli", "leaderboard", "run", "--suite", "tiny-v1.json"]
-    assert _end_it([*words, "--policy", "theirs:Loops"], folder, signal.SIGINT) == 130
-
-
-def _end_it(words, folder, number):
-    """Sends a signal to a command when its policy plays; returns its status when all that it started has ended."""
-    with subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL) as judge:
-        while not (path := folder / "pid.txt").exists() or len(path.read_text().split()) < 2:
-            assert judge.poll() is None
-            time.sleep(0.05)
-        judge.send_signal(number)
-        judge.wait()
-    while any(_runs(each) for each in path.read_text().split()):
-        time.sleep(0.05)
-    return judge.returncode
-
-
-def _runs(process):
-    """Returns whether a process runs; one that has ended may wait for a parent to ask."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert end(*words, "--policy", "theirs:Loops", number=signal.SIGINT, started=folder / "pid.txt") == 130
