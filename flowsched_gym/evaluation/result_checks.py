@@ -46,12 +46,11 @@ def builtin_names() -> set[str]:
     return named | {BOUND_POLICY}
 
 
-def check_result(result: EvaluationResult, *, with_actions: bool) -> None:
+def check_result(result: EvaluationResult) -> None:
     """Refuses a result with a number out of its range, numbers that contradict each other, or another's name.
 
     Args:
         result: The result.
-        with_actions: Whether its file may hold actions.
 
     Raises:
         ConfigError: There is one; the message names it.
@@ -76,7 +75,7 @@ def check_result(result: EvaluationResult, *, with_actions: bool) -> None:
             raise ConfigError(f"metrics has {shown(name)}: it must be one of {', '.join(known[:3])}, ...")
     for run in result.runs:
         for episode in run.episodes:
-            if with_actions and (episode.actions is not None) != acts:
+            if (episode.actions is not None) != acts:
                 raise ConfigError(f"actions of {result.policy} {'are missing' if acts else 'are given: it takes none'}")
             _check_episode(episode)
 

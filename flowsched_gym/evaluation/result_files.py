@@ -50,8 +50,6 @@ from flowsched_gym.workload import plain_variant, workload_label
 __all__ = ["SCHEMA", "file_name", "read_result", "result_content", "result_name", "write_json", "write_result"]
 
 SCHEMA: Final = "flowsched-result/3"
-WITHOUT_ACTIONS: Final = "flowsched-result/2"
-"""What was written before actions were kept; its numbers can be read, and not verified."""
 DIGEST_BYTES: Final = 16
 LONGEST_REASON: Final = 300
 """Letters of a message about a file, beside its name."""
@@ -180,20 +178,19 @@ def read_result(path: str | Path) -> EvaluationResult:
 def _result(content: Any) -> EvaluationResult:
     check_printable("the file", content)
     schema = content.get("schema") if isinstance(content, dict) else None
-    if isinstance(schema, str) and schema not in (SCHEMA, WITHOUT_ACTIONS):
+    if isinstance(schema, str) and schema != SCHEMA:
         raise ConfigError(f"schema is {shown(schema)}: it must be {SCHEMA!r}")
     _check_keys("the file", content, FIELDS)
     if _names_a_file(content["kwargs"]):
         raise ConfigError("kwargs names a file: a result holds the sizes themselves, not where they lie")
     if RENDER_MODE in content["kwargs"]:
         raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
-    fields = RUN_FIELDS if schema == SCHEMA else {key: RUN_FIELDS[key] for key in ("model", "episodes")}
     runs, num_bytes = [], 0
     for run in content["runs"]:
-        _check_keys("a run", run, fields)
+        _check_keys("a run", run, RUN_FIELDS)
         if run["model"] is not None:
             _check_keys("model", run["model"], MODEL_FIELDS)
-        episodes = _episodes(run["episodes"], run.get("actions"))
+        episodes = _episodes(run["episodes"], run["actions"])
         num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
         if num_bytes > MOST_BYTES:
             raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
@@ -214,7 +211,7 @@ def _result(content: Any) -> EvaluationResult:
         reference=None if content["suite"] is None else SuiteReference(**content["suite"]),
         made=Provenance(**content["made"]),
     )
-    check_result(result, with_actions=schema == SCHEMA)
+    check_result(result)
     _check_intervals(content["intervals"], result)
     if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
         raise ConfigError("it was changed after it was written: its content does not agree with its digest")

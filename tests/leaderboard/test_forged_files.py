@@ -175,7 +175,7 @@ FORGERIES = {
     "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
     "versions of no kind": (put("made", "versions", value={"numpy": [1]}), "made, versions, 'numpy' is [1]"),
     "a key of 10,000 letters": (put("k" * 10_000, value=1), "the file has the key 'kkk"),
-    "an earlier format": (put("schema", value="flowsched-result/2"), "the key 'actions'"),
+    "an earlier format": (put("schema", value="flowsched-result/2"), "schema is 'flowsched-result/2'"),
     "a format of nobody": (put("schema", value="x" * 10_000), "schema is 'xxx"),
 }
 
