@@ -55,11 +55,15 @@ def nearest(policies: dict[str, Any], agent: str, measure: str) -> str:
 
 
 def distance(agent: dict[str, Any], other: dict[str, Any], measure: str) -> float:
-    """Returns the distance of deadlines met in points, or the mean distance of percentiles in %."""
+    """Returns the distance of deadlines met in points, or the mean distance of percentiles in %.
+
+    Percentiles at which deliveries coincide are left out: a time of 0 has no ratio to another.
+    """
     if measure not in PARTS:
         mine, its = (np.mean(each["runs"]["deadline_hit_ratio"]) for each in (agent, other))
         return 100 * abs(float(mine - its))
     distribution, first, last = PARTS[measure]
     chosen = [index for index, percent in enumerate(PERCENTS) if first <= percent <= last]
-    ratios = np.log(np.array(agent[distribution])[chosen] / np.array(other[distribution])[chosen])
-    return 100 * float(np.abs(ratios).mean())
+    mine, its = (np.array(each[distribution])[chosen] for each in (agent, other))
+    apart = (mine > 0) & (its > 0)
+    return 100 * float(np.abs(np.log(mine[apart] / its[apart])).mean())
