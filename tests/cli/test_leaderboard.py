@@ -42,7 +42,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(flowsched, folder: Path) -> None:
+def test_a_policy_of_ones_own_gets_onto_a_leaderboard_and_is_verified(
+    flowsched, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("secrets.randbelow", lambda below: 0)  # of honest claims some differ from fresh episodes
     run = ("leaderboard", "run", "--suite", "tiny-v1.json", "--policy", "youngest:Youngest")
     outcome = flowsched(*run, "--policy", "edf")
     path = folder / "leaderboard" / "short_youngest.json"

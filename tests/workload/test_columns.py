@@ -63,7 +63,7 @@ def test_common_kinds_of_sequences_are_read_alike(changes: dict) -> None:
         ({"size_bytes": [1.0, -2.0, 3.0]}, "mapping, row 1, column size_bytes: -2.0: it must be a finite number of"),
         ({"size_bytes": [1.0, "large", 3.0]}, "mapping, row 1, column size_bytes: 'large'"),
         ({"size_bytes": [1.0, [5], 3.0]}, "size_bytes is nested: it must be a sequence of numbers"),
-        ({"size_bytes": [1.0, 10**400, 3.0]}, f"mapping, row 1, column size_bytes: {10**400}"),
+        ({"size_bytes": [1.0, 10**400, 3.0]}, f"mapping, row 1, column size_bytes: {10**100}"),
         ({"size_bytes": np.array([1, 2, 3], dtype="m8[s]")}, "mapping, row 0, column size_bytes: "),
         ({"size_bytes": 5.0}, "size_bytes is 5.0: it must be a sequence of numbers"),
         ({"size_bytes": [True, False, True]}, "mapping, row 0, column size_bytes: True"),
