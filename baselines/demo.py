@@ -18,7 +18,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 from PIL import Image
 
-from flowsched_gym.baselines.applications.comparison import FIGURE_FILE, TABLE_FILE, decisions_text
+from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, TABLE_FILE, decisions_text
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted

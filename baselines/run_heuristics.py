@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from flowsched_gym.baselines.applications.application import run_application
-from flowsched_gym.baselines.applications.comparison import Contestant, heuristics_of, play_all, write_comparison
+from flowsched_gym.baselines.applications.comparison import Contestant, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison_report import write_comparison
 from flowsched_gym.baselines.configuration.hydra_schemas import HeuristicsConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.workload import workload_label

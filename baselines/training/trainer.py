@@ -27,15 +27,8 @@ from stable_baselines3.common.callbacks import CallbackList
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from flowsched_gym import __version__
-from flowsched_gym.baselines.applications.comparison import (
-    FIGURE_FILE,
-    Comparison,
-    Contestant,
-    decisions_text,
-    heuristics_of,
-    play_all,
-    write_comparison,
-)
+from flowsched_gym.baselines.applications.comparison import Comparison, Contestant, heuristics_of, play_all
+from flowsched_gym.baselines.applications.comparison_report import FIGURE_FILE, decisions_text, write_comparison
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flowsched_gym.baselines.applications.comparison import Comparison, verdicts, write_comparison
+from flowsched_gym.baselines.applications.comparison import Comparison
+from flowsched_gym.baselines.applications.comparison_report import verdicts, write_comparison
 from flowsched_gym.evaluation import EvaluationResult, ModelFile, Run, evaluate
 from flowsched_gym.leaderboard import compare
 
