@@ -26,7 +26,7 @@ FIGURES: Final = HERE / "data" / "thesis.json"
 ARTEMIS: Final = "flowsched/Artemis-v0"
 TRANSPORT: Final = "tcp-lossy-2018a"
 VARIANTS: Final = {"1": "artemis-thesis", "2": "artemis-thesis-a2"}
-HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", "feasible-first", "lifo")
+HEURISTICS: Final = ("fifo", "edf", "ssdf", "lsdf", "feasible-first", "lifo", "skip-late")
 AGENTS: Final = {
     "a2c-thesis": {"observation": "paper", "reward": "lagged"},
     "ppo": {},
