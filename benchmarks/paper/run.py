@@ -42,6 +42,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
+from flowsched_gym.leaderboard.comparison import ability_of
 from flowsched_gym.registration import policy_specs
 from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 
@@ -220,7 +221,8 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     rows = []
     for policy in (*THESIS_POLICIES, *learned, "feasible-first"):
         printed, result = figures.get(policy, {}), found.get(policy)
-        cells = [policy]
+        can = ("", "") if result is None else tuple(", ".join(each) or "none" for each in ability_of(result))
+        cells = [policy, *can]
         for metric, key, scale in (
             ("deadline_hit_ratio", "deadline_hit_ratio", 100.0),
             ("mean_fct", "mean_fct_ms", 1000.0),
@@ -233,7 +235,7 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
         rows.append(tuple(cells))
     names = ("deadlines met, %", "mean FCT, ms", "median FCT, ms", "p99 FCT, ms")
     headings = [heading for name in names for heading in (name, "thesis")]
-    return Table(columns=("policy", *headings), rows=tuple(rows))
+    return Table(columns=("policy", "actions", "information", *headings), rows=tuple(rows))
 
 
 def draw_completion_times(path: Path) -> None:
