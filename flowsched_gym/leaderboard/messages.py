@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MessageError", "read_message", "write_message"]
+__all__ = ["KINDS", "MessageError", "read_message", "write_message"]
 
 LENGTH: Final = struct.Struct("<I")
 MOST_BYTES: Final = 1 << 28

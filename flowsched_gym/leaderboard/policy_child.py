@@ -24,7 +24,7 @@ from flowsched_gym.errors import FlowSchedError, shown
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.leaderboard.messages import read_message, write_message
+from flowsched_gym.leaderboard.messages import KINDS, read_message, write_message
 from flowsched_gym.policies import Planner, is_pure
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
 
@@ -36,7 +36,6 @@ BRANCHED_SEED: Final = 0
 """Seed of the episode that a planner looks at."""
 SECONDS_BETWEEN_LOOKS: Final = 1.0
 """Time between looks whether the judge is still there."""
-NUMBERS: Final = "biuf"
 
 
 class _Source:
@@ -164,7 +163,7 @@ def _write_action(answers: BinaryIO, action: object) -> None:
         values = np.asarray(action)
     except ValueError:  # lists of different lengths
         values = np.zeros(0, dtype=object)
-    if values.dtype.kind in NUMBERS:
+    if values.dtype.kind in KINDS:
         write_message(answers, {"action": None}, [values])
     else:
         write_message(answers, {"action": shown(action)})

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError
+from flowsched_gym.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
 from flowsched_gym.files import ENDINGS
 from flowsched_gym.leaderboard.messages import MessageError, read_message, write_message
 from flowsched_gym.policies import Policy
@@ -128,7 +128,7 @@ class _Talk:
         except MessageError:
             raise PolicyError(f"policy {self.label!r} sent what is no action") from None
         if "fault" in answer:
-            text, known = _plain(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
+            text, known = one_line(str(answer["fault"]), 2 * MOST_LETTERS), answer.get("known")
             if known:
                 named = text if text.startswith("policy ") else f"policy {self.label!r}: {text}"
                 raise KNOWN_ERRORS.get(str(known), ConfigError)(named)
@@ -178,7 +178,7 @@ class _PolicyApart:
         arrays = [observation] if masks is None else [observation, masks]
         answer, given = self._talk.ask(request | more, *arrays, *self._looks())
         if not given:
-            raise InvalidAction(f"policy chose {_plain(str(answer.get('action')), MOST_LETTERS)}: it must be numbers")
+            raise InvalidAction(f"policy chose {one_line(str(answer.get('action')), MOST_LETTERS)}: it must be numbers")
         return given[0]
 
     def _looks(self) -> list[Array]:
@@ -241,16 +241,10 @@ def _show_lines(stream: BinaryIO, label: str) -> None:
         while line := stream.readline(8 * MOST_LETTERS):
             count += 1
             if count <= MOST_LINES:
-                text = _plain(line.decode(errors="replace").rstrip())
+                text = one_line(line.decode(errors="replace").rstrip(), MOST_LETTERS)
                 sys.stderr.write(f"policy {label!r} prints: {text}\n")
             elif count == MOST_LINES + 1:
                 sys.stderr.write(f"policy {label!r} prints more, which is not shown\n")
-
-
-def _plain(text: str, most: int = MOST_LETTERS) -> str:
-    """Returns a text, cut where it is long, in which nothing reaches a terminal as an escape code."""
-    plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text[: most + 1])
-    return plain if len(plain) <= most else f"{plain[:most]}..."
 
 
 def _end_of(status: int) -> str:
