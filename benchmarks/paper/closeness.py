@@ -33,7 +33,7 @@ LEARNED_ON: Final = "artemis-heavy"
 SHOWN: Final = {
     "clairvoyant-bound": "what no scheduler can exceed, even one that knows the future",
     "ppo-defer": "**learned**: PPO that may send a request to the back of the queue",
-    "postpone-late": "requests with little slack go to the back, of the others the first that can be met in time",
+    "postpone-late": "requests with less than 5 ms of slack go to the back, of the others the oldest",
     "skip-late": "the oldest request that has 5 ms of slack, else the smallest",
     "ppo": "**learned**: PPO that grants one of the requests",
     "feasible-first": "earliest deadline among those that can still be met",

@@ -179,7 +179,7 @@ class PostponeLate(_SlackRule):
         self._postponed = self.layout.slot_slice("postponed")
 
     @classmethod
-    def for_env(cls, env: Any, *, seed: int = 0, base: str = "feasible-first", margin_ms: float = 4.0) -> Self:
+    def for_env(cls, env: Any, *, seed: int = 0, base: str = "fifo", margin_ms: float = 5.0) -> Self:
         """Makes the policy for an Artemis environment.
 
         Args:
