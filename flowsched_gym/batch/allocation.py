@@ -7,7 +7,7 @@ from typing import Any
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.batch.tables import View
-from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule
+from flowsched_gym.model.rules.compile import chosen_by_type, inlined_part
 from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, forget, mark_stale
 from flowsched_gym.model.rules.sharing.incremental import leave, share_incrementally
 from flowsched_gym.model.rules.sharing.share_links import share_links, sort_by_priority
@@ -48,7 +48,7 @@ def set_rates(t: View, n: int, rows: IntArray, count: int, cache: AllocationCach
     """Sets the rates of the active flows of a network, of which these may have changed, and lists who has one."""
 
 
-@inlined_rule
+@inlined_part
 def data_network(t: View, n: int) -> Network:
     """Returns the links with the capacities for data."""
     first_link = n * t.link_stride
@@ -56,7 +56,7 @@ def data_network(t: View, n: int) -> Network:
     return Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
 
 
-@inlined_rule
+@inlined_part
 def changed_flows(t: View, n: int, cache: AllocationCache | None) -> tuple[IntArray, int]:
     """Returns the active flows that may have changed since links were shared, or all, and how many these are."""
     if cache is not None and cache.networks[n].known:
@@ -64,14 +64,14 @@ def changed_flows(t: View, n: int, cache: AllocationCache | None) -> tuple[IntAr
     return t.active[n * t.most_active : (n + 1) * t.most_active], t.networks[n].num_active
 
 
-@inlined_rule
+@inlined_part
 def mark_changed(n: int, row: int, cache: AllocationCache | None) -> None:
     """Notes that a flow has begun to send, or may have another priority or path, or pauses, or goes on."""
     if cache is not None:
         mark_stale(n, row, cache)
 
 
-@inlined_rule
+@inlined_part
 def leave_links(t: View, n: int, row: int, cache: AllocationCache | None) -> None:
     """Takes a flow that has finished from its links."""
     if cache is not None:
@@ -80,7 +80,7 @@ def leave_links(t: View, n: int, row: int, cache: AllocationCache | None) -> Non
         net.served = leave(n, row, t.state.rate, served, net.served, cache)
 
 
-@inlined_rule
+@inlined_part
 def forget_network(n: int, cache: AllocationCache | None) -> None:
     """Forgets all of a network: what changes besides its flows, and their priorities and paths."""
     if cache is not None:

@@ -15,7 +15,7 @@ from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.events import EventKind
 from flowsched_gym.model.pending_decisions import DecisionKind
 from flowsched_gym.model.routes import NetworkState
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import engine_function, inlined_part
 from flowsched_gym.model.rules.ordering.competing import count_first_contest, find_competing, touch_links
 from flowsched_gym.model.rules.routing.availability import count_paths_up, path_is_up
 from flowsched_gym.model.rules.routing.choose_path import choose_path, note_pauses, review_paths
@@ -49,7 +49,7 @@ START: Final = int(EventKind.START)
 LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
 
 
-@inlined_rule
+@inlined_part
 def next_change_time(n: int, choosing: Choosing | None) -> float:
     """Returns when the next link of a network fails or comes up, an absolute time in s; inf for never."""
     if choosing is None:
@@ -61,7 +61,7 @@ def next_change_time(n: int, choosing: Choosing | None) -> float:
     return time
 
 
-@inlined_rule
+@inlined_part
 def next_period_time(n: int, choosing: Choosing | None) -> float:
     """Returns when the next period of a network begins by the clock, an absolute time in s; inf for never."""
     if choosing is None:
@@ -72,7 +72,7 @@ def next_period_time(n: int, choosing: Choosing | None) -> float:
     return periods * choosing.seconds if periods > 0 else 0.0
 
 
-@inlined_rule
+@inlined_part
 def begin_period(t: View, n: int, choosing: Choosing | None) -> None:
     """Begins a period, and asks."""
     if choosing is None:
@@ -84,7 +84,7 @@ def begin_period(t: View, n: int, choosing: Choosing | None) -> None:
     t.networks[n].decision_due = True
 
 
-@inlined_rule
+@inlined_part
 def count_delivered(t: View, n: int, choosing: Choosing | None) -> None:
     """Begins a period where enough flows have been delivered."""
     if choosing is None:
@@ -94,7 +94,7 @@ def count_delivered(t: View, n: int, choosing: Choosing | None) -> None:
         begin_period(t, n, choosing)
 
 
-@inlined_rule
+@inlined_part
 def asks_for_periods(choosing: Choosing | None) -> bool:
     """Returns whether an agent is asked after each period."""
     if choosing is None:
@@ -103,7 +103,7 @@ def asks_for_periods(choosing: Choosing | None) -> bool:
     return asks
 
 
-@inlined_rule
+@inlined_part
 def change_links(t: View, n: int, choosing: Choosing | None) -> None:
     """Changes the links that change now, and gives flows whose paths have failed others."""
     if choosing is None:
@@ -137,7 +137,7 @@ def change_links(t: View, n: int, choosing: Choosing | None) -> None:
         choose(t, n, choosing.moved[index], choosing)
 
 
-@inlined_rule
+@inlined_part
 def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool:
     """Chooses the path of a flow that arrives, or notes that it is asked for; returns whether it is."""
     if choosing is None:
@@ -159,7 +159,7 @@ def waits_for_path(t: View, n: int, row: int, choosing: Choosing | None) -> bool
     return False
 
 
-@inlined_rule
+@inlined_part
 def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
     """Returns a network as it is, for those who choose paths."""
     net = t.networks[n]
@@ -169,13 +169,13 @@ def _scene(t: View, n: int, choosing: Choosing) -> NetworkState:
     return NetworkState(net.now, active, net.num_active, t.state, t.controls, network, choosing.routes)
 
 
-@inlined_rule
+@inlined_part
 def choose(t: View, n: int, row: int, choosing: Choosing) -> None:
     """Chooses the path of a flow by the routing."""
     set_path(t, n, row, choose_path(row, _scene(t, n, choosing), choosing.chooser))
 
 
-@inlined_rule
+@inlined_part
 def set_path(t: View, n: int, row: int, path: int) -> None:
     """Sends a flow of network ``n`` along a path."""
     if t.controls.path[row] != path:
@@ -183,7 +183,7 @@ def set_path(t: View, n: int, row: int, path: int) -> None:
         moved(n, row, t.own)
 
 
-@rule
+@engine_function
 def move(tables: Tables, n: int, row: int, path: int) -> None:
     """Does what ``set_path`` does, called from Python."""
     t = view(tables)
@@ -191,7 +191,7 @@ def move(tables: Tables, n: int, row: int, path: int) -> None:
     forget_network(n, t.cache)
 
 
-@inlined_rule
+@inlined_part
 def review(t: View, n: int, choosing: Choosing | None) -> None:
     """Lets flows that have been quiet choose anew, before links are shared."""
     if choosing is None:
@@ -202,7 +202,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
         mark_changed(n, choosing.moved[index], t.cache)
 
 
-@inlined_rule
+@inlined_part
 def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
     """Notes who has no rate, after links have been shared."""
     if choosing is None:
@@ -210,7 +210,7 @@ def take_note_of_quiet(t: View, n: int, choosing: Choosing | None) -> None:
     note_pauses(_scene(t, n, choosing), choosing.chooser)
 
 
-@inlined_rule
+@inlined_part
 def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
     """Notes that a flow has begun to send, or has sent its last byte."""
     if choosing is None:
@@ -220,7 +220,7 @@ def touch(t: View, n: int, row: int, choosing: Choosing | None) -> None:
         t.networks[n].decision_due = True
 
 
-@inlined_rule
+@inlined_part
 def forget_touched(choosing: Choosing | None) -> None:
     """Takes away what the last flows of an episode have touched: nobody asks any more, and other networks go on."""
     if choosing is None:
@@ -230,7 +230,7 @@ def forget_touched(choosing: Choosing | None) -> None:
             choosing.touched[link] = 0
 
 
-@inlined_rule
+@inlined_part
 def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
     """Finds what an agent has to decide beside tokens."""
     if choosing is None:
@@ -257,7 +257,7 @@ def find_decision(t: View, n: int, choosing: Choosing | None) -> None:
         net.asking = 0
 
 
-@inlined_rule
+@inlined_part
 def ask_next_contest(t: View, n: int, choosing: Choosing) -> None:
     """Asks who goes first where flows still compete in this instant: on the network first, then on each CPU."""
     choices = choosing.choices[n]

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from flowsched_gym.batch.allocation import forget_network
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import engine_function, inlined_part
 from flowsched_gym.model.rules.transport.windows import wire_volume
 
 __all__ = ["arriving_row", "foresee_request", "load", "load_one", "request_time_of", "set_order"]
@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@rule
+@engine_function
 def load_one(
     tables: Tables,
     n: int,
@@ -30,7 +30,7 @@ def load_one(
     return load(t, n, num_flows, size, arrival_time, deadline_span, path, destination)
 
 
-@inlined_rule
+@inlined_part
 def load(
     t: View,
     n: int,
@@ -104,7 +104,7 @@ def load(
     return in_order
 
 
-@rule
+@engine_function
 def set_order(tables: Tables, n: int, order: IntArray) -> None:
     """Sets the order in which requests arrive, as rows counted from the network's first, (num_flows,)."""
     t = view(tables)
@@ -114,7 +114,7 @@ def set_order(tables: Tables, n: int, order: IntArray) -> None:
     foresee_request(t, n)
 
 
-@inlined_rule
+@inlined_part
 def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -> None:
     """Opens for every host that receives flows a queue and its tokens, in the order of the hosts."""
     first = n * t.num_rows
@@ -150,7 +150,7 @@ def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -
         t.destination_index[first + i] = count[destination[i]]
 
 
-@inlined_rule
+@inlined_part
 def request_time_of(t: View, row: int) -> float:
     """Returns when a flow, or its request, arrives."""
     time: float = t.state.arrival_time[row]
@@ -159,7 +159,7 @@ def request_time_of(t: View, row: int) -> float:
     return time
 
 
-@inlined_rule
+@inlined_part
 def foresee_request(t: View, n: int) -> None:
     """Notes when the next request arrives."""
     net = t.networks[n]
@@ -168,7 +168,7 @@ def foresee_request(t: View, n: int) -> None:
         net.request_time = request_time_of(t, arriving_row(t, n))
 
 
-@inlined_rule
+@inlined_part
 def arriving_row(t: View, n: int) -> int:
     """Returns the row of the next request."""
     row: int = n * t.num_rows + t.networks[n].arrived

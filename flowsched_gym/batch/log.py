@@ -1,12 +1,12 @@
 """The events of networks, where asked for."""
 
 from flowsched_gym.batch.tables import View
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part
 
 __all__ = ["note"]
 
 
-@inlined_rule
+@inlined_part
 def note(t: View, n: int, kind: int, row: int) -> None:
     """Adds an event of this instant to the log, while there is room."""
     if t.log_length > 0:

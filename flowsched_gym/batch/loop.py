@@ -40,7 +40,7 @@ from flowsched_gym.batch.stages import arrives_to_wait, finish, goes_on, is_on_c
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, Tables, View, view
 from flowsched_gym.batch.timers import set_timer, take_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule, pasted_rule, threaded_rule
+from flowsched_gym.model.rules.compile import inlined_part, pasted_rule, threaded_function
 from flowsched_gym.model.rules.transport.lossy.modes import control_senders
 from flowsched_gym.model.rules.transport.lossy.overflow import deliver
 from flowsched_gym.model.rules.transport.lossy.senders import Senders
@@ -98,7 +98,7 @@ def run(t: View, n: int, goal: int) -> None:
         forget_touched(t.choosing)
 
 
-@threaded_rule
+@threaded_function
 def run_many(tables: Tables, numbers: IntArray, goal: int) -> None:
     """Runs networks, (count,), each until a decision is asked, or so many flows or all are delivered; for Python."""
     t = view(tables)
@@ -106,7 +106,7 @@ def run_many(tables: Tables, numbers: IntArray, goal: int) -> None:
         run(t, numbers[i], min(goal, t.networks[numbers[i]].num_flows))
 
 
-@inlined_rule
+@inlined_part
 def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) -> int:
     """Moves the clock of a network to its next event, and returns the kind of that: the smallest of its instant."""
     time = net.wake
@@ -134,7 +134,7 @@ def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) 
     return kind
 
 
-@inlined_rule
+@inlined_part
 def _find_asking(t: View, n: int) -> None:
     """Finds what an agent has to decide: of destinations, the first by host number."""
     net = t.networks[n]
@@ -147,7 +147,7 @@ def _find_asking(t: View, n: int) -> None:
             return
 
 
-@inlined_rule
+@inlined_part
 def _arrive(t: View, n: int) -> None:
     """Takes in all flows, or token requests, that arrive now."""
     net = t.networks[n]
@@ -175,7 +175,7 @@ def _arrive(t: View, n: int) -> None:
         net.decision_due = True
 
 
-@inlined_rule
+@inlined_part
 def _deliver(t: View, n: int) -> None:
     """Records flows whose last byte has arrived, and frees their tokens."""
     net = t.networks[n]
@@ -200,7 +200,7 @@ def _deliver(t: View, n: int) -> None:
     count_delivered(t, n, t.choosing)
 
 
-@inlined_rule
+@inlined_part
 def _start(t: View, n: int, kind: int) -> None:
     """Lets flows send from now on, for the first time or after a pause."""
     net = t.networks[n]
@@ -217,7 +217,7 @@ def _start(t: View, n: int, kind: int) -> None:
         row = take_timer(t, n, kind)
 
 
-@inlined_rule
+@inlined_part
 def _advance_flows(t: View, n: int) -> None:
     """Lets the flows send up to now; sends off the last bytes, and pauses senders that have sent their window."""
     net = t.networks[n]
@@ -270,7 +270,7 @@ def _advance_flows(t: View, n: int) -> None:
                 set_timer(t, n, t.round_end[row], RESUME, row)
 
 
-@inlined_rule
+@inlined_part
 def _share(t: View, n: int) -> None:
     """Sets the rates, and foresees the next event."""
     net = t.networks[n]
@@ -302,7 +302,7 @@ def _share(t: View, n: int) -> None:
     )
 
 
-@inlined_rule
+@inlined_part
 def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> None:
     """Lets windows grow by what was delivered, and loses what has found no room, where packets can be lost."""
     if senders is not None:
@@ -311,7 +311,7 @@ def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> 
         deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, senders)
 
 
-@inlined_rule
+@inlined_part
 def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
     """Sets weights and largest rates of senders whose packets can be lost; returns when one next notices or wakes."""
     if senders is None:
@@ -321,7 +321,7 @@ def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
     return control_senders(net.now, n, active, net.num_active, t.state, t.controls, t.round_trip, senders)
 
 
-@inlined_rule
+@inlined_part
 def _rates_change(n: int, senders: Senders | None) -> bool:
     """Returns whether links have to be shared anew; where packets can be lost, senders tell."""
     if senders is None:
@@ -330,7 +330,7 @@ def _rates_change(n: int, senders: Senders | None) -> bool:
     return changed
 
 
-@inlined_rule
+@inlined_part
 def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
     """Returns when windows and losses next change the rates of senders whose packets can be lost, in s."""
     if senders is None:

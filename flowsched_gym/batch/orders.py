@@ -14,7 +14,7 @@ from flowsched_gym.batch.senders import ask, begin, lateness, permit
 from flowsched_gym.batch.tables import NOBODY, Row, Tables, View, view
 from flowsched_gym.model.decision import Order
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule
+from flowsched_gym.model.rules.compile import chosen_by_type, engine_function, inlined_part
 from flowsched_gym.model.rules.transport.tokens import send_to_back, take_request
 
 __all__ = ["begin_next_period", "give", "give_one", "move_to_front"]
@@ -25,7 +25,7 @@ POSTPONE: Final = int(Order.POSTPONE)
 SERVE_FIRST: Final = int(Order.SERVE_FIRST)
 
 
-@inlined_rule
+@inlined_part
 def _grant(t: View, n: int, index: int) -> int:
     """Grants a token of the asking destination to a request."""
     net = t.networks[n]
@@ -42,7 +42,7 @@ def _grant(t: View, n: int, index: int) -> int:
     return row
 
 
-@inlined_rule
+@inlined_part
 def _postpone(t: View, n: int, index: int) -> int:
     """Sends a request to the back of the asking destination's queue."""
     d = t.destinations[n * t.most_destinations + t.networks[n].asking]
@@ -55,7 +55,7 @@ def _postpone(t: View, n: int, index: int) -> int:
     return row
 
 
-@inlined_rule
+@inlined_part
 def _wait(t: View, n: int) -> int:
     """Lets the asking destination wait for its next request or token."""
     t.destinations[n * t.most_destinations + t.networks[n].asking].held = True
@@ -63,7 +63,7 @@ def _wait(t: View, n: int) -> int:
     return NOBODY
 
 
-@inlined_rule
+@inlined_part
 def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
     """Puts a flow, of those that compete, before all others."""
     row: int = np.int64(choosing.asked[choosing.choices[n].first_asked + index])  # type: ignore[assignment]  # signed
@@ -73,7 +73,7 @@ def _serve_first(t: View, n: int, index: int, choosing: Choosing) -> int:
     return row
 
 
-@inlined_rule
+@inlined_part
 def _take_path(t: View, n: int, index: int, choosing: Choosing) -> int:
     """Sends the flow that waits for a path along one of its paths."""
     choices = choosing.choices[n]
@@ -87,7 +87,7 @@ def _take_path(t: View, n: int, index: int, choosing: Choosing) -> int:
     return row
 
 
-@inlined_rule
+@inlined_part
 def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
     """Begins a period, where there are any."""
     if choosing is None:
@@ -101,7 +101,7 @@ def _begin_next_period(t: View, n: int, choosing: Choosing | None) -> None:
     note(t, n, DECISION, n * t.num_rows + choices.periods - 1)
 
 
-@inlined_rule
+@inlined_part
 def move_to_front(t: View, d: Row) -> None:
     """Makes room behind the queue."""
     waiting = d.tail - d.head
@@ -111,7 +111,7 @@ def move_to_front(t: View, d: Row) -> None:
     d.tail = d.queue + waiting
 
 
-@inlined_rule
+@inlined_part
 def _at_destination(t: View, n: int, order: int, index: int, choosing: None) -> int:
     """Carries out an order about the asking destination's requests."""
     if order == GRANT:
@@ -121,7 +121,7 @@ def _at_destination(t: View, n: int, order: int, index: int, choosing: None) -> 
     return _wait(t, n)
 
 
-@inlined_rule
+@inlined_part
 def _among_flows(t: View, n: int, order: int, index: int, choosing: Choosing) -> int:
     """Carries out an order about flows that compete or need a path."""
     if order == SERVE_FIRST:
@@ -140,14 +140,14 @@ def give(t: View, n: int, order: int, index: int, choosing: Choosing | None) -> 
     raise NotImplementedError
 
 
-@rule
+@engine_function
 def give_one(tables: Tables, n: int, order: int, index: int) -> int:
     """Does what ``give`` does, called from Python."""
     t = view(tables)
     return give(t, n, order, index, t.choosing)
 
 
-@rule
+@engine_function
 def begin_next_period(tables: Tables, n: int) -> None:
     """Begins a period, with the controls as they are now; called from Python."""
     t = view(tables)

@@ -7,7 +7,7 @@ from flowsched_gym.batch.choosing import touch
 from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part
 from flowsched_gym.model.rules.transport.lossy.modes import start_sender
 from flowsched_gym.model.rules.transport.lossy.senders import Senders, token_jitter
 from flowsched_gym.model.rules.transport.windows import next_window
@@ -17,7 +17,7 @@ __all__ = ["ask", "begin", "lateness", "next_round", "open_window", "permit", "s
 START: Final = int(EventKind.START)
 
 
-@inlined_rule
+@inlined_part
 def begin(t: View, n: int, row: int) -> None:
     """Lets a flow begin now, or after its handshake."""
     if t.sending.handshake > 0.0:
@@ -26,7 +26,7 @@ def begin(t: View, n: int, row: int) -> None:
         send(t, n, row)
 
 
-@inlined_rule
+@inlined_part
 def send(t: View, n: int, row: int) -> None:
     """Lets a flow send from now on, for the first time."""
     net = t.networks[n]
@@ -40,14 +40,14 @@ def send(t: View, n: int, row: int) -> None:
     touch(t, n, row, t.choosing)
 
 
-@inlined_rule
+@inlined_part
 def _start_lossy(t: View, n: int, row: int, senders: Senders | None) -> None:
     """Lets a sender begin whose packets can be lost."""
     if senders is not None:
         start_sender(t.networks[n].now, n, row, t.controls, data_network(t, n), senders)
 
 
-@inlined_rule
+@inlined_part
 def lateness(n: int, row: int, senders: Senders | None) -> float:
     """Returns by how many s the sender of a flow is late in reacting to its token."""
     if senders is None:
@@ -55,7 +55,7 @@ def lateness(n: int, row: int, senders: Senders | None) -> float:
     return token_jitter(n, row, senders)
 
 
-@inlined_rule
+@inlined_part
 def permit(t: View, n: int, row: int, delay: float) -> None:
     """Lets a flow begin ``delay`` seconds from now, plus its handshake."""
     if t.sending.handshake > 0.0:
@@ -63,7 +63,7 @@ def permit(t: View, n: int, row: int, delay: float) -> None:
     set_timer(t, n, t.networks[n].now + delay, START, row)
 
 
-@inlined_rule
+@inlined_part
 def next_round(t: View, n: int, row: int) -> None:
     """Grows the window and opens it."""
     sending = t.sending
@@ -71,7 +71,7 @@ def next_round(t: View, n: int, row: int) -> None:
     open_window(t, n, row, window)
 
 
-@inlined_rule
+@inlined_part
 def open_window(t: View, n: int, row: int, window: float) -> None:
     """Opens a window of so many segments from now on."""
     t.window[row] = window
@@ -79,7 +79,7 @@ def open_window(t: View, n: int, row: int, window: float) -> None:
     t.controls.review_at[row] = t.state.attained[row] + window * (t.sending.segment + t.sending.header)
 
 
-@inlined_rule
+@inlined_part
 def ask(t: View, n: int) -> None:
     """Asks again at the end of this instant."""
     net = t.networks[n]

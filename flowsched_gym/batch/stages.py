@@ -13,7 +13,7 @@ from flowsched_gym.batch.senders import begin, send
 from flowsched_gym.batch.tables import NOBODY, View
 from flowsched_gym.batch.timers import set_timer
 from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part
 from flowsched_gym.model.rules.tasks.stages import (
     barrier_opens,
     begin_sending,
@@ -31,7 +31,7 @@ ON_CPU: Final = int(Stage.ON_CPU)
 AT_BARRIER: Final = int(Stage.AT_BARRIER)
 
 
-@inlined_rule
+@inlined_part
 def arrives_to_wait(t: View, n: int, row: int, stages: Stages | None) -> bool:
     """Takes in a flow that arrives; returns whether it has stages before it sends."""
     if stages is None:
@@ -40,7 +40,7 @@ def arrives_to_wait(t: View, n: int, row: int, stages: Stages | None) -> bool:
     return True
 
 
-@inlined_rule
+@inlined_part
 def finish(t: View, n: int, row: int, stages: Stages | None) -> None:
     """Lets the flows that come after a delivered one begin, if they wait for no other."""
     if stages is None:
@@ -49,7 +49,7 @@ def finish(t: View, n: int, row: int, stages: Stages | None) -> None:
         _count_down(t, n, n * t.num_rows + stages.followers[index], stages)
 
 
-@inlined_rule
+@inlined_part
 def is_on_cpu(row: int, stages: Stages | None) -> bool:
     """Returns whether a flow runs on its CPU."""
     if stages is None:
@@ -58,7 +58,7 @@ def is_on_cpu(row: int, stages: Stages | None) -> bool:
     return on_cpu
 
 
-@inlined_rule
+@inlined_part
 def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
     """Takes a flow whose start is due to its next stage; returns whether it has had one before it sends."""
     if stages is None:
@@ -80,7 +80,7 @@ def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
     return False
 
 
-@inlined_rule
+@inlined_part
 def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
     """Lets a flow whose CPU work is done wait at its barrier, and opens that for all if it is the last."""
     if stages is None:
@@ -94,14 +94,14 @@ def work_done(t: View, n: int, row: int, stages: Stages | None) -> None:
             member = stages.next_in_group[first_row + member]
 
 
-@inlined_rule
+@inlined_part
 def _count_down(t: View, n: int, row: int, stages: Stages) -> None:
     """Counts an arrival, or an end for which a flow has waited."""
     if stops_waiting(row, stages):
         _start(t, n, row)
 
 
-@inlined_rule
+@inlined_part
 def _start(t: View, n: int, row: int) -> None:
     """Lets a flow go on in this instant."""
     # Of one type with all other rows, so that less is compiled.

@@ -15,7 +15,7 @@ from flowsched_gym.batch.records import CACHE_LINE
 from flowsched_gym.batch.tables import NOBODY, Tables, View, view
 from flowsched_gym.model.decision import Decision
 from flowsched_gym.model.pending_decisions import DecisionKind
-from flowsched_gym.model.rules.compile import chosen_by_type, inlined_rule, rule, threaded_rule
+from flowsched_gym.model.rules.compile import chosen_by_type, engine_function, inlined_part, threaded_function
 from flowsched_gym.model.state import Network
 
 __all__ = ["Results", "decision_of", "new_results", "show", "step"]
@@ -117,14 +117,14 @@ def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
     """Writes what the last info tells besides."""
 
 
-@rule
+@engine_function
 def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
     """Writes what the agent sees, and which actions are not replaced; called from Python."""
     _observe(rules, decision, observation)
     _mask(rules, decision, mask)
 
 
-@threaded_rule
+@threaded_function
 def step(
     tables: Tables,
     rules: Any,
@@ -196,7 +196,7 @@ def step(
     return num_finished, num_over
 
 
-@inlined_rule
+@inlined_part
 def _about_tokens(t: View, n: int, choosing: None) -> Decision:
     """Lays out which requests wait for the token of a destination."""
     net = t.networks[n]
@@ -228,7 +228,7 @@ def _about_tokens(t: View, n: int, choosing: None) -> Decision:
     )
 
 
-@inlined_rule
+@inlined_part
 def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
     """Lays out which flows compete, or which one needs a path."""
     net = t.networks[n]
@@ -278,7 +278,7 @@ def decision_of(t: View, n: int, choosing: Choosing | None) -> Decision:
     raise NotImplementedError
 
 
-@inlined_rule
+@inlined_part
 def _look_ahead(
     t: View, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
 ) -> None:

@@ -27,7 +27,7 @@ from flowsched_gym.disciplines import BaseDiscipline
 from flowsched_gym.model.controls import Controls
 from flowsched_gym.model.flow_fields import Fields
 from flowsched_gym.model.losses import new_senders
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part
 from flowsched_gym.model.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.model.rules.sharing.filling import Filling, new_filling
 from flowsched_gym.model.rules.transport.lossy.senders import Senders
@@ -203,7 +203,7 @@ class View(NamedTuple):
     log_length: int
 
 
-@inlined_rule
+@inlined_part
 def view(t: Tables) -> View:
     """Lays out the columns."""
     flows = t.flows

@@ -3,12 +3,12 @@
 import numpy as np
 
 from flowsched_gym.batch.tables import NOBODY, Row, Rows, View
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import engine_function, inlined_part
 
 __all__ = ["set_timer", "take_timer"]
 
 
-@inlined_rule
+@inlined_part
 def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
     """Puts a timer in its index among the pending ones."""
     net = t.networks[n]
@@ -17,7 +17,7 @@ def set_timer(t: View, n: int, time: float, kind: int, row: int) -> None:
     net.timer_tail = _insert_timer(t.timers, net.timer_head, net.timer_tail, time, kind, row)
 
 
-@rule
+@engine_function
 def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, row: int) -> int:
     """Inserts a timer into those from head to tail - 1, sorted by (time, kind, row); returns tail + 1."""
     index = tail
@@ -37,7 +37,7 @@ def _insert_timer(timers: Rows, head: int, tail: int, time: float, kind: int, ro
     return tail + 1
 
 
-@rule
+@engine_function
 def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
     """Makes room behind the timers."""
     count = net.timer_tail - net.timer_head
@@ -50,7 +50,7 @@ def _move_timers_to_front(timers: Rows, net: Row, front: int) -> None:
     net.timer_tail = front + count
 
 
-@inlined_rule
+@inlined_part
 def take_timer(t: View, n: int, kind: int) -> int:
     """Takes out the next timer if it is of this kind and due now, and returns its row, else NOBODY."""
     net = t.networks[n]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from numba.core import event
 
-__all__ = ["QUIET_VARIABLE", "announced_by", "is_of_rules", "tell_of_waiting", "watch_compilations"]
+__all__ = ["QUIET_VARIABLE", "announced_by", "tell_of_waiting", "watch_compilations"]
 
 Write = Callable[[str], None]
 """Prints a line, which comes without its line break."""
@@ -55,11 +55,6 @@ def announced_by(write: Write) -> Iterator[None]:
         _writers.remove(write)
 
 
-def is_of_rules(function: Callable[..., object]) -> bool:
-    """Returns whether a function is one of ``model.rules``, or of a module ``rules`` of a system or of the policies."""
-    return _is_ours(function) and "rules" in function.__module__.split(".")
-
-
 def tell_of_waiting() -> None:
     """Prints that another process compiles what this one needs."""
     _tell(WAITING)
@@ -77,14 +72,15 @@ class _Announcer(event.Listener):
 
     def on_start(self, signal: Any) -> None:
         """Announces what is compiled, unless a line before has covered it."""
-        function = signal.data["dispatcher"].py_func
+        dispatcher = signal.data["dispatcher"]
+        function = dispatcher.py_func
         if not _is_ours(function):
             return
         self._depth += 1
         if self._depth > 1:
             return
         self._begin = time.monotonic()
-        if is_of_rules(function):
+        if _is_rule(dispatcher):
             if self._spent_on_rules >= UNNOTICED and not self._told_of_rules and not self._covered:
                 self._told_of_rules = True
                 _tell(RULES)
@@ -96,16 +92,21 @@ class _Announcer(event.Listener):
 
     def on_end(self, signal: Any) -> None:
         """Records the end, and how long a rule has taken."""
-        function = signal.data["dispatcher"].py_func
-        if not _is_ours(function):
+        dispatcher = signal.data["dispatcher"]
+        if not _is_ours(dispatcher.py_func):
             return
         self._depth -= 1
-        if not self._depth and is_of_rules(function):
+        if not self._depth and _is_rule(dispatcher):
             self._spent_on_rules += time.monotonic() - self._begin
 
 
 def _is_ours(function: Callable[..., object]) -> bool:
     return function.__module__.partition(".")[0] == PACKAGE
+
+
+def _is_rule(dispatcher: Any) -> bool:
+    """Returns whether a function is a rule of single events, as its decorator says."""
+    return getattr(dispatcher, "lazily_compiled", False)
 
 
 def _print(line: str) -> None:

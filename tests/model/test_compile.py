@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.model.machine_code import source_files
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, rule
 from tests.envs.episodes import ENVIRONMENTS
 from tests.processes import run, run_python
 
@@ -124,7 +124,7 @@ print(next_event_time(0.0, live, 1, attained, left, slow, never, 5.0), len(next_
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "5.0 0"
 
 
-@inlined_rule
+@inlined_part
 def _double(value: float) -> float:
     return 2.0 * value
 

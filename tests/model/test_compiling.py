@@ -47,7 +47,7 @@ class Compiler:
 
     def __call__(self, *names: str) -> None:
         """Compiles functions in 0.6 s, the later ones for the sake of the first."""
-        signals = [SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=FUNCTIONS[name])}) for name in names]
+        signals = [SimpleNamespace(data={"dispatcher": DISPATCHERS[name]}) for name in names]
         for signal in signals:
             self._listener.on_start(signal)
         self.now += 0.6
@@ -55,20 +55,20 @@ class Compiler:
             self._listener.on_end(signal)
 
 
-def function(module: str):
+def dispatcher(module: str, *, lazily_compiled: bool) -> SimpleNamespace:
     def each() -> None: ...
 
     each.__module__ = module
-    return each
+    return SimpleNamespace(py_func=each, lazily_compiled=lazily_compiled)
 
 
-FUNCTIONS = {
-    "rule": function("flowsched_gym.model.rules.sharing.share_links"),
-    "other rule": function("flowsched_gym.systems.auto.rules"),
-    "load": function("flowsched_gym.batch.loading"),
-    "run": function("flowsched_gym.batch.loop"),
-    "step": function("flowsched_gym.systems.artemis.decision"),
-    "user's": function("my_own_package"),
+DISPATCHERS = {
+    "rule": dispatcher("flowsched_gym.any", lazily_compiled=True),
+    "other rule": dispatcher("flowsched_gym.other", lazily_compiled=True),
+    "load": dispatcher("flowsched_gym.any", lazily_compiled=False),
+    "run": dispatcher("flowsched_gym.other", lazily_compiled=False),
+    "step": dispatcher("flowsched_gym.third", lazily_compiled=False),
+    "user's": dispatcher("my_own_package", lazily_compiled=False),
 }
 
 

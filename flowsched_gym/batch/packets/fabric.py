@@ -29,7 +29,7 @@ from flowsched_gym.batch.packets.state import (
     Tables,
 )
 from flowsched_gym.model.packet_fabric import HOSTS_PER_LEAF, LINK_DELAY, NUM_SPINES, PacketFabric
-from flowsched_gym.model.rules.compile import inlined_part, threaded_rule
+from flowsched_gym.model.rules.compile import inlined_part, threaded_function
 
 __all__ = ["Fabric", "new_fabric", "replay_fabric"]
 
@@ -88,7 +88,7 @@ def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, nu
     )
 
 
-@threaded_rule
+@threaded_function
 def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -> None:
     """Sends flows through a fabric: see ``loop.replay``.
 

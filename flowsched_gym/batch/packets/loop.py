@@ -15,7 +15,7 @@ from flowsched_gym.batch.packets.state import (
     Tables,
 )
 from flowsched_gym.batch.packets.waiting import make_room, put, take
-from flowsched_gym.model.rules.compile import inlined_part, threaded_rule
+from flowsched_gym.model.rules.compile import inlined_part, threaded_function
 from flowsched_gym.model.rules.packets.counts import count_arrival, count_drop, count_start
 from flowsched_gym.model.rules.packets.table import BEYOND
 from flowsched_gym.model.rules.packets.windows import acknowledge, may_send, note_sent, time_out
@@ -38,7 +38,7 @@ __all__ = [
 PORT = 0
 
 
-@threaded_rule
+@threaded_function
 def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
     """Serves packets that are given, until so many have arrived, or this time in s.
 
@@ -73,7 +73,7 @@ def serve(arrival_time: FloatArray, t: Tables, goal: int, until: float) -> None:
     t.counts[ARRIVED] = arrived
 
 
-@threaded_rule
+@threaded_function
 def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
     """Sends flows, until so many are acknowledged, or this time in s, or the rows of the trace may not suffice.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import config, njit, typeof
 from numba.extending import overload, register_jitable
 
-from flowsched_gym.model.compiling import is_of_rules, watch_compilations
+from flowsched_gym.model.compiling import watch_compilations
 from flowsched_gym.model.machine_code import MachineCode, compiled_alone, machine_code_of
 
 __all__ = [
@@ -24,12 +24,13 @@ __all__ = [
     "chosen_by_type",
     "compiled_for",
     "compiles",
+    "engine_function",
     "inlined_part",
     "inlined_rule",
     "is_compiled",
     "pasted_rule",
     "rule",
-    "threaded_rule",
+    "threaded_function",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -39,42 +40,44 @@ INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
 
 TIME_BEFORE_COMPILING: float = 0.25
 """Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
-COMPILED_AT_ONCE: Final = frozenset(f"{__package__}.sharing.{name}" for name in ("allocation_cache", "incremental"))
-"""Modules of rules that are not lazily compiled: they loop over networks, or count on integers that wrap around."""
 LONGEST_PLAIN: Final = 10_000
 """Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
 
 
 def rule(function: Function) -> Function:
-    """Compiles a pure function on arrays, caches the machine code on disk and keeps strict floating-point order.
+    """Compiles a pure function on arrays lazily, caches the machine code on disk, keeps strict floating-point order.
 
     ``function.py_func`` is the plain function. Without a folder to write to, the code is compiled in each process.
 
     A rule makes no arrays. So its code is compiled without Numba's counting of references, each of which is an atomic
     instruction: passing a record of arrays from function to function cost fifty times the work on them.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, lazily=True, _nrt=False)
 
 
-def threaded_rule(function: Function) -> Function:
-    """Compiles a rule beside which other threads run: it releases Python's global lock, which takes 0.1 us."""
-    return _compile(function, _nrt=False, nogil=True)
+def engine_function(function: Function) -> Function:
+    """Compiles what loops over events or networks, or counts on integers that wrap around, before its first call."""
+    return _compile(function, lazily=False, _nrt=False)
+
+
+def threaded_function(function: Function) -> Function:
+    """Does what ``engine_function`` does, and releases Python's global lock, in 0.1 us, so that other threads run."""
+    return _compile(function, lazily=False, _nrt=False, nogil=True)
 
 
 def inlined_rule(function: Function) -> Function:
     """Compiles a rule into the body of each compiled function that calls it.
 
-    For the parts of a loop that hand a record of many arrays on: a call would copy all of it. Parts that are no public
-    rules are called by compiled code alone, and stay plain functions in Python: to make all of them ready to be called
-    with all these arrays from there takes as long as to compile them.
+    For the parts of a loop that hand a record of many arrays on: a call would copy all of it.
     """
-    if is_of_rules(function) and not function.__name__.startswith("_"):
-        return _compile(function, **INLINED)
-    return inlined_part(function)
+    return _compile(function, lazily=True, **INLINED)
 
 
 def inlined_part(function: Function) -> Function:
-    """Compiles a function into the body of compiled code that calls it, and leaves it a plain one in Python."""
+    """Compiles a function into the body of compiled code that calls it, and leaves it a plain one in Python.
+
+    To make all parts of a loop ready to be called from Python, with all their arrays, takes as long as to compile them.
+    """
     register_jitable(**OPTIONS, **INLINED)(function)
     return function
 
@@ -121,7 +124,7 @@ def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Ca
 
 def allocating_rule(function: Function) -> Function:
     """Compiles a rule that makes arrays of its own."""
-    return _compile(function, _nrt=True)
+    return _compile(function, lazily=True, _nrt=True)
 
 
 def compiles() -> bool:
@@ -164,14 +167,14 @@ def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
     return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
 
 
-def _compile(function: Function, **options: Any) -> Function:
+def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
     if not compiles():
         return function
     dispatcher = njit(**OPTIONS, **options)(function)
     machine_code = machine_code_of(function)
     if machine_code is not None:
         dispatcher._cache = machine_code
-    lazily = is_of_rules(function) and function.__module__ not in COMPILED_AT_ONCE
+    dispatcher.lazily_compiled = lazily
     dispatcher._compile_for_args = (_LazyCompilation if lazily else _Compilation)(dispatcher)
     return cast(Function, dispatcher)
 

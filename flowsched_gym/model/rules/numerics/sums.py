@@ -7,7 +7,7 @@ accuracy of floating point summation", 1993, has the method). A loop that adds o
 from typing import Final
 
 from flowsched_gym.arrays import FloatArray
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, rule
 
 __all__ = ["pairwise_sum"]
 
@@ -43,7 +43,7 @@ def pairwise_sum(values: FloatArray, first: int, last: int) -> float:
     return _add_block(values, first, last)
 
 
-@inlined_rule
+@inlined_part
 def _add_block(values: FloatArray, first: int, last: int) -> float:
     """Returns the sum of at most ``BLOCK`` values."""
     total, rest = 0.0, first

@@ -6,14 +6,14 @@ Flows on the network compete with each other, and so do those on each CPU.
 from typing import Final
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, rule
 
 __all__ = ["count_first_contest", "find_competing", "touch_links"]
 
 ON_NETWORK: Final = -1
 
 
-@inlined_rule
+@inlined_part
 def _contest_of(path: int, first_cpu_path: int) -> int:
     """Returns the number of the CPU that a flow with this path runs on, or ``ON_NETWORK``."""
     return max(path - first_cpu_path, ON_NETWORK)

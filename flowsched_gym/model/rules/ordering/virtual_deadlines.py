@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, rule
 
 __all__ = ["MATCH", "goes_later", "virtual_deadlines", "virtual_deadlines_of_many"]
 
@@ -79,7 +79,7 @@ def goes_later(row: int, other: int, size: FloatArray, arrival: FloatArray, rema
     return bool(later)
 
 
-@inlined_rule
+@inlined_part
 def _ratio(now: float, capacity: float, total: float, row: int, size: FloatArray, arrival: FloatArray) -> float:
     """Returns the expansion ratio of a flow that is served behind ``total`` bytes, its own included, to 40 bits."""
     ratio: float = ((now - arrival[row]) * capacity + total) / size[row]
@@ -129,7 +129,7 @@ def virtual_deadlines_of_many(
         winner[node] = NOBODY
 
 
-@inlined_rule
+@inlined_part
 def _play(
     now: float,
     capacity: float,
@@ -170,7 +170,7 @@ def _play(
         valid_above[node] = max(bound, valid_above[2 * node], valid_above[2 * node + 1])
 
 
-@inlined_rule
+@inlined_part
 def _caught_up(
     total: float, winner: int, loser: int, mine: float, theirs: float, size: FloatArray, arrival: FloatArray
 ) -> float:

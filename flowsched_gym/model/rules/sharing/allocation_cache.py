@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part
 from flowsched_gym.model.state import Network, longest_path
 
 __all__ = ["AllocationCache", "add_to_links", "change", "forget", "mark_stale", "new_allocation_cache", "open_links"]
@@ -139,7 +139,7 @@ def new_allocation_cache(num_networks: int, num_priorities: int, network: Networ
     )
 
 
-@inlined_rule
+@inlined_part
 def forget(n: int, cache: AllocationCache) -> None:
     """Forgets network ``n``."""
     cache.networks[n].known = False
@@ -149,7 +149,7 @@ def forget(n: int, cache: AllocationCache) -> None:
         cache.flows[row].at = 0
 
 
-@inlined_rule
+@inlined_part
 def mark_stale(n: int, row: int, cache: AllocationCache) -> None:
     """Notes that a flow of network ``n`` may have changed; where there are too many, all is forgotten."""
     net = cache.networks[n]
@@ -161,7 +161,7 @@ def mark_stale(n: int, row: int, cache: AllocationCache) -> None:
         forget(n, cache)
 
 
-@inlined_rule
+@inlined_part
 def open_links(n: int, capacity: FloatArray, cache: AllocationCache) -> None:
     """Begins with links without flows."""
     for number in range(n * cache.num_priorities, (n + 1) * cache.num_priorities):
@@ -175,7 +175,7 @@ def open_links(n: int, capacity: FloatArray, cache: AllocationCache) -> None:
             link.changed = False
 
 
-@inlined_rule
+@inlined_part
 def add_to_links(n: int, row: int, level: int, path: int, network: Network, cache: AllocationCache) -> None:
     """Puts a flow on the links of its path, blocked for now."""
     first_link = (n * cache.num_priorities + level) * cache.num_links
@@ -200,7 +200,7 @@ def add_to_links(n: int, row: int, level: int, path: int, network: Network, cach
         change(crossing.link, cache)
 
 
-@inlined_rule
+@inlined_part
 def take_from_links(row: int, cache: AllocationCache) -> None:
     """Takes a flow from its links."""
     flow = cache.flows[row]
@@ -216,7 +216,7 @@ def take_from_links(row: int, cache: AllocationCache) -> None:
         change(crossing.link, cache)
 
 
-@inlined_rule
+@inlined_part
 def change(index: int, cache: AllocationCache) -> None:
     """Notes that a link has another capacity or other flows."""
     link = cache.links[index]
@@ -228,7 +228,7 @@ def change(index: int, cache: AllocationCache) -> None:
         priority.num_changed += 1
 
 
-@inlined_rule
+@inlined_part
 def set_rate(net: Any, row: int, value: float, rate: FloatArray, served: IntArray, cache: AllocationCache) -> None:
     """Sets the rate of a flow, and keeps the list of those that have one."""
     rate[row] = value

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule
 from flowsched_gym.model.state import Network, longest_path
 
 __all__ = [
@@ -236,7 +236,7 @@ def fill_class(
     return num_served
 
 
-@inlined_rule
+@inlined_part
 def _add_rival(link: int, num_rivals: int, filling: Filling) -> int:
     """Adds a link to the rivals; returns how many there are now."""
     links = filling.links
@@ -246,7 +246,7 @@ def _add_rival(link: int, num_rivals: int, filling: Filling) -> int:
     return num_rivals + 1
 
 
-@inlined_rule
+@inlined_part
 def _fix(sharer: int, rate_of_flow: float, rate: FloatArray, filling: Filling, num_rivals: int) -> int:
     """Fixes the rate of a flow, and takes it from the links of its path; returns how many rivals are left."""
     residual, links, sharers, crossings, _ = filling
@@ -274,7 +274,7 @@ def _fix(sharer: int, rate_of_flow: float, rate: FloatArray, filling: Filling, n
     return num_rivals
 
 
-@inlined_rule
+@inlined_part
 def _open_weight(link: int, filling: Filling) -> float:
     """Adds up the weights of the flows on a link whose rates are not fixed yet."""
     sharers, crossings = filling.sharers, filling.crossings

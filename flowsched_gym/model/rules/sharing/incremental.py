@@ -13,7 +13,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import engine_function, inlined_part
 from flowsched_gym.model.rules.sharing.allocation_cache import (
     AllocationCache,
     add_to_links,
@@ -36,7 +36,7 @@ DONE: Final = 4
 """It has fixed rates."""
 
 
-@rule
+@engine_function
 def share_incrementally(
     n: int,
     rows: IntArray,
@@ -92,7 +92,7 @@ def share_incrementally(
     return counted
 
 
-@inlined_rule
+@inlined_part
 def leave(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int, cache: AllocationCache) -> int:
     """Takes out a flow of network ``n`` that has finished; returns how many flows have a rate."""
     net = cache.networks[n]
@@ -107,7 +107,7 @@ def leave(n: int, row: int, rate: FloatArray, served: IntArray, num_served: int,
     return counted
 
 
-@inlined_rule
+@inlined_part
 def _find_blocked(net: Any, number: int, rate: FloatArray, served: IntArray, cache: AllocationCache) -> None:
     """Finds the flows that are blocked on links that have changed, and counts the others there."""
     i = number * cache.num_links
@@ -132,7 +132,7 @@ def _find_blocked(net: Any, number: int, rate: FloatArray, served: IntArray, cac
             link.num_flows += not blocked
 
 
-@inlined_rule
+@inlined_part
 def _fill(net: Any, number: int, rate: FloatArray, served: IntArray, cache: AllocationCache) -> None:
     """Fixes the rates of a priority round by round.
 
@@ -175,14 +175,14 @@ def _fill(net: Any, number: int, rate: FloatArray, served: IntArray, cache: Allo
     priority.num_rounds = num_rounds
 
 
-@inlined_rule
+@inlined_part
 def _is(stage: int, net: Any, link: Any) -> bool:
     """Returns whether a link is at a stage, or at one of several, of this filling."""
     reached: bool = link.filling == net.filling and link.stage & stage != 0
     return reached
 
 
-@inlined_rule
+@inlined_part
 def _reach(stage: int, net: Any, link: Any) -> None:
     """Notes that a link is at a stage of this filling."""
     if link.filling != net.filling:
@@ -191,7 +191,7 @@ def _reach(stage: int, net: Any, link: Any) -> None:
     link.stage |= stage
 
 
-@inlined_rule
+@inlined_part
 def _make_dirty(net: Any, index: int, rate: FloatArray, cache: AllocationCache) -> None:
     """Opens a link, to be filled anew from where the filling is now."""
     link = cache.links[index]
@@ -224,7 +224,7 @@ def _make_dirty(net: Any, index: int, rate: FloatArray, cache: AllocationCache) 
         net.is_tightest = False
 
 
-@inlined_rule
+@inlined_part
 def _insert(count: int, number: int, row: int, cache: AllocationCache) -> None:
     """Inserts a flow in the order of the rounds that have fixed rates; in a round all rates are the same."""
     i = count
@@ -236,14 +236,14 @@ def _insert(count: int, number: int, row: int, cache: AllocationCache) -> None:
     cache.fixed[i].row = row
 
 
-@inlined_rule
+@inlined_part
 def _take(link: Any, value: float) -> None:
     """Takes the rate of a flow from a link."""
     link.left = max(link.left - value, 0.0)
     link.open_flows -= 1
 
 
-@inlined_rule
+@inlined_part
 def _tightest(net: Any, cache: AllocationCache) -> int:
     """Returns the open link that could give least, the first of such by its number; or ``NOBODY``."""
     if not net.is_tightest:
@@ -255,7 +255,7 @@ def _tightest(net: Any, cache: AllocationCache) -> int:
     return tightest
 
 
-@inlined_rule
+@inlined_part
 def _comes_before(tightest: int, index: int, cache: AllocationCache) -> bool:
     """Returns whether the round of the tightest open link happens before one that is cached."""
     if tightest == NOBODY:
@@ -265,7 +265,7 @@ def _comes_before(tightest: int, index: int, cache: AllocationCache) -> bool:
     return before
 
 
-@inlined_rule
+@inlined_part
 def _let_go(net: Any, index: int, rate: FloatArray, cache: AllocationCache) -> None:
     """Makes the links dirty of the flows that a link has fixed before."""
     next_one = cache.links[index].first
@@ -277,7 +277,7 @@ def _let_go(net: Any, index: int, rate: FloatArray, cache: AllocationCache) -> N
                 _make_dirty(net, cache.crossings[crossing].link, rate, cache)
 
 
-@inlined_rule
+@inlined_part
 def _fix(net: Any, index: int, rate: FloatArray, served: IntArray, cache: AllocationCache) -> None:
     """Fixes the rates of the open flows on a link, and takes them from the dirty links of their paths."""
     link = cache.links[index]
@@ -308,7 +308,7 @@ def _fix(net: Any, index: int, rate: FloatArray, served: IntArray, cache: Alloca
         link.left = 0.0
 
 
-@inlined_rule
+@inlined_part
 def _close(net: Any, link: Any, cache: AllocationCache) -> None:
     """Takes out an open link whose flows all have rates."""
     net.num_open -= 1
@@ -319,7 +319,7 @@ def _close(net: Any, link: Any, cache: AllocationCache) -> None:
     net.is_tightest = False
 
 
-@inlined_rule
+@inlined_part
 def _hand_on(net: Any, number: int, is_next: bool, cache: AllocationCache) -> None:
     """Leaves the rest of the links to the next priority, if there is one, and notes that nothing has changed since."""
     priority = cache.priorities[number]

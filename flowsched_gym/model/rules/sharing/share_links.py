@@ -8,7 +8,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule
 from flowsched_gym.model.rules.sharing.filling import Filling, fill_class, is_still_blocked
 from flowsched_gym.model.state import Network
 
@@ -90,14 +90,14 @@ def sort_by_priority(active: IntArray, count: int, priority: IntArray) -> None:
         active[hole] = row
 
 
-@inlined_rule
+@inlined_part
 def _open_links(network: Network, filling: Filling) -> None:
     """Leaves the links all of their capacities."""
     for link in range(len(network.capacity)):
         filling.residual[link] = network.capacity[link]
 
 
-@inlined_rule
+@inlined_part
 def _serve_alone(
     row: int,
     controls: Controls,

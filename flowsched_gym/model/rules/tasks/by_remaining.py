@@ -11,7 +11,7 @@ import numpy as np
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, rule
 from flowsched_gym.model.rules.tasks.queues import TaskQueues, bytes_to_demotion
 from flowsched_gym.model.state import FlowState
 
@@ -30,14 +30,14 @@ SAME: Final = 1.0 + 2.0**-46
 """Flows that differ by less have equal sizes, and rounding: what differs by 1e-16 now differs by 1e-8 at the end."""
 
 
-@inlined_rule
+@inlined_part
 def _shares_by_remaining(row: int, state: FlowState, controls: Controls, own: TaskQueues) -> bool:
     """Returns whether a flow is one of those that have the link."""
     shares: bool = state.rate[row] > 0.0 and controls.path[row] < own.first_cpu_path
     return shares
 
 
-@inlined_rule
+@inlined_part
 def _left_when(left: float, least: float) -> float:
     """Returns what is left of a flow when so little is left of the smallest; nothing cancels when that is near 0.
 
@@ -50,7 +50,7 @@ def _left_when(left: float, least: float) -> float:
     return root
 
 
-@inlined_rule
+@inlined_part
 def _sum_sent(
     n: int,
     active: IntArray,
@@ -84,7 +84,7 @@ def _sum_sent(
     return total, slope
 
 
-@inlined_rule
+@inlined_part
 def _least_when_sent(
     n: int,
     active: IntArray,
@@ -210,7 +210,7 @@ def average_by_remaining(
     _set_mean_rates(active, count, smallest, least, elapsed, state, controls, own)
 
 
-@inlined_rule
+@inlined_part
 def _set_mean_rates(
     active: IntArray,
     count: int,

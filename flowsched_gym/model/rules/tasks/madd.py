@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule, rule
 from flowsched_gym.model.state import FlowState, Network
 
 __all__ = ["KnownTasks", "TaskKey", "add_sent", "serve_shortest"]
@@ -141,7 +141,7 @@ def serve_shortest(
         own.place[own.listed[index]] = 0
 
 
-@inlined_rule
+@inlined_part
 def _list_tasks(base: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: KnownTasks) -> int:
     """Lists the tasks that have active flows, in the order of these, with their keys."""
     num_tasks = 0
@@ -161,7 +161,7 @@ def _list_tasks(base: int, active: IntArray, count: int, state: FlowState, contr
     return num_tasks
 
 
-@inlined_rule
+@inlined_part
 def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: KnownTasks) -> None:
     """Puts the active flows in the order of their tasks; ``place`` counts flows of tasks before and after."""
     begin = 0
@@ -183,7 +183,7 @@ def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: Known
         before = end
 
 
-@inlined_rule
+@inlined_part
 def _sort_tasks(base: int, num_tasks: int, own: KnownTasks) -> None:
     """Sorts the listed tasks by (key, arrival, number)."""
     listed, rank, came = own.listed, own.rank, own.came
@@ -205,7 +205,7 @@ def _sort_tasks(base: int, num_tasks: int, own: KnownTasks) -> None:
         listed[hole] = task
 
 
-@inlined_rule
+@inlined_part
 def _end_of_task(first: int, active: IntArray, count: int, own: KnownTasks) -> int:
     """Returns the index behind the last flow of the task whose flows begin at an index."""
     end = first
@@ -214,7 +214,7 @@ def _end_of_task(first: int, active: IntArray, count: int, own: KnownTasks) -> i
     return end
 
 
-@inlined_rule
+@inlined_part
 def _bottleneck(
     first: int, end: int, active: IntArray, state: FlowState, controls: Controls, network: Network, own: KnownTasks
 ) -> float:
@@ -235,7 +235,7 @@ def _bottleneck(
     return longest
 
 
-@inlined_rule
+@inlined_part
 def _is_open(path: int, network: Network, own: KnownTasks) -> bool:
     """Returns whether all links of a path have something left."""
     for step in range(network.path_start[path], network.path_start[path + 1]):
@@ -245,7 +245,7 @@ def _is_open(path: int, network: Network, own: KnownTasks) -> bool:
     return True
 
 
-@inlined_rule
+@inlined_part
 def _take(path: int, rate: float, network: Network, own: KnownTasks) -> None:
     """Takes a rate from the links of a path."""
     for step in range(network.path_start[path], network.path_start[path + 1]):

@@ -11,7 +11,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule, rule
 from flowsched_gym.model.rules.tasks.task_levels import level_after
 from flowsched_gym.model.rules.transport.progress import TIME_TOLERANCE
 from flowsched_gym.model.state import FlowState
@@ -158,7 +158,7 @@ def order_tasks(
             controls.weight[row] = 1.0 if on_cpu else max(smallest / state.remaining[row], LEAST_WEIGHT)
 
 
-@inlined_rule
+@inlined_part
 def _list_tasks(
     now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
 ) -> int:
@@ -191,7 +191,7 @@ def _list_tasks(
     return num_tasks
 
 
-@inlined_rule
+@inlined_part
 def _has_sent(sent: float, threshold: float, moved: float) -> bool:
     """Returns whether a task has sent so many bytes, rounding aside.
 
@@ -203,7 +203,7 @@ def _has_sent(sent: float, threshold: float, moved: float) -> bool:
     return threshold - sent <= moved * TIME_TOLERANCE + threshold * LEVEL_TOLERANCE
 
 
-@inlined_rule
+@inlined_part
 def _sort_tasks(base: int, num_tasks: int, own: TaskQueues) -> None:
     """Sorts the listed tasks by (level, arrival, number); quick where they are nearly in order."""
     listed, level, came = own.listed, own.level, own.came
@@ -225,7 +225,7 @@ def _sort_tasks(base: int, num_tasks: int, own: TaskQueues) -> None:
         listed[hole] = task
 
 
-@inlined_rule
+@inlined_part
 def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: TaskQueues) -> None:
     """Puts the active flows in the order of their tasks; those of one task keep theirs."""
     begin = 0
@@ -244,7 +244,7 @@ def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: TaskQ
         own.place[own.listed[index]] = 0
 
 
-@inlined_rule
+@inlined_part
 def _sort_by_level(active: IntArray, count: int, level: IntArray) -> None:
     """Sorts the active flows by their levels; those of one level keep their order."""
     for index in range(1, count):
@@ -256,7 +256,7 @@ def _sort_by_level(active: IntArray, count: int, level: IntArray) -> None:
         active[hole] = row
 
 
-@inlined_rule
+@inlined_part
 def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray, own: TaskQueues) -> None:
     """Sorts the active flows of each task and level by what is left of them, or by their ids."""
     by_size = own.within == SHORTEST
@@ -275,7 +275,7 @@ def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray,
         active[hole] = row
 
 
-@inlined_rule
+@inlined_part
 def _set_priorities(base: int, active: IntArray, count: int, controls: Controls, own: TaskQueues) -> None:
     """Numbers the active flows in their order: each one, each task with those it shares with, or each level."""
     priority = -1

@@ -3,7 +3,7 @@
 from typing import Final
 
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule
 from flowsched_gym.model.stages import Stage, Stages
 from flowsched_gym.model.state import FlowState, Network
 
@@ -87,7 +87,7 @@ def is_sending(row: int, stages: Stages | None) -> bool:
     return sending
 
 
-@inlined_rule
+@inlined_part
 def _begin(row: int, volume: float, state: FlowState) -> None:
     """Lets a flow begin something of this volume."""
     state.volume[row] = volume

@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule
 from flowsched_gym.model.rules.transport.congestion import HALF, cut_window
 from flowsched_gym.model.rules.transport.lossy.senders import LEAST, Mode, Purpose, Senders, uniform
 from flowsched_gym.model.state import FlowState, Network
@@ -42,7 +42,7 @@ def start_sender(now: float, n: int, row: int, controls: Controls, network: Netw
         sender["changes_at"] += queue * figures.packet / network.capacity[link]
 
 
-@inlined_rule
+@inlined_part
 def _send(n: int, row: int, senders: Senders) -> None:
     """Lets a flow send new packets."""
     senders.flows["mode"][row] = SENDING
@@ -124,7 +124,7 @@ def control_senders(
     return time
 
 
-@inlined_rule
+@inlined_part
 def _change_mode(now: float, n: int, row: int, state: FlowState, senders: Senders) -> None:
     """Ends a wait, or lets a sender notice that it has lost packets."""
     figures, sender = senders.figures, senders.flows[row]

@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.arrays import IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule
 from flowsched_gym.model.rules.numerics.compiled import power
 from flowsched_gym.model.rules.transport.lossy.modes import draw_luck
 from flowsched_gym.model.rules.transport.lossy.senders import LEAST, NO_PORT, Mode, Senders, in_flight_of
@@ -83,7 +83,7 @@ def deliver(
         link = port["next"]
 
 
-@inlined_rule
+@inlined_part
 def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
     """Returns whether a flow sends new packets to a port."""
     sender = senders.flows[row]
@@ -91,7 +91,7 @@ def _can_lose(row: int, link: int, state: FlowState, senders: Senders) -> bool:
     return sends
 
 
-@inlined_rule
+@inlined_part
 def _lose(
     now: float,
     n: int,
@@ -145,7 +145,7 @@ def _lose(
             flows["changes_at"][row] = now + port["round"]
 
 
-@inlined_rule
+@inlined_part
 def _forget_crumbs(
     link: int,
     served: IntArray,

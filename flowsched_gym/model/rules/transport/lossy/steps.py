@@ -6,7 +6,7 @@ import numpy as np
 
 from flowsched_gym.arrays import FloatArray, IntArray
 from flowsched_gym.model.controls import Controls
-from flowsched_gym.model.rules.compile import inlined_rule, rule
+from flowsched_gym.model.rules.compile import inlined_part, inlined_rule, rule
 from flowsched_gym.model.rules.transport.congestion import window_growth
 from flowsched_gym.model.rules.transport.lossy.senders import (
     LEAST,
@@ -96,7 +96,7 @@ def next_change(
     return time
 
 
-@inlined_rule
+@inlined_part
 def _list_ports(
     now: float,
     n: int,
@@ -128,7 +128,7 @@ def _list_ports(
             port["begins"] = True
 
 
-@inlined_rule
+@inlined_part
 def _find_rounds(
     n: int,
     served: IntArray,
@@ -155,7 +155,7 @@ def _find_rounds(
             port["round_trip"] = max(port["round_trip"], round_trip[controls.path[row]])
 
 
-@inlined_rule
+@inlined_part
 def _begin_port(now: float, n: int, link: int, capacity: FloatArray, senders: Senders) -> None:
     """Begins a step of a port, with a round or a busy period where one begins."""
     figures, port = senders.figures, senders.ports[n * senders.num_links + link]
@@ -173,7 +173,7 @@ def _begin_port(now: float, n: int, link: int, capacity: FloatArray, senders: Se
     port["is_busy"] = is_busy
 
 
-@inlined_rule
+@inlined_part
 def _begin_step(row: int, round_time: float, state: FlowState, controls: Controls, senders: Senders) -> float:
     """Sets how a window grows in this step; returns the time in s in which its growth or its rate would change."""
     figures, sender = senders.figures, senders.flows[row]
