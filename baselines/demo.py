@@ -23,10 +23,10 @@ from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, read_config, register_schemas
 from flowsched_gym.baselines.training.callbacks import TrainingInterrupted
 from flowsched_gym.baselines.training.trainer import MODEL_FILE, train
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.files import replace_when_written
 from flowsched_gym.integrations.sb3 import load_policy
 
 __all__ = ["main"]

@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from flowsched_gym.baselines.applications.help import print_help
-from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.core.errors import MissingDependencyError
 
 __all__ = ["evaluate", "heuristics", "train", "tune"]
 

@@ -14,7 +14,7 @@ from flowsched_gym.baselines.applications.application import run_application
 from flowsched_gym.baselines.applications.comparison import Contestant
 from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig
 from flowsched_gym.baselines.run_heuristics import compare_and_report
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 __all__ = ["main"]
 

@@ -19,8 +19,8 @@ from gymnasium.vector import VectorEnv
 from torch import nn
 from torch.distributions import Categorical
 
-from flowsched_gym.encoders import Layout
-from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.registration import make_policy
 
 __all__ = ["Agent", "Options", "advantages_of", "improve", "main", "play", "train"]

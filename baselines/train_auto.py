@@ -24,10 +24,10 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import DDPGConfig, 
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.starting import first_action, start_at
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env, save_model
-from flowsched_gym.policies import Policy
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl

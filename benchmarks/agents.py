@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.files import replace_when_written
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.leaderboard import load_suite
 
 HERE: Final = Path(__file__).resolve().parent

@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from benchmarks.paper.closeness import learned_rows, learned_table
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.canvas import Colours
 from flowsched_gym.envs.drawing.panels import Pair, Table, Text
 from flowsched_gym.evaluation import BOUND_POLICY
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
-from flowsched_gym.files import replace_when_written
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 

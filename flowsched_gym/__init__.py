@@ -9,9 +9,9 @@ from flowsched_gym.version import __version__
 if TYPE_CHECKING:
     from flowsched_gym.evaluation.packets import replay_packets, serve_packets
     from flowsched_gym.evaluation.replay import replay
-    from flowsched_gym.model.packets import PacketRecords, PacketTrace
-    from flowsched_gym.model.records import Records
-    from flowsched_gym.workload.workload import Workload
+    from flowsched_gym.flows.records import Records
+    from flowsched_gym.flows.workload import Workload
+    from flowsched_gym.packets.state import PacketRecords, PacketTrace
 
 __all__ = [
     "PacketRecords",
@@ -25,10 +25,10 @@ __all__ = [
 ]
 
 LAZY: Final = {
-    "PacketRecords": "flowsched_gym.model.packets",
-    "PacketTrace": "flowsched_gym.model.packets",
-    "Records": "flowsched_gym.model.records",
-    "Workload": "flowsched_gym.workload.workload",
+    "PacketRecords": "flowsched_gym.packets.state",
+    "PacketTrace": "flowsched_gym.packets.state",
+    "Records": "flowsched_gym.flows.records",
+    "Workload": "flowsched_gym.flows.workload",
     "replay": "flowsched_gym.evaluation.replay",
     "replay_packets": "flowsched_gym.evaluation.packets",
     "serve_packets": "flowsched_gym.evaluation.packets",

@@ -8,26 +8,10 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.errors import ConfigError, UnknownArgumentError, shown
-from flowsched_gym.suggestions import listed, similar
+from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
+from flowsched_gym.core.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
 from flowsched_gym.systems.spec import NOTHING, Ability, EnvironmentSpec, PolicySpec, SystemSpec
-
-__all__ = [
-    "OPTIONS",
-    "SYSTEMS",
-    "agent_ability",
-    "check_arguments",
-    "heuristic_arguments",
-    "is_named",
-    "load_target",
-    "make_policy",
-    "planner_specs",
-    "policy_ability",
-    "policy_specs",
-    "register_environments",
-    "system_of",
-]
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
 """The systems, one line each."""

@@ -14,7 +14,7 @@ from typing import Final
 import gymnasium as gym
 
 import flowsched_gym
-from flowsched_gym.model.compiling import QUIET_VARIABLE
+from flowsched_gym.machine_code.messages import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.envs.episodes import SHORT
 from tests.flows import COMPILED, Variant, parameters_for

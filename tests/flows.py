@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.disciplines import DISCIPLINES, make_discipline
-from flowsched_gym.model import Records
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.disciplines import DISCIPLINES, make_discipline
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, one_link
 from flowsched_gym.workload import Workload
 

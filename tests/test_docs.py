@@ -13,9 +13,9 @@ from PIL import Image
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
 from benchmarks.speed import network, page, training, transports, vector
-from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import SYSTEMS, load_target
-from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from tests.repository import ROOT
 
@@ -150,7 +150,7 @@ def test_every_heuristic_discipline_and_algorithm_has_a_row() -> None:
             assert load_target(policy.target)
     for name, discipline in DISCIPLINES.items():
         assert f"| `{name}` |" in text
-        assert f"`flowsched_gym.disciplines:{discipline.__name__}`" in text
+        assert f"`flowsched_gym.fluid.disciplines:{discipline.__name__}`" in text
     for path in (ROOT / "configs" / "algorithm").glob("*.yaml"):
         assert f"`algorithm={path.stem}" in text
 

@@ -31,15 +31,10 @@ from flowsched_gym.baselines.applications.leftovers import (
 from flowsched_gym.baselines.applications.options import options_first
 from flowsched_gym.baselines.applications.tuned_experiment import name_experiment_file
 from flowsched_gym.baselines.configuration.hydra_errors import explain
-from flowsched_gym.baselines.configuration.hydra_store import (
-    SCHEMAS,
-    plain_values,
-    read_config,
-    register_schemas,
-)
+from flowsched_gym.baselines.configuration.hydra_store import SCHEMAS, plain_values, read_config, register_schemas
 from flowsched_gym.baselines.configuration.workload_files import own_folders, refuse_hidden_files
-from flowsched_gym.errors import ConfigError, FlowSchedError
-from flowsched_gym.model.compiling import announced_by
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
+from flowsched_gym.machine_code.messages import announced_by
 
 __all__ = ["Job", "run_application"]
 

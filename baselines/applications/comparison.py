@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flowsched_gym.arrays import FloatArray
 from flowsched_gym.baselines.applications.kept_results import KeptResults
 from flowsched_gym.baselines.applications.progress import progress_bar
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
@@ -21,13 +23,11 @@ from flowsched_gym.evaluation import (
     plays_the_same,
     resolve_policy,
 )
+from flowsched_gym.fluid import Records
 from flowsched_gym.integrations.batched_model import batched
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard.play import model_digest
-from flowsched_gym.model import Records
-from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments, is_named, planner_specs, policy_specs, system_of
-from flowsched_gym.suggestions import listed
 
 __all__ = ["Comparison", "Contestant", "heuristics_of", "play_all"]
 

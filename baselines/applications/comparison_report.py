@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
 from flowsched_gym.baselines.applications.comparison import Comparison
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.files import replace_when_written, write_text
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, result_name, write_result
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
-from flowsched_gym.files import replace_when_written, write_text
+from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import ComparisonRow, column_of, compare, comparison_table, curves_of, format_interval
-from flowsched_gym.metrics import merit
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

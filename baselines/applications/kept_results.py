@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 import flowsched_gym
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import FlowSchedError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import EvaluationResult, Provenance, read_result, write_result
-from flowsched_gym.files import replace_when_written
 from flowsched_gym.workload import WORKLOADS
 
 __all__ = ["KeptResults"]

@@ -18,10 +18,10 @@ from omegaconf import DictConfig, OmegaConf
 from flowsched_gym.baselines.applications.leftovers import FAILURE_FILE
 from flowsched_gym.baselines.applications.sweep_figure import draw_sweep
 from flowsched_gym.baselines.applications.sweep_results import PolicyScore, SettingScores
+from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, bootstrap_interval, paired_difference, read_result
-from flowsched_gym.files import read_json, write_text
+from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard import Table
-from flowsched_gym.metrics import merit
 
 __all__ = ["JobOutcome", "SweepTables", "read_jobs", "scores_by_setting", "table_of_jobs"]
 

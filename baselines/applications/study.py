@@ -26,11 +26,11 @@ from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig, Tun
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments, plain_values, read_config
 from flowsched_gym.baselines.configuration.study_schema import Dimension, StudySpace, read_study
 from flowsched_gym.baselines.training.trainer import DECISIVE, MODEL_FILE, RUN_FILE, differences, train
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.files import read_json, write_text
+from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import read_json, write_text
-from flowsched_gym.metrics import merit
-from flowsched_gym.seeding import SeedStreams
+from flowsched_gym.flows.metrics import merit
 
 __all__ = ["run_study"]
 

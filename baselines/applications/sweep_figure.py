@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from flowsched_gym.baselines.applications.comparison_report import LEARNED
 from flowsched_gym.baselines.applications.sweep_results import SettingScores, score_column
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation.plots import DOTS_PER_INCH, INK, dress
-from flowsched_gym.files import replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import BOUND_POLICY, Interval
+from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, format_interval
-from flowsched_gym.metrics import unit_of
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
 __all__ = ["PolicyScore", "SettingScores", "score_column"]
 

@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import OmegaConf
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 __all__ = ["experiment_text", "name_experiment_file", "problem_overrides"]
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from omegaconf import MISSING
 
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 __all__ = [
     "A2CConfig",

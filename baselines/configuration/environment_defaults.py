@@ -12,9 +12,9 @@ import gymnasium
 from gymnasium import spaces
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.registration import SYSTEMS, system_of
-from flowsched_gym.suggestions import listed
 from flowsched_gym.systems.spec import EnvironmentSpec
 
 __all__ = ["default_of", "register_environment_defaults", "schema_name"]

@@ -37,9 +37,9 @@ from flowsched_gym.baselines.configuration.hydra_schemas import (
 )
 from flowsched_gym.baselines.configuration.policy_schemas import AutoConfig, FlatConfig, PathwiseConfig, SetwiseConfig
 from flowsched_gym.baselines.configuration.workload_files import register_resolvers
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import similar
 from flowsched_gym.registration import SYSTEMS, load_target
-from flowsched_gym.suggestions import similar
 from flowsched_gym.systems.spec import EnvironmentSpec
 from flowsched_gym.workload import workload_label
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from flowsched_gym.baselines.configuration.schema_checks import CheckedConfig, bounded, check_member
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 __all__ = ["AutoConfig", "FlatConfig", "PathwiseConfig", "PolicyConfig", "SetwiseConfig"]
 

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import yaml
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 
 __all__ = ["Dimension", "StudySpace", "read_study"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import plain_variant
 
 __all__ = ["own_folders", "refuse_hidden_files", "register_resolvers"]

@@ -14,7 +14,7 @@ from stable_baselines3.common.distributions import CategoricalDistribution, Dist
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.setwise import SetwisePolicy
 
 __all__ = ["EpsilonMixture", "MixturePolicy", "SetwiseMixturePolicy", "mix_with_uniform"]

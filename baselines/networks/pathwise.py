@@ -21,9 +21,9 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 from torch.nn.functional import one_hot
 
-from flowsched_gym.arrays import BoolArray
-from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.integrations.setwise import ACTOR_GAIN, FORBIDDEN
 
 __all__ = ["Flows", "PathwiseNetwork", "PathwisePolicy", "PathwiseShape"]

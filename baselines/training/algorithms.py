@@ -43,9 +43,9 @@ from flowsched_gym.baselines.networks.mixture import MixturePolicy, SetwiseMixtu
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.updates import counting_updates
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.integrations.setwise import MaskableSetwisePolicy, SetwisePolicy, setwise_policy
-from flowsched_gym.suggestions import listed
 
 __all__ = ["SharedLayers", "build_model"]
 

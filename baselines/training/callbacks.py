@@ -13,18 +13,18 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from flowsched_gym.arrays import FloatArray
 from flowsched_gym.baselines.applications.progress import progress_bar
 from flowsched_gym.baselines.configuration.algorithm_schemas import RolloutConfig
 from flowsched_gym.baselines.configuration.hydra_schemas import CheckpointConfig, EvaluationConfig
 from flowsched_gym.baselines.networks.mixture import EpsilonMixture
 from flowsched_gym.baselines.training.checkpoints import Checkpoint, restore_generators, save_checkpoint
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
 from flowsched_gym.integrations.batched_model import batched
-from flowsched_gym.policies import Policy
 from flowsched_gym.registration import heuristic_arguments
-from flowsched_gym.suggestions import listed
 
 __all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 

@@ -22,7 +22,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.training_envs import environment_states, restore_environments
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 
 __all__ = ["Checkpoint", "latest_checkpoint", "load_checkpoint", "restore_generators", "save_checkpoint"]

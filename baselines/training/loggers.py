@@ -14,8 +14,8 @@ from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputF
 from torch.utils.tensorboard import SummaryWriter
 
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
-from flowsched_gym.errors import MissingDependencyError
-from flowsched_gym.files import naming_file, write_text
+from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.core.files import naming_file, write_text
 
 __all__ = ["CsvCurves", "TensorBoardCurves", "WandbCurves", "make_logger"]
 

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, Protocol
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 
 __all__ = ["OfflineRun", "read_offline_run"]
 

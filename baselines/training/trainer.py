@@ -46,9 +46,9 @@ from flowsched_gym.baselines.training.checkpoints import Checkpoint, latest_chec
 from flowsched_gym.baselines.training.loggers import WandbCurves, make_logger
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.baselines.training.training_envs import make_training_envs, training_seed
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import BOUND_POLICY, Interval, paired_difference, paired_ratio, write_json
-from flowsched_gym.files import read_json
 from flowsched_gym.integrations.models import MODEL_FORMAT, save_model
 from flowsched_gym.leaderboard import reference_of
 from flowsched_gym.workload import workload_label

@@ -20,11 +20,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv,
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from flowsched_gym.baselines.configuration.hydra_schemas import Vectorization
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.envs import VectorState
-from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import system_of
-from flowsched_gym.seeding import SeedStreams
 
 __all__ = [
     "Episode",

@@ -22,10 +22,10 @@ from benchmarks.paper import auto_delay, auto_long_flows, auto_search
 from benchmarks.paper.auto_schemes import Scheme, clusters_of, learned, replayed, told_of_changes
 from benchmarks.paper.merp import DIGITS, SEEDS, Runs
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.model import Records
+from flowsched_gym.fluid import Records
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.workload import (
     ClusterWorkload,
     Distribution,

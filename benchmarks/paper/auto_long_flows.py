@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.merp import DIGITS
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.environment import make_vector
-from flowsched_gym.model import Records
-from flowsched_gym.policies import Policy
+from flowsched_gym.fluid import Records
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.long_flows.seen import long_on_links
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload import ClusterWorkload, Workload, make_workload
 
 ENVIRONMENT: Final = "flowsched/AuTOLongFlows-v0"

@@ -12,17 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.evaluation.environment import make_vector
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
-from flowsched_gym.model import Records
-from flowsched_gym.model.pending_decisions import DecisionKind, Period
-from flowsched_gym.policies import Policy
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.topology import DEFAULT_CAPACITY, make_topology
-from flowsched_gym.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.workload import ClusterWorkload, Workload
 
 HOSTS: Final = 32

@@ -16,8 +16,8 @@ from benchmarks.paper.losses import POINTS_ALLOWED as LOSSY_POINTS_ALLOWED
 from benchmarks.paper.ns3 import DATA
 from benchmarks.paper.run import compare_isolated, compare_policies
 from benchmarks.paper.thesis import read_thesis
+from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import ComparisonRow, Table, compare, format_interval, read_results
 from flowsched_gym.registration import SYSTEMS
 from flowsched_gym.topology import big_switch, one_link

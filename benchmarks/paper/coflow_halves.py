@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray
+from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.workload import Workload, read_coflows, write_flows
 
 MOST_FLOWS: Final = 200

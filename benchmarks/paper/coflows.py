@@ -15,11 +15,11 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.coflow_rules import Coflows
-from flowsched_gym.arrays import FloatArray
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.metrics import task_completion_times
-from flowsched_gym.model.records import Records
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.flows.records import Records
 from flowsched_gym.workload import Workload, read_coflows
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "coflows.json"

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import bootstrap_interval
 from flowsched_gym.evaluation.figures import label_curves
 from flowsched_gym.evaluation.plots import dress
-from flowsched_gym.files import replace_when_written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

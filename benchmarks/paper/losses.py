@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.ns3 import DATA, gather, play, read_bursts, start_together
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import write_json
+from flowsched_gym.fluid import TRANSPORTS, TransportName
 from flowsched_gym.leaderboard import Table
-from flowsched_gym.model import TRANSPORTS, TransportName
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload import Workload
 
 __all__ = ["cell_points", "losses_markdown", "measure_cell", "measure_isolated", "measure_policy"]
@@ -72,7 +72,7 @@ that do not stall, and how many stall. ns-3's are two starts each.
 
 """
 PARAMETERS: Final = """
-The figures of the transports (`flowsched_gym.model.Losses` says what they mean; any can be set by
+The figures of the transports (`flowsched_gym.fluid.Losses` says what they mean; any can be set by
 `transport_figures`).
 
 """

@@ -14,14 +14,14 @@ import numpy as np
 
 import flowsched_gym
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.evaluation import write_json
-from flowsched_gym.model import Records
-from flowsched_gym.units import (
+from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     SECONDS_PER_MICROSECOND,
     SECONDS_PER_MILLISECOND,
     gbps_to_capacity,
 )
+from flowsched_gym.evaluation import write_json
+from flowsched_gym.fluid import Records
 from flowsched_gym.workload import PoissonWorkload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "merp.json"

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.workload import Workload
 
 __all__ = ["ARTEMIS", "DATA", "gather", "play", "read_bursts", "start_together"]

@@ -28,10 +28,10 @@ from benchmarks.paper.qcluster_studies import (
     studies,
 )
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, gbps_to_capacity
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.model.packet_fabric import NUM_HOSTS
-from flowsched_gym.model.packets import PacketRecords
-from flowsched_gym.units import BYTES_PER_KILOBYTE, gbps_to_capacity
+from flowsched_gym.packets.fabric import NUM_HOSTS
+from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.workload import Workload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "qcluster.json"

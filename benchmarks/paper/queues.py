@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 import flowsched_gym
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, format_interval
 from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload import PoissonWorkload, load_cdf
 
 SCHEMES: Final = {"FIFO": "fifo", "QLAS": "mlfq", "QSJF": "qsjf"}

@@ -34,17 +34,13 @@ from benchmarks.paper.thesis import read_thesis
 from benchmarks.paper.thesis_figures import draw as draw_thesis
 from benchmarks.paper.thesis_tables import DOCUMENT as THESIS_DOCUMENT
 from benchmarks.paper.thesis_tables import thesis_markdown
-from flowsched_gym.evaluation import (
-    BOUND_POLICY,
-    EnvironmentFlows,
-    EvaluationResult,
-)
+from flowsched_gym.core.files import write_text
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.evaluation import BOUND_POLICY, EnvironmentFlows, EvaluationResult
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
-from flowsched_gym.files import write_text
 from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
 from flowsched_gym.leaderboard.comparison import ability_of
 from flowsched_gym.registration import policy_specs
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 
 SUITE: Final = load_suite("standard-v1")
 HERE: Final = Path(__file__).resolve().parent

@@ -12,13 +12,13 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.merp import DIGITS, Runs
-from flowsched_gym.arrays import FloatArray
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.metrics import task_completion_times
-from flowsched_gym.model.packets import PacketRecords
-from flowsched_gym.model.records import Records
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.flows.records import Records
+from flowsched_gym.packets.state import PacketRecords
 from flowsched_gym.workload import Uniform, Workload, make_workload
 
 RESULTS: Final = Path(__file__).resolve().parent / "data" / "tafe.json"

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from benchmarks.paper.thesis_agreement import agreement
 from benchmarks.rules import tuned
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation import make_environment, resolve_policy, rollout, write_json
 from flowsched_gym.integrations.sb3 import load_policy
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE.parent / "models"

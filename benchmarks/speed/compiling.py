@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import describe_machine
+from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 from flowsched_gym.registration import SYSTEMS
 
 FIGURES: Final = Path(__file__).with_name("compiling.json")

@@ -20,10 +20,10 @@ import flowsched_gym
 from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
 from benchmarks.speed.vector import REPETITIONS, measure
-from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.evaluation import replay
-from flowsched_gym.model.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH, virtual_deadlines, virtual_deadlines_of_many
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology, big_switch, fat_tree
 from flowsched_gym.workload import Pareto, PoissonWorkload, Workload, load_cdf

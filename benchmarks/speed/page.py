@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import write_text
 
 __all__ = ["README", "page_with", "publish"]
 

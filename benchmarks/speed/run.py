@@ -21,8 +21,8 @@ import numpy as np
 import simpy
 
 import flowsched_gym
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE
 from flowsched_gym.evaluation import resolve_policy, write_json
-from flowsched_gym.units import BYTES_PER_MEGABYTE
 from flowsched_gym.workload import draw_flows, make_workload
 
 ARTEMIS: Final = "flowsched/Artemis-v0"

@@ -16,7 +16,7 @@ import numpy as np
 import flowsched_gym
 from benchmarks.speed.page import publish
 from benchmarks.speed.run import describe_machine
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.workload import make_workload
 
 FIGURES: Final = Path(__file__).with_name("tasks.json")

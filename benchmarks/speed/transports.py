@@ -17,7 +17,7 @@ import numpy as np
 import flowsched_gym
 from benchmarks.speed.page import publish
 from benchmarks.speed.run import ARTEMIS, describe_machine, say
-from flowsched_gym.model import TRANSPORTS, TransportName
+from flowsched_gym.fluid import TRANSPORTS, TransportName
 
 FIGURES: Final = Path(__file__).with_name("transports.json")
 ARGUMENTS: Final[Mapping[str, Any]] = {"workload": "gather-a1", "k": 10, "f": 5}

@@ -21,9 +21,9 @@ import numpy.typing as npt
 import flowsched_gym
 from benchmarks.speed.page import README, page_with
 from benchmarks.speed.run import ARTEMIS, describe_machine, resident_megabytes, say
+from flowsched_gym.core.files import replace_when_written, write_text
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.evaluation import write_json
-from flowsched_gym.files import replace_when_written, write_text
-from flowsched_gym.units import BYTES_PER_KILOBYTE
 
 FIGURES: Final = Path(__file__).with_name("vector.json")
 PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "vector-speed.png"

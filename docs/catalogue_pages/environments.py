@@ -12,7 +12,7 @@ from PIL import Image
 
 from docs.catalogue_pages.markdown import arguments_table, code, example, list_page, picture, shown, table, write_page
 from docs.catalogue_pages.scores import scores_of_environment
-from flowsched_gym.encoders import Layout
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.registration import SYSTEMS, heuristic_arguments, load_target, make_policy
 from flowsched_gym.systems.spec import EnvironmentSpec, SystemSpec
 

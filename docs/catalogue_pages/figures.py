@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import flowsched_gym
-from flowsched_gym.disciplines import make_discipline
 from flowsched_gym.evaluation.plots import INK, dress
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import one_link
 from flowsched_gym.workload import Workload
 

@@ -13,22 +13,22 @@ __all__ = ["MODULES", "write_reference"]
 
 MODULES: Final = (
     "flowsched_gym",
-    "flowsched_gym.disciplines",
-    "flowsched_gym.schedulers",
+    "flowsched_gym.fluid.disciplines",
+    "flowsched_gym.packets.schedulers",
     "flowsched_gym.workload",
     "flowsched_gym.topology",
-    "flowsched_gym.policies",
-    "flowsched_gym.encoders",
+    "flowsched_gym.envs.policies",
+    "flowsched_gym.envs.encoders",
     "flowsched_gym.envs",
-    "flowsched_gym.metrics",
+    "flowsched_gym.flows.metrics",
     "flowsched_gym.evaluation",
     "flowsched_gym.leaderboard",
     "flowsched_gym.integrations.sb3",
     "flowsched_gym.queueing",
-    "flowsched_gym.simulation",
-    "flowsched_gym.model",
-    "flowsched_gym.model.packets",
-    "flowsched_gym.errors",
+    "flowsched_gym.fluid.simpy",
+    "flowsched_gym.fluid",
+    "flowsched_gym.packets.state",
+    "flowsched_gym.core.errors",
 )
 """Packages whose public names are described."""
 ELSEWHERE: Final = ("Records", "Workload", "PacketRecords", "PacketTrace")

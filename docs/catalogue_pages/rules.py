@@ -19,8 +19,8 @@ from docs.catalogue_pages.markdown import (
     table,
     write_page,
 )
-from flowsched_gym.disciplines import DISCIPLINES
-from flowsched_gym.schedulers import SCHEDULERS
+from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.packets.schedulers import SCHEDULERS
 
 __all__ = ["write_disciplines", "write_schedulers"]
 
@@ -83,7 +83,7 @@ def write_disciplines(folder: Path, *, complete: bool) -> None:
             f"From the shell: `flowsched replay flows.csv --discipline {name}{_options(parameters)} --out "
             "records.csv`.\n"
         )
-        parts.append(f"In Python: {code(f'flowsched_gym.disciplines.{kind.__name__}')}.\n")
+        parts.append(f"In Python: {code(f'flowsched_gym.fluid.disciplines.{kind.__name__}')}.\n")
         write_page(folder / f"{name}.md", "\n".join(parts))
     text = (
         "A discipline acts inside the simulation: at every event it decides which flows send and how fast. It needs no "
@@ -128,7 +128,7 @@ print("queue", trace.queue.tolist())
 print("ends ", [f"{{1e6 * time:.0f}} us" for time in trace.departure_time])"""
         parts.append(example(source))
         parts.append(
-            f"In Python: {code(f'flowsched_gym.schedulers.{kind.__name__}')}. More: "
+            f"In Python: {code(f'flowsched_gym.packets.schedulers.{kind.__name__}')}. More: "
             "[packets at a port](../../packets.md).\n"
         )
         write_page(folder / f"{name}.md", "\n".join(parts))

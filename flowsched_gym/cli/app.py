@@ -18,10 +18,8 @@ from typing import Any, Final, NoReturn, TextIO
 from flowsched_gym import __version__
 from flowsched_gym.cli.options import COMMANDS
 from flowsched_gym.cli.output import INTERRUPTED
-from flowsched_gym.errors import FlowSchedError, FlowSchedWarning, one_line
-from flowsched_gym.suggestions import similar
-
-__all__ = ["main"]
+from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning, one_line
+from flowsched_gym.core.suggestions import similar
 
 SUCCESS: Final = 0
 UNFORESEEN: Final = 1

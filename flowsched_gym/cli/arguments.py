@@ -6,9 +6,7 @@ import math
 import re
 from typing import Final, NoReturn
 
-from flowsched_gym.errors import ConfigError
-
-__all__ = ["key_values", "natural_number", "parse_value", "positive_integer", "positive_number", "seed"]
+from flowsched_gym.core.errors import ConfigError
 
 PYTHON_WORDS: Final = {"True": True, "False": False, "None": None}
 

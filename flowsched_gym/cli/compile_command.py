@@ -9,8 +9,6 @@ import gymnasium
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.registration import SYSTEMS, check_arguments
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Plays a step of each environment in its vector form, and tells how long that took."""

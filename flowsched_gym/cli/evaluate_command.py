@@ -14,7 +14,9 @@ from typing import Final
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean, without_nan
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import check_target, write_text
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     MIN_EPISODES,
     EvaluationResult,
@@ -24,13 +26,9 @@ from flowsched_gym.evaluation import (
     result_content,
 )
 from flowsched_gym.evaluation.texts import check_label, check_printable
-from flowsched_gym.files import check_target, write_text
+from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, default_metric, metrics_beside, played_apart
-from flowsched_gym.metrics import unit_of
-from flowsched_gym.policies import Policy
 from flowsched_gym.registration import OPTIONS, heuristic_arguments, is_named
-
-__all__ = ["run"]
 
 MODEL_SUFFIX: Final = ".zip"
 OUT_SUFFIXES: Final = (".json", ".csv")

@@ -10,7 +10,7 @@ from typing import Final
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
 from flowsched_gym.leaderboard import (
     Entrant,
@@ -32,8 +32,6 @@ from flowsched_gym.leaderboard import (
 )
 from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
 from flowsched_gym.registration import policy_specs, system_of
-
-__all__ = ["run"]
 
 YOURS: Final = "yours:"
 """What stands before the name of an own result where a published one has that name too."""

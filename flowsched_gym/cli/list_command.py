@@ -4,14 +4,12 @@ import argparse
 import inspect
 
 from flowsched_gym.cli.output import print_definitions, print_json
-from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import SYSTEMS
-from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
-
-__all__ = ["inventory", "run"]
 
 Entries = list[dict[str, str]]
 

@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 
 from flowsched_gym.cli.arguments import natural_number, positive_integer, positive_number, seed
 
-__all__ = ["COMMANDS", "DEFAULT_TOPOLOGY", "Command"]
-
 DEFAULT_EPISODES: Final = 20
 """Enough for intervals, and paired with those of another policy by their seeds."""
 DEFAULT_SEED: Final = 0
@@ -146,9 +144,9 @@ def _add_capacity(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Episode e has the seed S + e, so that all policies meet the same flows. Beside a model, heuristics see all "
-        "that they need. A class that promises pure = True (see flowsched_gym.policies.Policy) plays many episodes at "
-        "once, with the same result. Where all episodes would be the same, one is played. JSON is the result file of a "
-        "policy; of several, an object with a list `results`."
+        "that they need. A class that promises pure = True (see flowsched_gym.envs.policies.Policy) plays many "
+        "episodes at once, with the same result. Where all episodes would be the same, one is played. JSON is the "
+        "result file of a policy; of several, an object with a list `results`."
     )
     parser.add_argument("environment", metavar="ENV_ID", help="environment, such as flowsched/Artemis-v0")
     parser.add_argument(

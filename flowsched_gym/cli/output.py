@@ -9,8 +9,6 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-__all__ = ["print_definitions", "print_json", "standard_output_kept_clean", "without_nan"]
-
 INTERRUPTED: Final = 130
 """Exit status after an interrupt: 128 + SIGINT, as shells count."""
 LEAST_ROOM: Final = 30

@@ -1,7 +1,7 @@
 """Shows how far a long task is, on standard error, once it has taken two seconds.
 
 On a terminal it is a bar that is redrawn in place; elsewhere (a log file) a plain line every ten per cent. What is told
-of the compiler meanwhile (see `flowsched_gym.model.compiling`) stands above the bar.
+of the compiler meanwhile (see `flowsched_gym.machine_code.messages`) stands above the bar.
 """
 
 import sys
@@ -9,9 +9,7 @@ import time
 from contextlib import ExitStack
 from typing import Final, TextIO
 
-from flowsched_gym.model.compiling import announced_by
-
-__all__ = ["ProgressBar"]
+from flowsched_gym.machine_code.messages import announced_by
 
 SECONDS_BEFORE_SHOWING: Final = 2.0
 SECONDS_BETWEEN_FRAMES: Final = 0.1

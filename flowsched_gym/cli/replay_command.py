@@ -10,19 +10,17 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
 from flowsched_gym.cli.output import print_definitions, print_json, standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.core.files import check_target
+from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.evaluation import replay
 from flowsched_gym.evaluation.plots import check_plot, plot_records
 from flowsched_gym.evaluation.replay import workload_of
-from flowsched_gym.files import check_target
-from flowsched_gym.metrics import Metrics, summary
-from flowsched_gym.model import Records
+from flowsched_gym.flows.metrics import Metrics, summary
+from flowsched_gym.fluid import Records
 from flowsched_gym.topology import DEFAULT_CAPACITY
-from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.flow_file import flow_columns
 from flowsched_gym.workload.table_file import TableColumn, write_table
-
-__all__ = ["capacity_of", "measure", "print_metrics", "record_columns", "run"]
 
 
 def run(options: argparse.Namespace) -> None:

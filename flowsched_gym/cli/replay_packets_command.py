@@ -8,12 +8,10 @@ from flowsched_gym.cli.output import standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.cli.replay_command import capacity_of, measure, print_metrics, record_columns
 from flowsched_gym.cli.serve_packets_command import write_trace
+from flowsched_gym.core.files import check_target
 from flowsched_gym.evaluation.packets import default_packet_capacity, replay_packets
 from flowsched_gym.evaluation.replay import workload_of
-from flowsched_gym.files import check_target
 from flowsched_gym.workload.table_file import write_table
-
-__all__ = ["run"]
 
 COUNTS = ("packets", "drops", "marks", "disordered")
 

@@ -8,12 +8,10 @@ from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import standard_output_kept_clean
 from flowsched_gym.cli.progress import ProgressBar
 from flowsched_gym.cli.replay_command import capacity_of, print_metrics
+from flowsched_gym.core.files import check_target
 from flowsched_gym.evaluation import serve_packets
-from flowsched_gym.files import check_target
-from flowsched_gym.model.packets import PacketTrace
+from flowsched_gym.packets.state import PacketTrace
 from flowsched_gym.workload.table_file import write_table
-
-__all__ = ["measure_trace", "run", "write_trace"]
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.files import check_target
-from flowsched_gym.units import BYTES_PER_MEGABYTE
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import check_target
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE
 from flowsched_gym.workload import (
     draw_flows,
     is_workload_file,
@@ -17,8 +17,6 @@ from flowsched_gym.workload import (
     write_flows,
 )
 from flowsched_gym.workload.named import NamedConfig
-
-__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:

@@ -10,9 +10,10 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.records import EPISODE_FIELDS
-from flowsched_gym.encoders import Layout
+from flowsched_gym.core.errors import ConfigError, SimulationError, shown
+from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.arguments import check_seed
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.envs.drawing.render_modes import RENDER_MODES, check_render_mode
@@ -20,18 +21,16 @@ from flowsched_gym.envs.drawing.window import Window
 from flowsched_gym.envs.episode import Episode, EpisodeBatch, EpisodeSetup
 from flowsched_gym.envs.episode_flows import check_source, draw_flows, redraw_flows
 from flowsched_gym.envs.state import EnvState, Restored, fingerprint
-from flowsched_gym.errors import ConfigError, SimulationError, shown
-from flowsched_gym.metrics import summary
-from flowsched_gym.model import Records
-from flowsched_gym.model.flow_fields import fill_flow_fields
-from flowsched_gym.seeding import draw_episode_seed
+from flowsched_gym.flows.fields import fill_flow_fields
+from flowsched_gym.flows.metrics import summary
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
 from flowsched_gym.workload import Workload, WorkloadSource
 from flowsched_gym.workload.checks import check_choice
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["FlowSchedEnv"]
 
 Observation = npt.NDArray[np.float32]
 Action = TypeVar("Action")

@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.batch.stepping import new_results, step
-from flowsched_gym.batch.tables import Tables
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.envs.decision_env import DecisionEnv
-from flowsched_gym.model.rules.compile import compiled_for
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.compiled.stepping import new_results, step
+from flowsched_gym.fluid.compiled.tables import Tables
+from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.workload import Workload
-
-__all__ = ["EpisodeCopies"]
 
 FIRST: npt.NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 """The number of the copy that follows the episode."""

@@ -7,19 +7,18 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.batch import BatchSimulation, CompiledSimulation
-from flowsched_gym.batch.stepping import decision_of, new_results, show, step
-from flowsched_gym.batch.tables import Tables, view
-from flowsched_gym.encoders import Layout, read_choice
+from flowsched_gym.envs.actions import read_choice
 from flowsched_gym.envs.base import Observation
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.masks import MaskedEnv
 from flowsched_gym.envs.network_setup import NetworkSetup
-from flowsched_gym.model.decision import Decision, DecisionRules
-from flowsched_gym.model.rules.compile import SteadyRule, compiled_for
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
+from flowsched_gym.fluid.compiled.stepping import decision_of, new_results, show, step
+from flowsched_gym.fluid.compiled.tables import Tables, view
+from flowsched_gym.fluid.decision import Decision, DecisionRules
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.machine_code.decorators import SteadyRule, compiled_for
 from flowsched_gym.workload import WorkloadSource
-
-__all__ = ["DecisionEnv"]
 
 Rules = TypeVar("Rules", bound=DecisionRules)
 

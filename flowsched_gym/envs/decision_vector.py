@@ -5,16 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.batch.stepping import Results, step
-from flowsched_gym.batch.tables import Tables
-from flowsched_gym.encoders import as_integers
+from flowsched_gym.core.errors import InvalidAction, shown
+from flowsched_gym.envs.actions import as_integers
 from flowsched_gym.envs.decision_env import DecisionEnv
 from flowsched_gym.envs.masks import MaskedVectorEnv
-from flowsched_gym.errors import InvalidAction, shown
-from flowsched_gym.model.rules.compile import compiled_for
-
-__all__ = ["DecisionVectorEnv"]
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.compiled.stepping import Results, step
+from flowsched_gym.fluid.compiled.tables import Tables
+from flowsched_gym.machine_code.decorators import compiled_for
 
 IntArray = npt.NDArray[np.int64]
 

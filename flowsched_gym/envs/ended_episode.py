@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs.episode import EpisodeBatch
-from flowsched_gym.metrics import summary
+from flowsched_gym.flows.metrics import summary
 from flowsched_gym.workload import Workload
-
-__all__ = ["EndedEpisode"]
 
 
 class EndedEpisode:

@@ -9,18 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch import Snapshot
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode_view import EpisodeView
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import Records
-from flowsched_gym.model.flow_fields import Fields
-from flowsched_gym.model.pending_decisions import Period
+from flowsched_gym.flows.fields import Fields
+from flowsched_gym.fluid import Records
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
-
-__all__ = ["Episode", "EpisodeBatch", "EpisodeSetup"]
 
 
 class Episode(Protocol):

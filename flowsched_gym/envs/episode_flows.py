@@ -2,12 +2,10 @@
 
 from typing import Final
 
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.state import EnvState, fingerprint
-from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
-
-__all__ = ["check_source", "draw_flows", "redraw_flows"]
 
 NO_FLOW: Final = "the episode drawn has no flow: ask for more bursts, or more seconds of arrivals"
 SEEDS_TO_TRY: Final = 10

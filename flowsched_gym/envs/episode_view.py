@@ -7,9 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-
-__all__ = ["EpisodeView", "FlowTable"]
+from flowsched_gym.core.arrays import FloatArray, IntArray
 
 
 class FlowTable(Protocol):

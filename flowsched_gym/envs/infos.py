@@ -6,17 +6,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "LazyInfos",
-    "empty_tuples",
-    "lists_of_flows",
-    "merge_infos",
-    "only",
-    "only_entries",
-    "only_tuples",
-    "without_tuples",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Infos = dict[str, Any]

@@ -6,12 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.stepping import Results
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.envs.base import Action, FlowSchedEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
-from flowsched_gym.errors import SimulationError
-
-__all__ = ["MaskedEnv", "MaskedVectorEnv"]
+from flowsched_gym.fluid.compiled.stepping import Results
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -7,22 +7,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import BatchSimulation, CompiledSimulation
-from flowsched_gym.disciplines import BaseDiscipline
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import TRANSPORTS, Transport, TransportName
-from flowsched_gym.model.flow_fields import Fields
-from flowsched_gym.model.pending_decisions import DecisionKind, Period
-from flowsched_gym.model.rules.transport.windows import wire_volume
-from flowsched_gym.model.stages import Barrier
-from flowsched_gym.simulation import Simulation
-from flowsched_gym.topology import Routing, Topology, check_stages
+from flowsched_gym.flows.fields import Fields
+from flowsched_gym.fluid import TRANSPORTS, Transport, TransportName
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
+from flowsched_gym.fluid.disciplines import BaseDiscipline
+from flowsched_gym.fluid.isolation import check_stages
+from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload
-
-__all__ = ["NetworkSetup"]
 
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch import BatchSimulation, decisions
-from flowsched_gym.disciplines import Mlfq, QueuedTasks
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.episode_view import EpisodeView
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.flow_fields import FlowColumns
-from flowsched_gym.simulation import Simulation
-
-__all__ = ["NetworkView", "view_network", "view_simulation"]
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.fluid.compiled import BatchSimulation, decisions
+from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
+from flowsched_gym.fluid.simpy import Simulation
 
 
 @dataclass(kw_only=True, eq=False)

@@ -6,21 +6,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch.packets import CompiledPackets, PacketNetworks
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.episode_view import EpisodeView
-from flowsched_gym.model.flow_fields import Fields
-from flowsched_gym.model.packet_flows import cut_into_packets
-from flowsched_gym.model.pending_decisions import Period
-from flowsched_gym.model.rules.packets.counts import QueueCounts
-from flowsched_gym.schedulers import PacketSetup
-from flowsched_gym.simulation.packets import PacketSimulation
+from flowsched_gym.flows.fields import Fields
+from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
+from flowsched_gym.packets.flows import cut_into_packets
+from flowsched_gym.packets.rules.counts import QueueCounts
+from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.simpy import PacketSimulation
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
-
-__all__ = ["PortView", "PortsSetup"]
 
 FLOW_FIELDS: Final = (
     ("flow_id", "i8"),

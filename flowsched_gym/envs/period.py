@@ -9,20 +9,19 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.disciplines import Mlfq, QueuedTasks
-from flowsched_gym.encoders import Layout
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.base import Action, FlowSchedEnv, Observation
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.episode import EpisodeSetup
 from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.envs.network_setup import NetworkSetup
 from flowsched_gym.envs.network_view import NetworkView
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.flow_fields import Fields
-from flowsched_gym.model.pending_decisions import DecisionKind, Period
+from flowsched_gym.flows.fields import Fields
+from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import WorkloadSource
-
-__all__ = ["FluidControl", "PeriodControl", "PeriodEnv"]
 
 View = TypeVar("View", bound=EpisodeView)
 

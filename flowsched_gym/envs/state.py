@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import Snapshot
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.version import __version__
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.checks import check_integer
@@ -23,7 +23,6 @@ from flowsched_gym.workload.checks import check_integer
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["DIGEST_SIZE", "EnvState", "Restored", "StateOrigin", "columns_of", "digest", "fingerprint"]
 
 DIGEST_SIZE: Final = 16
 """Bytes of a digest."""

@@ -13,19 +13,17 @@ import numpy.typing as npt
 from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.arrays import is_whole
+from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationError, shown
+from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import FlowSchedEnv
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.envs.episode_flows import draw_flows
-from flowsched_gym.errors import ConfigError, FlowSchedError, SimulationError, shown
-from flowsched_gym.model import Records
-from flowsched_gym.seeding import draw_episode_seed
+from flowsched_gym.fluid import Records
 from flowsched_gym.workload import Workload
 from flowsched_gym.workload.checks import check_integer
-
-__all__ = ["VectorEpisodes"]
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]

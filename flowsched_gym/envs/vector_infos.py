@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch.stepping import Results
 from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.infos import (
     LazyInfos,
@@ -22,8 +21,7 @@ from flowsched_gym.envs.infos import (
     without_tuples,
 )
 from flowsched_gym.envs.vector_episodes import VectorEpisodes
-
-__all__ = ["VectorInfos"]
+from flowsched_gym.fluid.compiled.stepping import Results
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import Snapshot
-from flowsched_gym.encoders import as_integers
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.envs.actions import as_integers
 from flowsched_gym.envs.state import DIGEST_SIZE, StateOrigin, columns_of, digest
-from flowsched_gym.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["VectorState", "read_numbers"]
 
 KEPT: Final = ("package_version", "environment", "flows", "columns", "flow_ids", "seeds", "generators", "seals")
 """What `VectorState.content` has as it is."""

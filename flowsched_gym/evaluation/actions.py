@@ -14,9 +14,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, InvalidAction, shown
-
-__all__ = ["FIELDS", "MOST_BYTES", "ActionLog", "check_action", "pack_actions", "unpack_actions"]
+from flowsched_gym.core.errors import ConfigError, InvalidAction, shown
 
 Actions = npt.NDArray[Any]
 

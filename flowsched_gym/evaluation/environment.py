@@ -6,14 +6,12 @@ from typing import Any, cast
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.batch.loop import run_many
-from flowsched_gym.batch.stepping import step
 from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
 from flowsched_gym.envs.drawing.render_modes import check_render_mode
-from flowsched_gym.model.rules.compile import compiles, is_compiled
+from flowsched_gym.fluid.compiled.loop import run_many
+from flowsched_gym.fluid.compiled.stepping import step
+from flowsched_gym.machine_code.decorators import compiles, is_compiled
 from flowsched_gym.registration import check_arguments, system_of
-
-__all__ = ["has_machine_code", "has_vector", "make_environment", "make_vector"]
 
 
 def make_environment(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:

@@ -11,15 +11,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, FlowSchedWarning, InvalidAction
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
+from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.evaluation.player import OnRecords, Player, Progress
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.texts import check_label
-from flowsched_gym.policies import Policy, is_pure
 from flowsched_gym.registration import is_named, load_target, make_policy, system_of
 from flowsched_gym.workload import FixedWorkload, with_workload_read
-
-__all__ = ["SameEpisodesWarning", "check_episodes", "evaluate", "plays_the_same", "resolve_policy"]
 
 
 class SameEpisodesWarning(FlowSchedWarning):

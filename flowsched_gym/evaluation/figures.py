@@ -6,27 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress
 from flowsched_gym.evaluation.statistics import Interval
-from flowsched_gym.model import Records
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.fluid import Records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = [
-    "CURVES",
-    "HEURISTIC",
-    "LEARNED",
-    "draw_flows",
-    "draw_intervals",
-    "draw_tails",
-    "label_curves",
-    "plain_ticks",
-]
 
 CURVES: Final = ("#1b7f9c", "#d1495b", "#5b8c5a", "#7a5195", "#b0793d", "#4a5a7a")
 """Colours of curves; more than six on one pair of axes cannot be told apart."""

@@ -8,15 +8,20 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch.packets import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.clock import start_of_clock
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
-from flowsched_gym.model import Records
-from flowsched_gym.model.clock import start_of_clock
-from flowsched_gym.model.packet_fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
-from flowsched_gym.model.packet_flows import PacketFlows, cut_into_packets
-from flowsched_gym.model.packets import (
+from flowsched_gym.fluid import Records
+from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
+from flowsched_gym.packets.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
+from flowsched_gym.packets.flows import PacketFlows, cut_into_packets
+from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.schedulers import PacketSetup, Traffic, make_scheduler
+from flowsched_gym.packets.simpy import PacketReplay, PacketServing
+from flowsched_gym.packets.state import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
     PacketRecords,
@@ -24,15 +29,8 @@ from flowsched_gym.model.packets import (
     PortParameters,
     SenderParameters,
 )
-from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.schedulers import PacketSetup, Traffic, make_scheduler
-from flowsched_gym.simulation.packets import PacketReplay, PacketServing
-from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
-from flowsched_gym.workload.packet_file import PacketArrivals, packets_from_columns, read_packets
-
-__all__ = ["default_packet_capacity", "replay_packets", "serve_packets"]
 
 FABRIC: Final = "leaf-spine"
 TOPOLOGIES: Final = ("one-link", FABRIC)
@@ -65,8 +63,8 @@ def serve_packets(
             known from its packets here; none has a deadline.
         scheduler: Name of a scheduler (``flowsched list``).
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
-        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), and ``buffer`` and
-            ``mark_at`` (see ``PortParameters``).
+        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), and ``buffer``
+            and ``mark_at`` (see ``PortParameters``).
         seed: Seed of the sketch's hash.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
 
@@ -150,8 +148,8 @@ def replay_packets(
         topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
             for 10 Gbps.
-        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.schedulers``), of the port (see
-            ``PortParameters``) and of the senders (see ``SenderParameters``).
+        parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), of the port
+            (see ``PortParameters``) and of the senders (see ``SenderParameters``).
         seed: Seed of the sketch's hash, and of the flows of a workload that draws them.
         engine: ``simpy``, the reference, or ``compiled``, which gives the same bits sooner.
         num_hosts: Hosts of ``leaf-spine``, a multiple of 16 from 32 on; ``None`` for 144. ``one-link`` has none to

@@ -1,6 +1,6 @@
 """Plays the episodes of an evaluation: side by side in a native vector environment where the policy allows it.
 
-A policy allows it that promises to be pure (`flowsched_gym.policies.Policy`): heuristics that compare columns, and
+A policy allows it that promises to be pure (`flowsched_gym.envs.policies.Policy`): heuristics that compare columns, and
 models wrapped by `flowsched_gym.integrations.batched_model`. Every other one, which may draw or remember, is played in
 a single environment, one episode after the other. So is any policy that is asked to draw (``deterministic=False``), any
 environment with a render mode, any whose system has no native vector environment, an episode that is alone or huge, and
@@ -13,13 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from flowsched_gym.envs import FlowSchedVectorEnv
+from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_environment, make_vector
 from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
-from flowsched_gym.model import Records
-from flowsched_gym.policies import Policy, is_pure
-
-__all__ = ["OnRecords", "Player", "Progress"]
+from flowsched_gym.fluid import Records
 
 Progress = Callable[[int, int], None]
 """Called with the number of episodes done and of all episodes."""

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray
-from flowsched_gym.errors import ConfigError, MissingDependencyError
-from flowsched_gym.files import check_target, replace_when_written
-from flowsched_gym.metrics import deadline_hit_ratio
-from flowsched_gym.model import Records
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.files import check_target, replace_when_written
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.flows.metrics import deadline_hit_ratio
+from flowsched_gym.fluid import Records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DOTS_PER_INCH", "INK", "check_plot", "draw_records", "dress", "plot_records"]
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.environment import make_environment
 from flowsched_gym.evaluation.evaluate import check_episodes
@@ -12,13 +12,11 @@ from flowsched_gym.evaluation.player import Progress
 from flowsched_gym.evaluation.replay import replay
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.metrics import summary
+from flowsched_gym.flows.metrics import summary
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import system_of
-from flowsched_gym.simulation import Simulation
 from flowsched_gym.topology import DEFAULT_CAPACITY, Topology
 from flowsched_gym.workload import Workload, WorkloadSource, make_workload
-
-__all__ = ["BOUND_POLICY", "EnvironmentFlows", "bound_of_simulation", "evaluate_bound", "evaluate_discipline"]
 
 BOUND_POLICY: Final = "clairvoyant-bound"
 """Name of the bound in tables and result files."""

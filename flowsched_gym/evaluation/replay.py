@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import is_whole
-from flowsched_gym.batch import run_compiled
-from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model import Records
-from flowsched_gym.model.stages import Barrier
-from flowsched_gym.simulation import Simulation
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled import run_compiled
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import DEFAULT_CAPACITY, Routing, Topology, add_cpus, make_routing, make_topology
 from flowsched_gym.workload import (
     LinkChanges,
@@ -28,8 +28,6 @@ from flowsched_gym.workload import (
     workload_from_columns,
 )
 from flowsched_gym.workload.table_file import Progress
-
-__all__ = ["check_engine", "check_seed", "replay", "workload_of"]
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")

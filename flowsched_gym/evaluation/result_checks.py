@@ -5,14 +5,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.reference import BOUND_POLICY
 from flowsched_gym.evaluation.results import EvaluationResult
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import OPTIONS, SYSTEMS
-
-__all__ = ["builtin_names", "check_intervals", "check_made", "check_result"]
 
 REACHABLE: Final = "reachable_hit_ratio"
 """A metric of the bound alone."""

@@ -33,7 +33,9 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, FlowSchedError, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
+from flowsched_gym.core.files import check_path, read_json, write_text
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
@@ -41,13 +43,9 @@ from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Proven
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.evaluation.texts import check_printable
-from flowsched_gym.files import check_path, read_json, write_text
 from flowsched_gym.registration import check_arguments
-from flowsched_gym.suggestions import listed
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import plain_variant, workload_label
-
-__all__ = ["SCHEMA", "file_name", "read_result", "result_content", "result_name", "write_json", "write_result"]
 
 SCHEMA: Final = "flowsched-result/3"
 DIGEST_BYTES: Final = 16

@@ -10,15 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
 from flowsched_gym.evaluation.texts import check_label, check_name, check_printable
-from flowsched_gym.suggestions import listed
 from flowsched_gym.workload import plain_variant
-
-__all__ = ["EvaluationResult", "ModelFile", "Provenance", "Run", "SuiteReference"]
 
 CORE_PACKAGES: Final = ("flowsched-gym", "gymnasium", "numba", "numpy", "simpy")
 MODEL_PACKAGES: Final = ("sb3-contrib", "stable-baselines3", "torch")

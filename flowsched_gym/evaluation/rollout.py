@@ -8,13 +8,11 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
+from flowsched_gym.envs.policies import Planner, Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
-from flowsched_gym.metrics import summary
-from flowsched_gym.policies import Planner, Policy
-from flowsched_gym.simulation import Simulation
-
-__all__ = ["EpisodeResult", "repeat_actions", "rollout", "takes_masks"]
+from flowsched_gym.flows.metrics import summary
+from flowsched_gym.fluid.simpy import Simulation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +23,7 @@ class EpisodeResult:
         seed: Seed of its reset.
         num_decisions: Actions taken.
         reward: Sum of the rewards, not discounted.
-        metrics: The metrics of the episode by name (`flowsched_gym.metrics.Metrics`).
+        metrics: The metrics of the episode by name (`flowsched_gym.flows.metrics.Metrics`).
         actions: The actions, (num_decisions, ...), from which all other numbers can be computed; ``None`` where nobody
             acted, as for a bound.
     """

@@ -15,22 +15,9 @@ from typing import Final, TypedDict, Unpack
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.seeding import SeedStreams
-
-__all__ = [
-    "MIN_EPISODES",
-    "Interval",
-    "Resampling",
-    "bootstrap_interval",
-    "bootstrap_intervals",
-    "interquartile_mean",
-    "paired_difference",
-    "paired_ratio",
-    "performance_profile",
-    "probability_of_improvement",
-]
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import SeedStreams
 
 MIN_EPISODES: Final = 10
 """Episodes below which no interval is given: resampling fewer says little about the mean."""

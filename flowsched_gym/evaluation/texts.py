@@ -5,9 +5,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-from flowsched_gym.errors import ConfigError, shown
-
-__all__ = ["check_label", "check_name", "check_printable"]
+from flowsched_gym.core.errors import ConfigError, shown
 
 NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
 """Letters, digits, and marks that no format gives a meaning."""

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.arrays import IntArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.evaluation.rollout import EpisodeResult, takes_masks
-from flowsched_gym.policies import Policy
-
-__all__ = ["Ended", "rollout_vector"]
 
 Ended = Callable[[int, int], None]
 """Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError
-from flowsched_gym.files import replace_when_written
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.files import replace_when_written
 
 try:
     import torch
@@ -25,7 +25,6 @@ except ImportError as error:
     missing = error.name or "safetensors"
     raise MissingDependencyError(missing, extra="train", purpose="read and write model files") from None
 
-__all__ = ["first_sentence", "is_archive", "read_archive", "write_archive"]
 
 CONTENT: Final = "content.json"
 ARRAYS: Final = "arrays.safetensors"

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.arrays import BoolArray, IntArray
-from flowsched_gym.errors import MissingDependencyError
-from flowsched_gym.policies import Policy
+from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.envs.policies import Policy
 
 try:
     import torch
@@ -25,7 +25,6 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="ask a model for many actions") from None
 
-__all__ = ["BatchedModel", "batched"]
 
 MARGIN: Final = 1e-3
 """Difference of two probabilities below which rounding might change their order; it is hundreds of times smaller."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.integrations.archive import first_sentence, read_archive, write_archive
 from flowsched_gym.registration import load_target
 
@@ -24,7 +24,6 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="read and write model files") from None
 
-__all__ = ["MODEL_FORMAT", "build_policy", "read_model", "save_model"]
 
 MODEL_FORMAT: Final = "flowsched-model/2"
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.errors import InvalidAction, MissingDependencyError, shown
+from flowsched_gym.core.errors import InvalidAction, MissingDependencyError, shown
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.workload.checks import check_choice
 
@@ -15,7 +15,6 @@ except ImportError as error:
     missing = error.name or "pettingzoo"
     raise MissingDependencyError(missing, extra="pettingzoo", purpose="let each destination be an agent") from None
 
-__all__ = ["ParallelArtemis"]
 
 Observation = np.ndarray[Any, np.dtype[np.float32]]
 

@@ -15,7 +15,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError, SpaceMismatchError, shown
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, SpaceMismatchError, shown
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.integrations.archive import first_sentence, is_archive
 from flowsched_gym.integrations.models import build_policy, read_model, save_model
 from flowsched_gym.integrations.sb3_vec_env import SB3VecEnv, make_sb3_vec_env
@@ -26,7 +27,6 @@ from flowsched_gym.integrations.setwise import (
     setwise_features,
     setwise_policy,
 )
-from flowsched_gym.policies import Policy
 
 try:
     import torch

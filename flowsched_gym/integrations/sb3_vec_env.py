@@ -18,10 +18,10 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec, VectorizeMode
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from flowsched_gym.arrays import BoolArray
+from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
-from flowsched_gym.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.registration import system_of
 from flowsched_gym.workload.checks import check_choice
 
@@ -33,7 +33,6 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="train a model or load one") from None
 
-__all__ = ["SB3VecEnv", "make_sb3_vec_env"]
 
 MASKS = "action_masks"
 """Method that MaskablePPO asks the environments for."""

@@ -1,9 +1,9 @@
 """A network that scores the slots of an observation, shared by all slots, whatever their number.
 
 The observation of a slot-choice environment is a context followed by one row of columns for each slot
-(`flowsched_gym.encoders.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here one
-network reads every slot together with the context, the slot's position in the queue and a summary of all slots, so that
-what is learned in one slot holds in all. Slots where nothing waits take no part and cannot be chosen.
+(`flowsched_gym.envs.columns.Layout`). A flat network has to learn for each slot anew what makes a request urgent; here
+one network reads every slot together with the context, the slot's position in the queue and a summary of all slots, so
+that what is learned in one slot holds in all. Slots where nothing waits take no part and cannot be chosen.
 
 `setwise_policy` makes it the policy of PPO, A2C and MaskablePPO; `setwise_features` puts its encoder of slots before
 the perceptrons of other policies of Stable-Baselines3, such as DQN's.
@@ -15,8 +15,8 @@ from typing import Any, Final
 import gymnasium
 from gymnasium import spaces
 
-from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.envs.columns import Layout
 
 try:
     import torch
@@ -30,18 +30,6 @@ except ImportError as error:
     missing = error.name or "stable_baselines3"
     raise MissingDependencyError(missing, extra="train", purpose="build a network that scores slots") from None
 
-__all__ = [
-    "ACTOR_GAIN",
-    "FORBIDDEN",
-    "MaskableSetwisePolicy",
-    "SetwiseFeatures",
-    "SetwiseNetwork",
-    "SetwisePolicy",
-    "SetwiseShape",
-    "SlotEncoder",
-    "setwise_features",
-    "setwise_policy",
-]
 
 MARKERS: Final = ("live", "present", "size")
 """Slot columns that tell which slots can be chosen; the first one counts that an observation has."""

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
@@ -24,23 +24,11 @@ from flowsched_gym.evaluation import (
     paired_difference,
     probability_of_improvement,
 )
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.settings import default_metric
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.registration import agent_ability, is_named, planner_specs, policy_ability
 from flowsched_gym.systems import Ability
-
-__all__ = [
-    "ComparisonRow",
-    "MetricColumn",
-    "ability_of",
-    "column_of",
-    "compare",
-    "comparison_table",
-    "metrics_beside",
-    "plans",
-    "reference_of",
-]
 
 OF_THE_BOUND: Final = Ability(("all",), ("the future",))
 OF_SEARCH: Final = Ability(information=("drawn futures",))

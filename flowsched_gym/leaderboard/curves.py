@@ -3,8 +3,6 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-__all__ = ["curves_of"]
-
 MOST_CURVES: Final = 6
 BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
 """Plain heuristics: the first of them that plays has a curve, however it fares."""

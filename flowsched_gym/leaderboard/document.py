@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
 from flowsched_gym.evaluation.texts import check_printable
-from flowsched_gym.files import read_json, write_text
+from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
     MetricColumn,
@@ -19,9 +20,6 @@ from flowsched_gym.leaderboard.comparison import (
 from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
 from flowsched_gym.leaderboard.suite import Suite, load_suite
 from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
-from flowsched_gym.metrics import merit
-
-__all__ = ["leaderboard_markdown", "learned_table", "speed_table", "tables_markdown", "write_leaderboard"]
 
 RESULTS_FOLDER: Final = "results"
 SPEED_FILE: Final = "speed/results.json"

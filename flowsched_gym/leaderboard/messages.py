@@ -8,8 +8,6 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["KINDS", "MessageError", "read_message", "write_message"]
-
 LENGTH: Final = struct.Struct("<I")
 MOST_BYTES: Final = 1 << 28
 """Bytes of a message's JSON, and of each of its arrays."""

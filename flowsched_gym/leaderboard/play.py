@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
@@ -29,11 +30,8 @@ from flowsched_gym.evaluation.texts import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import Suite
-from flowsched_gym.model.rules.compile import compiles
-from flowsched_gym.policies import Policy
+from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.registration import OPTIONS, is_named, planner_specs, policy_specs, system_of
-
-__all__ = ["Entrant", "entrants_of", "is_own", "model_digest", "play", "players", "result_path"]
 
 MODEL_SUFFIX: Final = ".zip"
 DIGEST_BYTES: Final = 16

@@ -20,15 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 import flowsched_gym
-from flowsched_gym.errors import FlowSchedError, shown
+from flowsched_gym.core.errors import FlowSchedError, shown
+from flowsched_gym.envs.policies import Planner, is_pure
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector
 from flowsched_gym.evaluation.rollout import takes_masks
 from flowsched_gym.leaderboard.messages import KINDS, read_message, write_message
-from flowsched_gym.policies import Planner, is_pure
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
-
-__all__ = ["main"]
 
 POLICY_SEED: Final = 0
 """Seed of policies that draw: that of the episodes is the judge's."""

@@ -19,13 +19,11 @@ from typing import Any, BinaryIO, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
-from flowsched_gym.files import ENDINGS
+from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
+from flowsched_gym.core.files import ENDINGS
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.leaderboard.messages import MessageError, read_message, write_message
-from flowsched_gym.policies import Policy
 from flowsched_gym.workload import first_flows, with_future
-
-__all__ = ["played_apart"]
 
 PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; from flowsched_gym.leaderboard.policy_child import main; main()"

@@ -10,15 +10,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
-from flowsched_gym.files import read_json
 from flowsched_gym.leaderboard.comparison import COLUMNS
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS
 from flowsched_gym.leaderboard.suite import Suite
-
-__all__ = ["published_content", "published_path", "published_results", "same_as_published", "write_published"]
 
 SCHEMA: Final = "flowsched-published/1"
 DIGITS: Final = 7

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result
 from flowsched_gym.registration import check_arguments, heuristic_arguments, system_of
 from flowsched_gym.workload import workload_label
-
-__all__ = ["VIEW_ARGUMENTS", "Setting", "default_metric", "group_results", "read_results"]
 
 VIEW_ARGUMENTS: Final = (
     *("observation", "information", "typical_kb"),

@@ -20,16 +20,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.files import read_json
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation import SuiteReference
 from flowsched_gym.evaluation.texts import check_name, check_printable
-from flowsched_gym.files import read_json
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.leaderboard.settings import Setting
-from flowsched_gym.metrics import METRIC_NAMES
 from flowsched_gym.registration import check_arguments, system_of
-from flowsched_gym.suggestions import listed
-
-__all__ = ["SUITES", "Suite", "load_suite"]
 
 SCHEMA: Final = "flowsched-suite/1"
 SUFFIX: Final = ".json"

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import Interval
-
-__all__ = ["Table", "code_span", "escaped", "format_interval"]
 
 MARKUP: Final = re.compile(r"[\\`*<>&|~@]|\[(?![-+\d., ]*\])|\](?=[(\[:])|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)\.")
 """What Markdown reads as more than itself; intervals in brackets and underscores in names it does not."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, FlowSchedError, InvalidAction, shown
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, InvalidAction, shown
+from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EpisodeResult,
@@ -27,12 +28,9 @@ from flowsched_gym.evaluation import (
     result_content,
 )
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector
-from flowsched_gym.files import read_json
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, is_own, model_digest, play
 from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
 from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
-
-__all__ = ["Fresh", "Verified", "verify"]
 
 FRESH_SEEDS: Final = range(1 << 20, 1 << 32)
 """Where seeds of episodes that no file names are drawn from."""

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.rules.packets.clusters import thresholds_between
-from flowsched_gym.schedulers.parameters import check_choice, check_numbers
-from flowsched_gym.schedulers.qcluster import RULES, ClusterSize, ThresholdRule
-
-__all__ = ["cluster_thresholds"]
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.packets.rules.clusters import thresholds_between
+from flowsched_gym.packets.schedulers.parameters import check_choice, check_numbers
+from flowsched_gym.packets.schedulers.qcluster import RULES, ClusterSize, ThresholdRule
 
 
 def cluster_thresholds(

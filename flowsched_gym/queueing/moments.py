@@ -6,13 +6,11 @@ from typing import Final, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules import numerics
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import Constant, Discrete, Distribution, Empirical, Exponential, LogNormal, Pareto, Uniform
 from flowsched_gym.workload.distribution_specs import parse_distribution
-
-__all__ = ["SizeDistribution", "SizeMoments", "as_size_distribution", "size_grid", "size_moments"]
 
 PiecewiseLinear = Constant | Discrete | Empirical | Uniform
 SizeDistribution = PiecewiseLinear | Exponential | LogNormal | Pareto

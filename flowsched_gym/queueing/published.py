@@ -12,11 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload.checks import check_choice, check_number
-
-__all__ = ["PUBLISHED", "published_thresholds"]
 
 PACKET: Final = 1460.0
 """B of payload in a packet of PIAS's simulations."""

@@ -2,13 +2,11 @@
 
 from enum import StrEnum
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.rules.numerics.compiled import power
-from flowsched_gym.model.rules.packets.windows import average_share, penalty
-from flowsched_gym.model.rules.transport.congestion import cut_window
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.flows.windows import cut_window
+from flowsched_gym.machine_code.numerics import power
+from flowsched_gym.packets.rules.windows import average_share, penalty
 from flowsched_gym.workload.checks import check_choice, check_number
-
-__all__ = ["WindowKind", "window_after_round"]
 
 
 class WindowKind(StrEnum):

@@ -6,10 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.seeding import SeedStreams, draw_episode_seed, orders
+from flowsched_gym.core.seeding import SeedStreams, draw_episode_seed, orders
 from flowsched_gym.workload import Workload, WorkloadSource, first_flows, with_future
-
-__all__ = ["Futures"]
 
 NUM_EPISODES: Final = 256
 """Episodes from which futures are taken. Each is drawn once; each decision takes other ones of them."""

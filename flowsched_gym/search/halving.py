@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-
-__all__ = ["most_tries", "sequential_halving"]
+from flowsched_gym.core.arrays import FloatArray, IntArray
 
 
 def sequential_halving(

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
-from flowsched_gym.policies import Policy
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.workload import Workload
-
-__all__ = ["Rollouts"]
 
 
 class Rollouts:

@@ -8,20 +8,18 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
+from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.state import fingerprint
-from flowsched_gym.errors import ConfigError, SpaceMismatchError, shown
-from flowsched_gym.policies import Policy
 from flowsched_gym.registration import OPTIONS, check_arguments, heuristic_arguments, make_policy, policy_specs
 from flowsched_gym.search.futures import NUM_EPISODES, Futures
 from flowsched_gym.search.halving import most_tries, sequential_halving
 from flowsched_gym.search.rollouts import Rollouts
-from flowsched_gym.suggestions import listed
 from flowsched_gym.workload import WorkloadSource
 from flowsched_gym.workload.checks import check_integer
-
-__all__ = ["Search", "SearchConfig"]
 
 MODEL_SUFFIX: Final = ".zip"
 MOST_ROUNDS: Final = 6

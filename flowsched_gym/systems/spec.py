@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-__all__ = ["NOTHING", "SEARCH", "Ability", "EnvironmentSpec", "PolicySpec", "SystemSpec", "policies_of"]
-
 
 class Ability(NamedTuple):
     """What a policy may do, and what it knows; two policies are compared fairly where both are the same.
@@ -97,7 +95,7 @@ class EnvironmentSpec:
         baselines: Names of those that a training is compared with on the way.
         vector_entry_point: ``module:Class`` of the native vector environment, if there is one.
         bounded: Whether its flows have deadlines, so that a clairvoyant bound stands beside its policies.
-        metric: Metric of an episode that policies are compared by (`flowsched_gym.metrics.Metrics`).
+        metric: Metric of an episode that policies are compared by (`flowsched_gym.flows.metrics.Metrics`).
         planners: Policies that try their choices on copies of the environment. They are thousands of times slower than
             heuristics, and play only where they are named.
         ability: What every agent may do, and is told.

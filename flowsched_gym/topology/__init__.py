@@ -1,13 +1,11 @@
 """Networks: hosts, links, paths, and ways to choose among these."""
 
-from flowsched_gym.model.routes import RoutingKind
-from flowsched_gym.topology.cpus import add_cpus, check_stages, cpu_path
+from flowsched_gym.topology.cpus import add_cpus, cpu_path
 from flowsched_gym.topology.crossing import crossing_shares
 from flowsched_gym.topology.fabrics import big_switch, fat_tree, leaf_spine, multi_plane, one_link, tree9
-from flowsched_gym.topology.isolation import ideal_times, isolated_fct, round_trip_time
 from flowsched_gym.topology.machines import machine_mix
 from flowsched_gym.topology.registry import TOPOLOGIES, make_topology
-from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, make_routing
+from flowsched_gym.topology.routing import DEFAULT_FLOWLET_GAP, ROUTINGS, Routing, RoutingKind, make_routing
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
 
 __all__ = [
@@ -20,18 +18,14 @@ __all__ = [
     "Topology",
     "add_cpus",
     "big_switch",
-    "check_stages",
     "cpu_path",
     "crossing_shares",
     "fat_tree",
-    "ideal_times",
-    "isolated_fct",
     "leaf_spine",
     "machine_mix",
     "make_routing",
     "make_topology",
     "multi_plane",
     "one_link",
-    "round_trip_time",
     "tree9",
 ]

@@ -6,12 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, as_numbers, is_sequence, to_float
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.transport import Transport
+from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers, is_sequence, to_float
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.topology.topology import Topology
-
-__all__ = ["add_cpus", "check_stages", "cpu_path", "cpu_seconds"]
 
 
 class _Flows(Protocol):
@@ -65,32 +62,6 @@ def cpu_path(topology: Topology, source: IntArray) -> IntArray:
     first = len(topology.path_start) - 1 - topology.num_cpus
     path: IntArray = first + (source if topology.num_hosts else np.zeros(len(source), dtype=np.int64))
     return path
-
-
-def check_stages(flows: _Flows, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
-    """Checks that flows which go through stages before they send can do so.
-
-    Args:
-        flows: The flows.
-        topology: The network.
-        transport: How flows send.
-        has_tokens: Whether flows need tokens.
-
-    Raises:
-        ConfigError: Flows need tokens, or their senders have windows; or there is CPU work, and there are no CPUs.
-        WorkloadError: CPU work takes no time, or too long.
-    """
-    if has_tokens or transport.has_window:
-        what = "tokens" if has_tokens else "senders with windows"
-        raise ConfigError(f"flows have CPU work, or come after others: that does not go together with {what}")
-    assert flows.cpu_time is not None
-    working = flows.cpu_time > 0
-    if not working.any():
-        return
-    if not topology.num_cpus:
-        raise ConfigError(f"flows have CPU work: topology {topology.name} has no CPUs (add_cpus)")
-    path = cpu_path(topology, flows.source[working])
-    topology.check_times(path, flows.cpu_time[working], flows.arrival_time[working])
 
 
 def cpu_seconds(topology: Topology, source: IntArray, cpu_time: FloatArray) -> FloatArray:

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.topology.topology import Topology
-
-__all__ = ["crossing_shares"]
 
 
 def crossing_shares(topology: Topology) -> FloatArray:

@@ -9,24 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, is_whole
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.arrays import FloatArray, is_whole
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
-
-__all__ = [
-    "MOST_ARITY",
-    "MOST_FABRIC_HOSTS",
-    "MOST_PATHS",
-    "MOST_PLANES",
-    "MOST_SWITCH_HOSTS",
-    "big_switch",
-    "check_count",
-    "fat_tree",
-    "leaf_spine",
-    "multi_plane",
-    "one_link",
-    "tree9",
-]
 
 PerLink = float | FloatArray
 

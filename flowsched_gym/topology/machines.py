@@ -9,11 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.seeding import SeedStreams, integers
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.seeding import SeedStreams, integers
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS, check_count
-
-__all__ = ["machine_mix"]
 
 CPU_SHARES: Final = (0.5, 0.5, 0.5, 1.0, 0.25, 0.5)
 NUM_MACHINES: Final = (6732, 3863, 1001, 795, 126, 52)

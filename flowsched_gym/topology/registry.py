@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.topology.fabrics import (
     HOSTS_PER_RACK,
     MOST_ARITY,
@@ -19,8 +19,6 @@ from flowsched_gym.topology.fabrics import (
     tree9,
 )
 from flowsched_gym.topology.topology import DEFAULT_CAPACITY, Topology
-
-__all__ = ["TOPOLOGIES", "make_topology"]
 
 TOPOLOGIES: Final = {
     "one-link": "one link that all flows share",

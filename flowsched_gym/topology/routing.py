@@ -1,18 +1,27 @@
-"""Ways to choose a path, by name; `model/rules/routing/choose_path.py` defines them."""
+"""Ways to choose a path, by name; `fluid/rules/routing/choose_path.py` defines them."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.routes import RoutingKind
-from flowsched_gym.suggestions import listed
-from flowsched_gym.units import SECONDS_PER_MICROSECOND
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 
-__all__ = ["DEFAULT_FLOWLET_GAP", "DESCRIPTIONS", "ROUTINGS", "Routing", "make_routing"]
+
+class RoutingKind(IntEnum):
+    """Ways to choose a path; ``fluid/rules/routing/choose_path.py`` defines them."""
+
+    ECMP = 0
+    LEAST_LOADED = 1
+    CONGA = 2
+    MEMR = 3
+    MEMR_HOP_BY_HOP = 4
+
 
 DEFAULT_FLOWLET_GAP: Final = 500 * SECONDS_PER_MICROSECOND
 """Pause in s after which a flow may change its path (Alizadeh et al., SIGCOMM 2014, section 3.4)."""

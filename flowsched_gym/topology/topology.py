@@ -6,12 +6,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.errors import ConfigError, WorkloadError
-from flowsched_gym.model.state import Network
-from flowsched_gym.units import gbps_to_capacity
-
-__all__ = ["DEFAULT_CAPACITY", "Topology"]
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.core.units import gbps_to_capacity
+from flowsched_gym.topology.network import Network
 
 DEFAULT_CAPACITY: Final = gbps_to_capacity(1.0)
 """Capacity of a link in B/s where none is given: 1 Gbps."""

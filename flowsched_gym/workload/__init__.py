@@ -1,5 +1,8 @@
 """Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
 
+from flowsched_gym.flows.link_changes import LinkChanges
+from flowsched_gym.flows.precedence import Precedence
+from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.workload.checks import UnstableLoadWarning
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.coflows import coflow_sample, read_coflows
@@ -28,17 +31,14 @@ from flowsched_gym.workload.flow_file import read_flows, write_flows
 from flowsched_gym.workload.futures import with_future
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.link_changes import LinkChanges
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
 from flowsched_gym.workload.offered import offered_traffic
 from flowsched_gym.workload.poisson import PoissonWorkload
-from flowsched_gym.workload.precedence import Precedence
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
 from flowsched_gym.workload.tasks import TaskWorkload
 from flowsched_gym.workload.variants import parse_variant, plain_variant
-from flowsched_gym.workload.workload import NO_TASK, Workload
 from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
 
 __all__ = [

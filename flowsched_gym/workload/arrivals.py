@@ -5,10 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.workload.distributions import Exponential
-
-__all__ = ["poisson_arrivals"]
 
 SPARE_DEVIATIONS: Final = 5.0
 """Standard deviations above the expected number of arrivals that are drawn at once: a second draw is then rare."""

@@ -6,25 +6,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from flowsched_gym.arrays import is_sequence, is_whole, to_float
-from flowsched_gym.errors import ConfigError, FlowSchedWarning, shown
-from flowsched_gym.suggestions import listed
-
-__all__ = [
-    "COUNT_END",
-    "MOST_FLOWS",
-    "UnstableLoadWarning",
-    "as_tuple",
-    "check_busiest_share",
-    "check_choice",
-    "check_flow_count",
-    "check_integer",
-    "check_number",
-    "check_one_of_two",
-    "warn_if_unstable",
-    "without_load_warning",
-]
-
+from flowsched_gym.core.arrays import is_sequence, is_whole, to_float
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
+from flowsched_gym.core.suggestions import listed
 
 Item = TypeVar("Item")
 

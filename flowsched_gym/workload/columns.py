@@ -13,26 +13,10 @@ from typing import Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.errors import FlowSchedWarning, WorkloadError, shown
-from flowsched_gym.workload.precedence import AFTER, parse_after
-from flowsched_gym.workload.workload import NO_TASK, Workload
-
-__all__ = [
-    "COLUMNS",
-    "COLUMN_NAMES",
-    "EXACT_FLOAT_END",
-    "HEADER",
-    "Column",
-    "ColumnLike",
-    "DeadlineWarning",
-    "check_names",
-    "first_fault",
-    "make_workload_of",
-    "numbers_of",
-    "workload_from_columns",
-    "workload_from_columns_at",
-]
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import FlowSchedWarning, WorkloadError, shown
+from flowsched_gym.flows.precedence import AFTER, parse_after
+from flowsched_gym.flows.workload import NO_TASK, Workload
 
 NumberArray = FloatArray | IntArray
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload.distributions import (
     Constant,
     Discrete,
@@ -23,8 +23,6 @@ from flowsched_gym.workload.distributions import (
     Uniform,
 )
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf, read_cdf
-
-__all__ = ["DISTRIBUTION_KINDS", "Entry", "parse_distribution", "read_distribution", "read_number"]
 
 CDF_SUFFIX: Final = ".csv"
 

@@ -13,24 +13,11 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.seeding import uniforms
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.seeding import uniforms
 from flowsched_gym.workload.checks import as_tuple, check_number
-
-__all__ = [
-    "Constant",
-    "Discrete",
-    "Distribution",
-    "Exponential",
-    "LogNormal",
-    "LogUniform",
-    "Pareto",
-    "Uniform",
-    "as_probabilities",
-    "cumulative_weights",
-]
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""

@@ -16,15 +16,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.files import check_path
-from flowsched_gym.seeding import uniforms
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import check_path
+from flowsched_gym.core.seeding import uniforms
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload.checks import as_tuple, check_number
 from flowsched_gym.workload.distributions import as_probabilities
-
-__all__ = ["CDF_NAMES", "CdfPoint", "Empirical", "load_cdf", "read_cdf"]
 
 CdfPoint = tuple[float, float]
 

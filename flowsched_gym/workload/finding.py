@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, TypeGuard
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.flow_file import read_flows
 from flowsched_gym.workload.named import make_workload
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource
 from flowsched_gym.workload.table_file import is_parquet
 from flowsched_gym.workload.variants import fields_given, parse_variant, variant_label
-from flowsched_gym.workload.workload import Workload
 from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
-
-__all__ = ["WorkloadLike", "find_source", "is_workload_name", "leaves_open", "with_workload_read", "workload_label"]
 
 WorkloadLike = str | PathLike[str] | Mapping[str, object] | Workload | WorkloadSource
 """Forms in which a workload may be given."""

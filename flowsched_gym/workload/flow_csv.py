@@ -13,8 +13,10 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.errors import FlowFileError, WorkloadError
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import FlowFileError, WorkloadError
+from flowsched_gym.flows.precedence import AFTER
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.columns import (
     COLUMN_NAMES,
     COLUMNS,
@@ -25,11 +27,7 @@ from flowsched_gym.workload.columns import (
     first_fault,
     make_workload_of,
 )
-from flowsched_gym.workload.precedence import AFTER
 from flowsched_gym.workload.table_file import Progress
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["read_flow_csv", "shorten"]
 
 NumberArray = FloatArray | IntArray
 

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
-from flowsched_gym.files import open_to_read
+from flowsched_gym.core.errors import FlowFileError, MissingDependencyError, WorkloadError
+from flowsched_gym.core.files import open_to_read
+from flowsched_gym.flows.precedence import AFTER, after_cells
+from flowsched_gym.flows.workload import NO_TASK, Workload
 from flowsched_gym.workload.columns import ColumnLike, check_names, workload_from_columns_at
 from flowsched_gym.workload.flow_csv import read_flow_csv
-from flowsched_gym.workload.precedence import AFTER, after_cells
 from flowsched_gym.workload.table_file import Progress, TableColumn, is_parquet, write_table
-from flowsched_gym.workload.workload import NO_TASK, Workload
-
-__all__ = ["flow_columns", "read_flows", "write_flows"]
 
 
 def read_flows(path: str | PathLike[str], *, progress: Progress | None = None) -> Workload:

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, IntArray
-from flowsched_gym.workload.link_changes import LinkChanges
-from flowsched_gym.workload.precedence import Precedence
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["with_future"]
+from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.flows.link_changes import LinkChanges
+from flowsched_gym.flows.precedence import Precedence
+from flowsched_gym.flows.workload import Workload
 
 
 def with_future(past: Workload, future: Workload, now: float) -> Workload:

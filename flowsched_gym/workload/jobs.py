@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.seeding import SeedStreams, integers
-from flowsched_gym.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.checks import (
     check_flow_count,
     check_integer,
@@ -24,9 +25,6 @@ from flowsched_gym.workload.checks import (
     warn_if_unstable,
     without_load_warning,
 )
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["JobWorkload"]
 
 JOBS_FILE: Final = "alibaba_jobs.csv"
 

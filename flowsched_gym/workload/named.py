@@ -6,9 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import similar
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
@@ -22,18 +23,6 @@ from flowsched_gym.workload.source import first_flows
 from flowsched_gym.workload.specs import FAT_TREE_CORE_CABLES, read_entries, read_value
 from flowsched_gym.workload.tafe import TAFE
 from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
-from flowsched_gym.workload.workload import Workload
-
-__all__ = [
-    "WORKLOADS",
-    "NamedConfig",
-    "NamedWorkload",
-    "changed",
-    "draw_flows",
-    "find_named",
-    "make_workload",
-    "read_changes",
-]
 
 THESIS_BURST_RATE: Final = 10.0
 """Bursts per s (Artemis thesis, section 4.1.2)."""

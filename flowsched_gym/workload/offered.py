@@ -5,13 +5,11 @@ import math
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload.clusters import ClusterWorkload, Traffic
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.source import WorkloadSource
-
-__all__ = ["offered_traffic"]
 
 
 def offered_traffic(source: WorkloadSource, num_clusters: int) -> tuple[Traffic, ...] | None:

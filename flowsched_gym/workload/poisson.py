@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.seeding import SeedStreams, integers
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     check_busiest_share,
@@ -22,9 +23,6 @@ from flowsched_gym.workload.checks import (
 )
 from flowsched_gym.workload.distributions import Distribution
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["PoissonWorkload"]
 
 PATTERNS: Final = ("pair", "all-to-all")
 

@@ -9,13 +9,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MICROSECOND
 from flowsched_gym.workload.clusters import ClusterWorkload, Traffic
 from flowsched_gym.workload.distributions import Exponential
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.poisson import PoissonWorkload
-
-__all__ = ["MESSAGE_GAPS", "QCLUSTER"]
 
 LOAD: Final = 0.6
 CAPACITY: Final = 10 * BYTES_PER_SECOND_PER_GBPS

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from flowsched_gym.errors import ConfigError, WorkloadError
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["FixedWorkload", "WorkloadSource", "first_flows"]
+from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.flows.workload import Workload
 
 
 @runtime_checkable

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import similar
-from flowsched_gym.units import (
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import similar
+from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,
     BYTES_PER_SECOND_PER_GBPS,
@@ -33,8 +33,6 @@ from flowsched_gym.workload.distributions import Constant, Distribution
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.mix import Mix
-
-__all__ = ["FAT_TREE_CORE_CABLES", "as_plain", "read_entries", "read_value"]
 
 PAIR: Final = 2
 TRIPLE: Final = 3

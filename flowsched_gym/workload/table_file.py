@@ -8,11 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray
-from flowsched_gym.errors import MissingDependencyError
-from flowsched_gym.files import replace_when_written
-
-__all__ = ["Progress", "TableColumn", "is_parquet", "write_table"]
+from flowsched_gym.core.arrays import BoolArray
+from flowsched_gym.core.errors import MissingDependencyError
+from flowsched_gym.core.files import replace_when_written
 
 Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.workload.distributions import LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
-
-__all__ = ["TAFE"]
 
 LOAD: Final = 0.8
 

@@ -9,10 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.seeding import SeedStreams, integers
-from flowsched_gym.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.precedence import Precedence
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.checks import (
     check_choice,
@@ -24,10 +26,6 @@ from flowsched_gym.workload.checks import (
     without_load_warning,
 )
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
-from flowsched_gym.workload.precedence import Precedence
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["AGGREGATE", "ARRIVALS", "CLOSED", "PATTERNS", "TaskWorkload"]
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"

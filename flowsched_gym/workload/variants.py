@@ -18,8 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.suggestions import listed
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload.checks import without_load_warning
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.gather import GatherWorkload
@@ -28,8 +28,6 @@ from flowsched_gym.workload.named import WORKLOADS, NamedConfig, changed, find_n
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.specs import as_plain
 from flowsched_gym.workload.tasks import TaskWorkload
-
-__all__ = ["KINDS", "fields_given", "parse_variant", "plain_variant", "variant_label"]
 
 KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
     {

@@ -5,11 +5,9 @@ from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError
-from flowsched_gym.files import open_to_read, read_json
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
+from flowsched_gym.core.files import open_to_read, read_json
 from flowsched_gym.workload.variants import plain_variant
-
-__all__ = ["is_workload_file", "read_workload_file"]
 
 JSON_SUFFIX: Final = ".json"
 SUFFIXES: Final = (JSON_SUFFIX, ".yaml", ".yml")

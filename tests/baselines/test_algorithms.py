@@ -8,7 +8,7 @@ from stable_baselines3 import DDPG, SAC, TD3
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.reinforce import Reinforce
 from flowsched_gym.baselines.training.trainer import train
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.sb3 import load_policy, make_sb3_vec_env
 from tests.baselines.small_training import compose_training, compose_training_by_numbers
 

@@ -16,7 +16,7 @@ from flowsched_gym.baselines.training.checkpoints import (
     save_checkpoint,
 )
 from flowsched_gym.baselines.training.training_envs import make_training_envs
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from tests.payload import add_payload
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"

@@ -8,7 +8,7 @@ import torch
 from gymnasium import spaces
 
 from flowsched_gym.baselines.networks.mixture import MixturePolicy, mix_with_uniform
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 LOGITS = torch.tensor([[2.0, 0.0, -1.0, 0.5], [0.0, 0.0, 0.0, 9.0]])
 

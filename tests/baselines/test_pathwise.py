@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from flowsched_gym.baselines.networks.pathwise import PathwisePolicy, PathwiseShape
 from flowsched_gym.baselines.training.reinforce import Reinforce
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import resolve_policy
 from flowsched_gym.integrations.sb3 import load_policy, save_model
 

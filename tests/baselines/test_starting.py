@@ -6,7 +6,7 @@ from stable_baselines3 import SAC
 
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 from flowsched_gym.systems.auto.traffic import qlas_thresholds

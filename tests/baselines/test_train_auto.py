@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside, main
-from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 

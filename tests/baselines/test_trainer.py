@@ -14,7 +14,7 @@ import torch
 from flowsched_gym.baselines.training.callbacks import Comparisons, TrainingInterrupted
 from flowsched_gym.baselines.training.checkpoints import latest_checkpoint
 from flowsched_gym.baselines.training.trainer import train
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.integrations.sb3 import load_policy
 from tests.baselines.small_training import compose_training, compose_training_by_numbers, weights_of

@@ -13,7 +13,7 @@ from flowsched_gym.baselines.training.training_envs import (
     restore_environments,
     training_seed,
 )
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 ENV_ID = "flowsched_gym:flowsched/Artemis-v0"
 SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}

@@ -14,7 +14,7 @@ from flowsched_gym.baselines.applications.tuned_experiment import experiment_tex
 from flowsched_gym.baselines.configuration.study_schema import STUDIES, read_study
 from flowsched_gym.baselines.train import main as train_main
 from flowsched_gym.baselines.tune import main
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from tests.baselines.small_training import NETWORK, SMALL
 from tests.processes import run
 

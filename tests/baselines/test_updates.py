@@ -14,7 +14,7 @@ from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import Schedules
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from tests.baselines.small_training import compose_defaults, compose_training, compose_training_by_numbers
 
 SMALLEST: Final = {"a2c_thesis": 128}

@@ -10,7 +10,7 @@ import pytest
 
 from flowsched_gym import __version__
 from flowsched_gym.cli import app, list_command
-from flowsched_gym.errors import LONGEST_LINE
+from flowsched_gym.core.errors import LONGEST_LINE
 from tests.processes import check_refusal, run
 
 INTERRUPTED = """

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from flowsched_gym.cli.arguments import key_values, parse_value, positive_integer, positive_number, seed
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from flowsched_gym.cli.evaluate_command import _labels
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, make_environment, read_result, result_content
-from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from tests.payload import add_payload
 from tests.processes import check_refusal
 

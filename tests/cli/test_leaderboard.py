@@ -12,7 +12,7 @@ from tests.leaderboard.test_suite import TINY
 from tests.processes import check_refusal
 
 AGENT = """
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 
 
 class Youngest:

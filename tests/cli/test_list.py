@@ -6,9 +6,9 @@ import gymnasium
 import pytest
 
 from flowsched_gym.cli import output
-from flowsched_gym.disciplines import DISCIPLINES
+from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import SYSTEMS
-from flowsched_gym.schedulers import SCHEDULERS
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.workload import WORKLOADS
 

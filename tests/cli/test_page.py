@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.cli import leaderboard_command
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import compare, group_results, load_suite, published_results
 from flowsched_gym.leaderboard.page import Film, read_learning_curves, write_site
 from flowsched_gym.leaderboard.page.document import page_html

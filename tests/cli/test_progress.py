@@ -7,7 +7,7 @@ import pytest
 
 from flowsched_gym.cli import progress as progress_module
 from flowsched_gym.cli.progress import ProgressBar
-from flowsched_gym.model import compiling
+from flowsched_gym.machine_code import messages as compiling
 
 
 class Terminal(io.StringIO):

@@ -10,7 +10,7 @@ from pyarrow import parquet
 import flowsched_gym
 from flowsched_gym.cli.app import _show_warning
 from flowsched_gym.cli.replay_command import measure
-from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from tests.processes import check_refusal
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"

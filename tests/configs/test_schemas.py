@@ -37,8 +37,8 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     PolicyConfig,
     SetwiseConfig,
 )
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.metrics import METRIC_NAMES
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import SYSTEMS, load_target, policy_specs
 from flowsched_gym.workload import WORKLOADS
 from tests.repository import ROOT

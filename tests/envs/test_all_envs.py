@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.envs import MaskedEnv
-from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.registration import load_target, register_environments, system_of
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.registration import heuristic_arguments, make_policy, planner_specs, policy_specs
 from flowsched_gym.systems import EnvironmentSpec

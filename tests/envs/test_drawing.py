@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from flowsched_gym.disciplines import Ps
 from flowsched_gym.envs.drawing import Scene, View, draw_frame, write_text
 from flowsched_gym.envs.drawing.canvas import Box, Canvas
 from flowsched_gym.envs.drawing.formats import duration_text, rate_text, ratio_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Column, Panel, Rows, Stack, Table
 from flowsched_gym.envs.drawing.text import aligned, text_bar
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.fluid.disciplines import Ps
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 from tests.envs.pictures import cells, table

@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import LinkChanges, with_future
 from tests.envs.episodes import core, each_environment

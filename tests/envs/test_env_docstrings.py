@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flowsched_gym.encoders import Column, Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import combinations, each_environment, make

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.disciplines import Mlfq
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.core.errors import InvalidAction
+from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import FluidControl, NetworkView, PeriodEnv
-from flowsched_gym.errors import InvalidAction
-from flowsched_gym.model.pending_decisions import Period
+from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
 from tests.flows import make_flows

@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.errors import ConfigError, MissingDependencyError
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT
 from tests.envs.pictures import Recorder, moments

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.batch import Snapshot
+from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.envs import EnvState, FlowSchedEnv, MaskedEnv
-from flowsched_gym.errors import ConfigError, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, action_at, core, each_environment, make, pairwise

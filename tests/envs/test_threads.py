@@ -7,7 +7,7 @@ import gymnasium as gym
 import pytest
 from numpy.testing import assert_array_equal
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment
 from tests.processes import run_python

@@ -3,7 +3,7 @@
 import gymnasium as gym
 import pytest
 
-from flowsched_gym.errors import SimulationError
+from flowsched_gym.core.errors import SimulationError
 
 
 def run_first_slots(env: gym.Env[object, int]) -> tuple[int, bool, bool, dict[str, float]]:

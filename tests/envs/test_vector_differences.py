@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.batch import BatchSimulation
-from flowsched_gym.errors import SimulationError
-from flowsched_gym.model.events import EventKind
-from flowsched_gym.model.packet_events import PacketEventKind as Packets
-from flowsched_gym.simulation import NetworkEnvironment, Simulation, contest, destination, links, senders
-from flowsched_gym.simulation.environment import LAST_ROW
-from flowsched_gym.simulation.packets import port, sender
-from flowsched_gym.simulation.paths import Paths
-from flowsched_gym.simulation.periods import Periods
+from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.simpy_environment import LAST_ROW
+from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.fluid.compiled import BatchSimulation
+from flowsched_gym.fluid.events import EventKind
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, destination, links, senders
+from flowsched_gym.fluid.simpy.paths import Paths
+from flowsched_gym.packets.events import PacketEventKind as Packets
+from flowsched_gym.packets.simpy import port, sender
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 

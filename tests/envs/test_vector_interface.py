@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.envs import DecisionVectorEnv, MaskedVectorEnv
-from flowsched_gym.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import SHORT, make

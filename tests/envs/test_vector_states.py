@@ -12,9 +12,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import flowsched_gym
-from flowsched_gym.batch import BatchSimulation
+from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.envs import MaskedVectorEnv, VectorState
-from flowsched_gym.errors import ConfigError, SimulationError
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import pairwise
 from tests.envs.vectors import NATIVE, TIES, SimultaneousFlows, actions_at, each_native, exactly, make_native

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.batch import BatchSimulation, history
 from flowsched_gym.envs import DecisionVectorEnv, network_setup
+from flowsched_gym.fluid.compiled import BatchSimulation, history
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import load_target
-from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at

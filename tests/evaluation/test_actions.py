@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.evaluation import evaluate, make_environment, read_result, repeat_actions, write_result
 from flowsched_gym.evaluation.actions import check_action, pack_actions, unpack_actions
 from tests.envs.episodes import SHORT, each_environment

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import DeadlineBound, deadline_bound
 from flowsched_gym.evaluation.bounds import selection as selection_module
 from flowsched_gym.workload import make_workload

@@ -6,7 +6,7 @@ import pytest
 from gymnasium.wrappers import FlattenObservation, TimeLimit
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.evaluation import (
     EnvironmentFlows,
     bound_of_simulation,
@@ -16,7 +16,7 @@ from flowsched_gym.evaluation import (
     make_environment,
     rollout,
 )
-from flowsched_gym.metrics import summary
+from flowsched_gym.flows.metrics import summary
 from flowsched_gym.workload import Workload
 
 ARTEMIS = "flowsched/Artemis-v0"

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import Interval
 from flowsched_gym.evaluation.figures import HEURISTIC, LEARNED, draw_flows, draw_intervals, draw_tails
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model import Records
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid import Records
 from flowsched_gym.workload import draw_flows, make_workload
 
 pytest.importorskip("matplotlib")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.workload import make_workload, read_flows
 from tests.flows import make_flows
 

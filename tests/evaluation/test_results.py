@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     EpisodeResult,
     EvaluationResult,

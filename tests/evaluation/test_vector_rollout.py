@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.policies import EarliestDeadline, is_pure
 from flowsched_gym.evaluation import EpisodeResult, Player, evaluate, make_environment, rollout
 from flowsched_gym.evaluation import player as player_module
 from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_vector
 from flowsched_gym.evaluation.vector_rollout import rollout_vector
-from flowsched_gym.policies import EarliestDeadline, is_pure
 from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment

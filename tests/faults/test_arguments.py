@@ -16,7 +16,7 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
-from flowsched_gym.errors import LONGEST_MESSAGE, FlowSchedError, FlowSchedWarning, shown
+from flowsched_gym.core.errors import LONGEST_MESSAGE, FlowSchedError, FlowSchedWarning, shown
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, FixedWorkload

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import FlowSchedError, FlowSchedWarning
+from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning
 from flowsched_gym.workload import draw_flows, make_workload, read_flows, write_flows
 
 NUM_FILES: Final = 2_000 if os.environ.get("FLOWSCHED_FAULTS") == "full" else 60

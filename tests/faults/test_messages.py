@@ -11,9 +11,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym import replay_packets
-from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.envs import MaskedEnv
-from flowsched_gym.errors import (
+from flowsched_gym.core.errors import (
     LONGEST_MESSAGE,
     ConfigError,
     FlowFileError,
@@ -23,6 +21,8 @@ from flowsched_gym.errors import (
     WorkloadError,
     shown,
 )
+from flowsched_gym.envs import MaskedEnv
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import make_workload, read_cdf, read_flows, write_flows
 from tests.envs.episodes import SHORT, each_environment, make

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from flowsched_gym.errors import ConfigError, FlowSchedError
+from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import make_environment
 from flowsched_gym.integrations.archive import ARRAYS, CONTENT, SEAL
 from flowsched_gym.integrations.sb3 import load_policy

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flowsched_gym.errors import FlowSchedError
+from flowsched_gym.core.errors import FlowSchedError
 from flowsched_gym.evaluation import read_result
 from flowsched_gym.leaderboard import write_leaderboard
 from tests.faults.generator import damaged_bytes, damaged_json, share

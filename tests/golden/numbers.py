@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from flowsched_gym.model.rules import numerics
+from flowsched_gym.core import numerics
+from flowsched_gym.core.seeding import SeedStreams, uniforms
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
-from flowsched_gym.seeding import SeedStreams, uniforms
 from flowsched_gym.workload import Discrete, Exponential, LogNormal, Pareto, Uniform, load_cdf, make_workload
 from flowsched_gym.workload.named import WORKLOADS
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.integrations.pettingzoo import ParallelArtemis
 
 SHORT = {"workload": "gather-multi", "k": 2, "f": 4, "bursts": 4}

@@ -13,7 +13,7 @@ import torch
 from sb3_contrib import TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
-from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model

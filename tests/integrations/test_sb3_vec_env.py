@@ -15,8 +15,8 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs import MaskedEnv
-from flowsched_gym.errors import ConfigError
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec

@@ -12,8 +12,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.integrations.sb3 import (
     MaskableSetwisePolicy,
     SetwisePolicy,

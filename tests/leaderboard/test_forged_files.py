@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.cli.leaderboard_command import _with_published as with_published
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import Run, result_content
 from flowsched_gym.leaderboard import entrants_of, load_suite, play, published_results, verify
 from tests.leaderboard.test_suite import TINY

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, Provenance, Run, write_result
+from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.leaderboard import leaderboard_markdown
 from flowsched_gym.leaderboard.table import escaped
-from flowsched_gym.metrics import METRIC_NAMES
 from tests.repository import ROOT
 
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.paper.run import DOCUMENT as PAPER_DOCUMENT
 from benchmarks.paper.run import FIGURE as PAPER_FIGURE
 from benchmarks.paper.run import paper_markdown
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EpisodeResult,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import load_suite
 
 TINY: dict[str, Any] = {

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.batch.packets.engine import new_network
-from flowsched_gym.batch.packets.loop import replay
-from flowsched_gym.model.packet_flows import PacketFlows
-from flowsched_gym.model.packets import PacketRecords, PacketTrace, PortParameters, SenderParameters
-from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.compiled.engine import new_network
+from flowsched_gym.packets.compiled.loop import replay
+from flowsched_gym.packets.flows import PacketFlows
+from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.state import PacketRecords, PacketTrace, PortParameters, SenderParameters
 
 NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.batch.packets.engine import new_fabric_network
-from flowsched_gym.batch.packets.fabric import replay_fabric
-from flowsched_gym.batch.packets.state import NONE, TRAVELLING, Flows, Tables
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.packet_fabric import PacketFabric
-from flowsched_gym.model.packet_flows import cut_into_packets
-from flowsched_gym.model.packets import PacketRecords, PortParameters, SenderParameters
-from flowsched_gym.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.packets.compiled.engine import new_fabric_network
+from flowsched_gym.packets.compiled.fabric import replay_fabric
+from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Flows, Tables
+from flowsched_gym.packets.fabric import PacketFabric
+from flowsched_gym.packets.flows import cut_into_packets
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
 from flowsched_gym.workload import Workload
 
 RATE, LINK, HOST = 1.25e9, 1e-7, 2e-5

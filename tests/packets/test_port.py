@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.packets import PacketRecords, PacketTrace
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
 
 

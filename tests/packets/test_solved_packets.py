@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.model.packets import PacketTrace
+from flowsched_gym.packets.state import PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
 from tests.exact import TOLERANCE, cases_of
 

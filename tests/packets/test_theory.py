@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.model.packet_flows import PacketFlows
-from flowsched_gym.model.packets import PacketTrace, PortParameters, SenderParameters
-from flowsched_gym.model.rules.packets.table import PacketTable
-from flowsched_gym.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.simulation.packets import PacketReplay
+from flowsched_gym.packets.flows import PacketFlows
+from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.simpy import PacketReplay
+from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
 
 PACKET = 1_500.0
 LINE_RATE = 1.25e9

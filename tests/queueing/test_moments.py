@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import size_moments
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
 from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform, load_cdf

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import mean_fct, multilevel_fct
 from flowsched_gym.queueing.multilevel import KINDS
 from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform

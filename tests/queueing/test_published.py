@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import multilevel_fct, published_thresholds
 from flowsched_gym.queueing.published import PUBLISHED
 from flowsched_gym.workload import CDF_NAMES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import mean_fct, multilevel_fct
 from flowsched_gym.queueing.single_queue import DISCIPLINES
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, Pareto, Uniform

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import differential_evolution, minimize
 
-from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.queueing import mean_fct, multilevel_fct, optimal_thresholds, pias_thresholds, pias_worst_thresholds
 from flowsched_gym.queueing.moments import SizeDistribution
 from flowsched_gym.queueing.multilevel import KINDS

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import WindowKind, window_after_round
 from tests.exact import TOLERANCE, cases_of
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from flowsched_gym.cli import main
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
-from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.envs.policies import FirstSlot, Planner
 from flowsched_gym.evaluation import evaluate, rollout
-from flowsched_gym.policies import FirstSlot, Planner
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.halving import most_tries, sequential_halving

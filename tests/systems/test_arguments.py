@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError, FlowFileError
+from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, UnstableLoadWarning, write_flows
 from tests.envs.episodes import SHORT, each_environment, play

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
 from tests.envs.episodes import SHORT

@@ -7,13 +7,13 @@ import numpy.typing as npt
 import pytest
 
 import flowsched_gym
-from flowsched_gym.disciplines import DISCIPLINES
-from flowsched_gym.model import Records
-from flowsched_gym.model.controls import new_controls
-from flowsched_gym.model.rules.sharing.filling import new_filling
-from flowsched_gym.model.rules.sharing.share_links import share_links
-from flowsched_gym.model.state import Network
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.controls import new_controls
+from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.fluid.rules.sharing.filling import new_filling
+from flowsched_gym.fluid.rules.sharing.share_links import share_links
 from flowsched_gym.topology import Topology, big_switch, one_link
+from flowsched_gym.topology.network import Network
 from tests.exact import FOLDER, TOLERANCE, cases_of
 from tests.flows import COMPILED, OF_TASKS, on_each_engine
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.ordering.virtual_deadlines import virtual_deadlines
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines
 from flowsched_gym.topology import big_switch, one_link
 from tests.exact import TOLERANCE, cases_of
 from tests.topology.test_fabrics import CASES, with_paths_of

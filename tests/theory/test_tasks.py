@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay, replay_packets
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.disciplines import Ps
-from flowsched_gym.errors import ConfigError, WorkloadError
-from flowsched_gym.metrics import task_completion_times
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.fluid.disciplines import Ps
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import one_link
 from flowsched_gym.workload import workload_from_columns
 from tests.exact import TOLERANCE, cases_of

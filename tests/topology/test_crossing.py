@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.topology import Topology, big_switch, crossing_shares, fat_tree, leaf_spine, multi_plane, tree9
 
 EVERY_NETWORK = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.topology import machine_mix
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay
-from flowsched_gym.errors import ConfigError, WorkloadError
+from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.topology import TOPOLOGIES, Topology, big_switch, leaf_spine, make_topology, one_link
 from tests.flows import make_flows
 

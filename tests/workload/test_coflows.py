@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError, FlowFileError
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.core.errors import ConfigError, FlowFileError
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.workload import coflow_sample, read_coflows
 
 LINES = ["3 2", "7 512 2 0 2 2 2:6.0 1:1", "4 1024 1 1 1 0:0.5"]

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.workload import read_flows, workload_from_columns
 
 COLUMNS = {

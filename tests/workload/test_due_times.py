@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from flowsched_gym.errors import FlowFileError, WorkloadError
+from flowsched_gym.core.errors import FlowFileError, WorkloadError
 from flowsched_gym.workload import (
     WORKLOADS,
     DeadlineWarning,

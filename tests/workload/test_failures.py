@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import LinkChanges, RandomFailures
 
 LEAST_P_VALUE = 1e-3

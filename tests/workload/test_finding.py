@@ -7,7 +7,7 @@ import gymnasium
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError, FlowFileError
+from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.workload import FixedWorkload, find_source, make_workload, write_flows
 from tests.flows import make_flows

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from flowsched_gym.errors import FlowFileError, MissingDependencyError, WorkloadError
+from flowsched_gym.core.errors import FlowFileError, MissingDependencyError, WorkloadError
 from flowsched_gym.workload import Workload, draw_flows, flow_csv, make_workload, read_flows, table_file, write_flows
 
 HEADER = "flow_id,task_id,source,destination,size_bytes,arrival_s,deadline_s"

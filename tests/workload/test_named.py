@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from flowsched_gym.errors import ConfigError, WorkloadError
+from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.topology import crossing_shares, fat_tree, one_link, tree9
 from flowsched_gym.workload import (
     MESSAGE_GAPS,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     ClusterWorkload,
     FixedWorkload,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import (
     Constant,
     JobWorkload,

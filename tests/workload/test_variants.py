@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import (
     ARTEMIS_A1,

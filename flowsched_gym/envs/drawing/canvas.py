@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.core.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from PIL import Image as PillowImage
 
-__all__ = ["Box", "Canvas", "Colour", "Colours", "text_width"]
 
 Colour = tuple[int, int, int]
 

@@ -22,8 +22,6 @@ from flowsched_gym.envs.drawing.panels import (
 )
 from flowsched_gym.envs.drawing.tables import TONES, draw_table
 
-__all__ = ["draw_panel", "draw_parts"]
-
 PAD: Final = 12
 LINK_COLUMNS: Final = 3
 LINK_HEIGHT: Final = 15

@@ -3,26 +3,14 @@
 import math
 from typing import Final
 
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.units import (
+from flowsched_gym.core import numerics
+from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     BYTES_PER_MEGABYTE,
     BYTES_PER_SECOND_PER_GBPS,
     SECONDS_PER_MICROSECOND,
     SECONDS_PER_MILLISECOND,
 )
-
-__all__ = [
-    "LOGARITHMIC_FROM",
-    "count_text",
-    "duration_text",
-    "number_text",
-    "rate_text",
-    "ratio_text",
-    "shortened",
-    "size_share",
-    "size_text",
-]
 
 LOGARITHMIC_FROM: Final = 100.0
 """Ratio of the largest to the smallest size from which bars show the logarithm of the size."""

@@ -13,8 +13,6 @@ from flowsched_gym.envs.drawing.formats import shortened
 from flowsched_gym.envs.drawing.panels import Banner, Key, Panel, Tiles, Tone, View
 from flowsched_gym.envs.drawing.tables import TONES
 
-__all__ = ["draw_frame"]
-
 WIDTH: Final = 1000
 HEIGHT: Final = 600
 MARGIN: Final = 16

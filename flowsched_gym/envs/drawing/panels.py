@@ -9,38 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, overload
 
-from flowsched_gym.arrays import IntArray
-
-__all__ = [
-    "Banner",
-    "Bar",
-    "Cell",
-    "Chart",
-    "Charts",
-    "Column",
-    "Fabric",
-    "Grid",
-    "Key",
-    "Link",
-    "Links",
-    "LoadedLink",
-    "Mark",
-    "Pair",
-    "Panel",
-    "Part",
-    "Row",
-    "Rows",
-    "Slot",
-    "Stack",
-    "Table",
-    "Text",
-    "Tier",
-    "Tile",
-    "Tiles",
-    "Timeline",
-    "Tone",
-    "View",
-]
+from flowsched_gym.core.arrays import IntArray
 
 
 class Tone(StrEnum):

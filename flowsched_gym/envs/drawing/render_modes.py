@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
-from flowsched_gym.errors import ConfigError, MissingDependencyError, shown
-
-__all__ = ["RENDER_MODES", "check_render_mode"]
+from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 
 PILLOW: Final = ("PIL", "Pillow", "plot", "draw frames")
 PYGAME: Final = ("pygame", "pygame", "human", "show a window")

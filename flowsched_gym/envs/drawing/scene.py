@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.batch import CompiledSimulation
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
 from flowsched_gym.envs.drawing.panels import (
     Banner,
@@ -25,12 +24,11 @@ from flowsched_gym.envs.drawing.panels import (
     Timeline,
     Tone,
 )
-from flowsched_gym.model import Records
-from flowsched_gym.model.rules.tasks.stages import first_cpu_path
-from flowsched_gym.model.state import Network
-from flowsched_gym.simulation import Simulation
-
-__all__ = ["Scene"]
+from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled import CompiledSimulation
+from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.topology.network import Network
 
 DEADLINES: Final = "Deadlines met so far"
 OUTCOMES_SHOWN: Final = 100

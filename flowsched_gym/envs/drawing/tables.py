@@ -5,8 +5,6 @@ from typing import Final, NamedTuple
 from flowsched_gym.envs.drawing.canvas import Box, Canvas, Colour, Colours
 from flowsched_gym.envs.drawing.panels import Bar, Cell, Column, Pair, Slot, Table, Text, Tone
 
-__all__ = ["TONES", "WORDS", "draw_table"]
-
 TONES: Final[dict[Tone, Colour]] = {
     Tone.PLAIN: Colours.INK,
     Tone.MUTED: Colours.MUTED,

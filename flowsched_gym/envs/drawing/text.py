@@ -25,8 +25,6 @@ from flowsched_gym.envs.drawing.panels import (
     View,
 )
 
-__all__ = ["aligned", "text_bar", "write_text"]
-
 COLUMNS: Final = 100
 """Longest line."""
 BAR: Final = 16

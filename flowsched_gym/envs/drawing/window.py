@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import MissingDependencyError
-
-__all__ = ["Window"]
+from flowsched_gym.core.errors import MissingDependencyError
 
 
 class Window:

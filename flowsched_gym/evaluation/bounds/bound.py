@@ -12,14 +12,12 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.bounds.feasibility import Jobs, serve_earliest_due_first
 from flowsched_gym.evaluation.bounds.selection import NODE_LIMIT, select_most_jobs
-from flowsched_gym.suggestions import listed
-from flowsched_gym.workload.workload import Workload
-
-__all__ = ["BoundMethod", "DeadlineBound", "deadline_bound"]
+from flowsched_gym.flows.workload import Workload
 
 BoundMethod = Literal["auto", "exact", "relaxed"]
 METHODS: Final[tuple[str, ...]] = get_args(BoundMethod)

@@ -12,9 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-
-__all__ = ["IntervalSlack", "Jobs", "serve_earliest_due_first", "split_into_components"]
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 
 RELATIVE_TOLERANCE: Final = 1e-9
 """How much longer than an interval its flows may take, relative to it, so that rounding never forbids an exact fit."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.errors import MissingDependencyError
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.errors import MissingDependencyError
 from flowsched_gym.evaluation.bounds.feasibility import (
     IntervalSlack,
     Jobs,
@@ -24,7 +24,6 @@ from flowsched_gym.evaluation.bounds.feasibility import (
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-__all__ = ["Selection", "select_most_jobs"]
 
 MAX_ROUNDS: Final = 60
 """Rounds of adding violated conditions before the bound reached so far is taken."""

@@ -8,9 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-
-__all__ = ["Curve", "draw_chart"]
+from flowsched_gym.core.arrays import FloatArray
 
 WIDTH: Final = 400
 HEIGHT: Final = 250

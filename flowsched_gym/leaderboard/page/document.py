@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, bootstrap_intervals
+from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
     MetricColumn,
@@ -27,9 +28,6 @@ from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
 from flowsched_gym.leaderboard.settings import Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.metrics import SMALLER_IS_BETTER, merit
-
-__all__ = ["Film", "page_html"]
 
 OVERVIEW_HEADS: Final = (
     *("setting", "best rule with the agent's actions and information", "best learned agent", "difference"),

@@ -9,15 +9,13 @@ from typing import Any, Final
 
 import gymnasium
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import replace_when_written
 from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.evaluation.rollout import rollout
-from flowsched_gym.files import replace_when_written
 from flowsched_gym.leaderboard.play import Entrant, players
 from flowsched_gym.leaderboard.settings import Setting
 from flowsched_gym.version import __version__
-
-__all__ = ["film_path", "write_film"]
 
 FOLDER: Final = "episodes"
 SKIPPED: Final = 30

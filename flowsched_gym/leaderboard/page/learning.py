@@ -8,11 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.leaderboard.comparison import column_of
 from flowsched_gym.leaderboard.page.charts import Curve
-
-__all__ = ["CURVE_FILE", "read_learning_curves"]
 
 CURVE_FILE: Final = "curve.csv"
 COLUMNS: Final = ("seed", "decisions", "metric", "mean")

@@ -4,19 +4,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import write_text
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult
-from flowsched_gym.files import write_text
+from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import reference_of
 from flowsched_gym.leaderboard.page.document import Film, page_html
 from flowsched_gym.leaderboard.page.episodes import film_path
 from flowsched_gym.leaderboard.page.learning import read_learning_curves
 from flowsched_gym.leaderboard.play import Entrant, entrants_of
 from flowsched_gym.leaderboard.settings import Setting
-from flowsched_gym.metrics import merit
 from flowsched_gym.registration import policy_specs
-
-__all__ = ["PAGE_FILE", "find_models", "players_to_film", "write_site"]
 
 PAGE_FILE: Final = "index.html"
 MODEL_PATTERN: Final = "*.zip"

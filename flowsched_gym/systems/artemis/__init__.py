@@ -30,7 +30,7 @@ SYSTEM: Final = SystemSpec(
             },
             policies=(
                 *policies_of(
-                    "flowsched_gym.policies",
+                    "flowsched_gym.envs.policies",
                     {
                         "random": ("RandomSlot", "any visible request", ()),
                         "fifo": ("FirstSlot", "first in, first out: the oldest request", ()),

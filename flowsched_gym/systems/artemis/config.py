@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model import TransportName, find_transport
-from flowsched_gym.units import gbps_to_capacity
+from flowsched_gym.fluid import TransportName, find_transport
 from flowsched_gym.workload import GatherWorkload, WorkloadLike, WorkloadSource, find_source, workload_label
-
-__all__ = ["ArtemisConfig", "Defer", "Observation", "Reward", "workload_source"]
 
 
 class Observation(StrEnum):
@@ -57,8 +55,8 @@ class ArtemisConfig:
         f: Requests that the agent sees (slots), >= 1.
         transport: How a flow sends, ``ideal``, ``tcp``, or, where a buffer overflows, ``tcp-lossy`` or
             ``tcp-lossy-2018a``.
-        transport_figures: Figures of the transport in place of its own, by the names of ``model.Transport`` and
-            ``model.Losses``, such as ``{"buffer": 800}``; ``None`` for its own.
+        transport_figures: Figures of the transport in place of its own, by the names of ``fluid.Transport`` and
+            ``fluid.Losses``, such as ``{"buffer": 800}``; ``None`` for its own.
         observation: What the agent sees, ``full`` or ``paper``.
         reward: When a met deadline is rewarded, ``on_completion`` or ``lagged``.
         defer: What the agent may do besides granting: ``none``, ``wait`` or ``to-back``.

@@ -2,25 +2,13 @@
 
 from typing import Final, NamedTuple
 
-from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.model.decision import Decision, Order
-from flowsched_gym.model.rules.compile import inlined_part
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.model.rules.transport.progress import latest_completion
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.flows.records import latest_completion
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
-
-__all__ = [
-    "EPISODE_FIELDS",
-    "FINAL_INFOS",
-    "FLOW_FIELDS",
-    "SIZE_SCALE",
-    "TERMS",
-    "TIME_SCALE",
-    "ArtemisRules",
-    "artemis_rules",
-]
-
 
 SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""

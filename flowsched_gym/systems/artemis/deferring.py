@@ -5,10 +5,12 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.policies.slots import (
+from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.envs.policies.slots import (
     EarliestDeadline,
     FirstSlot,
     LargestRatio,
@@ -18,13 +20,9 @@ from flowsched_gym.policies.slots import (
     SmallestRatio,
     SmallestSize,
 )
-from flowsched_gym.suggestions import listed
 from flowsched_gym.systems.artemis.config import Defer
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.checks import check_integer, check_number
-
-__all__ = ["BASES", "Paced", "PostponeLate", "SkipLate"]
 
 BASES: Final[Mapping[str, type[SlotPolicy]]] = {
     "fifo": FirstSlot,

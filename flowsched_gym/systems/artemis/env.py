@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from flowsched_gym.disciplines import Ps
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model import find_transport
+from flowsched_gym.fluid import find_transport
+from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
 from flowsched_gym.systems.artemis.decision import (
     EPISODE_FIELDS,
@@ -19,10 +20,7 @@ from flowsched_gym.systems.artemis.decision import (
 from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.topology import big_switch
-from flowsched_gym.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["ArtemisEnv", "ArtemisVectorEnv"]
 
 
 class ArtemisEnv(DecisionEnv[ArtemisRules]):

@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.artemis.config import Observation
 from flowsched_gym.systems.artemis.decision import SIZE_SCALE, TIME_SCALE
-
-__all__ = ["artemis_layout"]
 
 SIZE: Final = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 DEADLINE_SPAN: Final = Column(

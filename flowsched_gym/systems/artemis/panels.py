@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.batch import CompiledSimulation
-from flowsched_gym.batch.compiled_simulation import Requests
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import (
     LOGARITHMIC_FROM,
@@ -40,11 +39,10 @@ from flowsched_gym.envs.drawing.panels import (
     Tiles,
     Tone,
 )
-from flowsched_gym.simulation import Destination, Simulation
+from flowsched_gym.fluid.compiled import CompiledSimulation
+from flowsched_gym.fluid.compiled.compiled_simulation import Requests
+from flowsched_gym.fluid.simpy import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-
-__all__ = ["Due", "Outlook", "artemis_panels", "shown_destination", "time_left"]
 
 Episode = Simulation | CompiledSimulation
 AnyDestination = Destination | Requests

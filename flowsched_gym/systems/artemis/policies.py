@@ -5,13 +5,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.encoders import Layout
-from flowsched_gym.policies.policy import attribute_of
-from flowsched_gym.policies.slots import SlotPolicy
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import attribute_of
+from flowsched_gym.envs.policies.slots import SlotPolicy
 from flowsched_gym.systems.artemis.rules import feasible_slot
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
-
-__all__ = ["FeasibleFirst"]
 
 LINKS_AFTER_GRANT: Final = 4
 """Links that the token (two) and the last byte (two) still have to cross when a request is granted."""

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, ObservationArray
-from flowsched_gym.model.rules.compile import rule
-from flowsched_gym.policies.rules import SlotColumn, decoded
-
-__all__ = ["feasible_slot"]
+from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.envs.policies.rules import SlotColumn, decoded
+from flowsched_gym.machine_code.decorators import rule
 
 
 @rule

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.systems.auto.rules import FlowUnits
 from flowsched_gym.workload import (
     ClusterWorkload,
@@ -14,8 +14,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-
-__all__ = ["flow_source", "squashed_units"]
 
 LAST_PORT: Final = 65_535.0
 LAST_PROTOCOL: Final = 255.0

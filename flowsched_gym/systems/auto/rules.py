@@ -7,12 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, ObservationArray
-from flowsched_gym.model.flow_fields import FlowColumns
-from flowsched_gym.model.rules.compile import allocating_rule, inlined_rule, rule
-from flowsched_gym.model.rules.numerics.sums import pairwise_sum
-
-__all__ = ["NUM_TUPLE_COLUMNS", "FlowUnits", "mean_fares", "show_finished", "write_five_tuple"]
+from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
+from flowsched_gym.machine_code.sums import pairwise_sum
 
 SOURCE_PORT: Final = 12_000
 """Port from which all flows are sent: that of the traffic generator of AuTO's authors in the rows of their agent."""

@@ -6,9 +6,6 @@ from typing import Any, Final
 from flowsched_gym.queueing import optimal_thresholds
 from flowsched_gym.workload import Distribution
 
-__all__ = ["USUAL_LOAD", "qlas_thresholds"]
-
-
 USUAL_LOAD: Final = 0.8
 """Load for which the paper computes thresholds, where nothing else is said (section 6)."""
 

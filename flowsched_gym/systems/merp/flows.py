@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.workload import (
     PoissonWorkload,
     WorkloadLike,
@@ -11,8 +11,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-
-__all__ = ["flow_source"]
 
 
 def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None, capacity: float) -> WorkloadSource:

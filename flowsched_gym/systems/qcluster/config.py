@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.packets import MessageRule, PacketTransport, PortParameters, SenderParameters
-from flowsched_gym.model.pending_decisions import Period
-from flowsched_gym.schedulers import PacketSetup, make_scheduler
-from flowsched_gym.schedulers.qcluster import Goal
-from flowsched_gym.schedulers.sketches import Disorder
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
+from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers.qcluster import Goal
+from flowsched_gym.packets.schedulers.sketches import Disorder
+from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
 from flowsched_gym.workload import (
     ClusterWorkload,
     PoissonWorkload,
@@ -21,8 +21,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-
-__all__ = ["QClusterAction", "QClusterConfig", "QClusterReward", "qcluster_source"]
 
 MOST_QUEUES: Final = 8
 

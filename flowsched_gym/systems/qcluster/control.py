@@ -5,19 +5,17 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.encoders import read_choices
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import PeriodControl, PortView
-from flowsched_gym.errors import InvalidAction, shown
-from flowsched_gym.model.rules.ordering.limits import are_within
-from flowsched_gym.model.rules.packets.clusters import GIVEN
-from flowsched_gym.schedulers.qcluster import RULES
+from flowsched_gym.envs.actions import read_choices
+from flowsched_gym.fluid.rules.ordering.limits import are_within
+from flowsched_gym.packets.rules.clusters import GIVEN
+from flowsched_gym.packets.schedulers.qcluster import RULES
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.mapping import num_thresholds, set_thresholds
 from flowsched_gym.systems.qcluster.observation import observe, port_layout
 from flowsched_gym.systems.qcluster.reward import MEMORY_SIZE, TERMS, reward_terms
-
-__all__ = ["ALPHA_STEPS", "RULE_CODES", "QClusterControl"]
 
 RULE_CODES = tuple(RULES.values())
 """The rules that an agent can choose, in the order of ``ThresholdRule``."""

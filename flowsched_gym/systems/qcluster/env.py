@@ -14,8 +14,6 @@ from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
 if TYPE_CHECKING:
     from flowsched_gym.workload import Traffic
 
-__all__ = ["QClusterEnv", "QClusterVectorEnv"]
-
 
 class QClusterEnv(PeriodEnv[Any]):
     """QCluster's port: an agent sets the thresholds that cluster packets into its few queues.

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.systems.qcluster.config import QClusterConfig
 from flowsched_gym.systems.qcluster.observation import SCALE
-
-__all__ = ["action_of_thresholds", "num_thresholds", "set_thresholds"]
 
 
 def num_thresholds(config: QClusterConfig) -> int:

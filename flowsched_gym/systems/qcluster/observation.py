@@ -4,17 +4,15 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.encoders import Column, Encoding, Layout
-from flowsched_gym.encoders.thresholds import ThresholdScale
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PortView
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.model.rules.numerics.sums import pairwise_sum
-from flowsched_gym.model.rules.packets.clusters import LEAST_ALPHA, MOST_ALPHA
+from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.limits import ThresholdScale
+from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.packets.rules.clusters import LEAST_ALPHA, MOST_ALPHA
 from flowsched_gym.systems.qcluster.config import QClusterConfig
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-
-__all__ = ["ALPHA_RANGE", "CLASSES", "CLASS_ENDS", "SCALE", "class_of_size", "mean", "observe", "port_layout"]
 
 SCALE: Final = ThresholdScale(10.0, 1000 * BYTES_PER_MEGABYTE)
 """Scale of weights and thresholds in B: from less than a small message to the largest."""

@@ -12,8 +12,6 @@ from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, S
 from flowsched_gym.systems.qcluster.config import QClusterConfig
 from flowsched_gym.systems.qcluster.observation import CLASSES, SCALE, class_of_size
 
-__all__ = ["qcluster_panels"]
-
 BINS: Final = 60
 """Bars of the active messages along the scale of sizes."""
 TICKS: Final = ("10 B", "100 B", "1 KB", "10 KB", "100 KB", "1 MB", "10 MB", "100 MB", "1 GB")

@@ -6,31 +6,19 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import FloatArray, ObservationArray
-from flowsched_gym.encoders import Layout
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.model.rules.packets.clusters import thresholds_between
-from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray, ObservationArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.packets.rules.clusters import thresholds_between
+from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
 from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
-from flowsched_gym.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.control import ALPHA_STEPS
 from flowsched_gym.systems.qcluster.mapping import action_of_thresholds, num_thresholds
 from flowsched_gym.systems.qcluster.observation import ALPHA_RANGE, SCALE
 from flowsched_gym.workload import Traffic
-
-__all__ = [
-    "AdaptiveRule",
-    "ArithmeticRule",
-    "BestThresholds",
-    "ConstantThresholds",
-    "GeometricRule",
-    "HarmonicRule",
-    "RandomAction",
-    "RulePolicy",
-    "WorstThresholds",
-]
 
 Actions = npt.NDArray[Any]
 

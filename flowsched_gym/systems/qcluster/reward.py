@@ -4,13 +4,11 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PortView
-from flowsched_gym.model.rules.numerics.compiled import natural_log
+from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.systems.qcluster.config import QClusterReward
 from flowsched_gym.systems.qcluster.observation import mean
-
-__all__ = ["MEMORY_SIZE", "TERMS", "jain_index", "reward_terms"]
 
 TERMS: Final = tuple(str(term) for term in QClusterReward)
 MEMORY_SIZE: Final = len(TERMS)

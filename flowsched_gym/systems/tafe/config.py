@@ -5,14 +5,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from flowsched_gym.arrays import as_numbers, is_sequence
+from flowsched_gym.core.arrays import as_numbers, is_sequence
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError, shown
-from flowsched_gym.model.stages import Barrier
+from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Topology, add_cpus, make_topology
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
-
-__all__ = ["TAFEConfig", "TAFETopology"]
 
 
 class TAFETopology(StrEnum):

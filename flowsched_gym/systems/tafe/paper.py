@@ -5,11 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.model.stages import index_tasks
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.workload import WorkloadSource
-
-__all__ = ["PART_OF_LARGEST", "paper_thresholds"]
 
 NUM_EPISODES: Final = 10
 PART_OF_LARGEST: Final = 0.75

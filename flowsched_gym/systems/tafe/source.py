@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from flowsched_gym.errors import ConfigError, shown
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.workload import (
     JobWorkload,
     TaskWorkload,
@@ -13,8 +13,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-
-__all__ = ["task_source"]
 
 
 def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:

@@ -12,7 +12,7 @@ from benchmarks.paper.tafe import SEEDS, example, measure, studies
 from benchmarks.paper.tafe_figures import draw
 from benchmarks.paper.tafe_tables import DOCUMENT, REFERENCE, REFERENCE_SEBF, read_results, tafe_markdown
 from flowsched_gym import replay
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.workload import coflow_sample, read_coflows
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import FixedWorkload
 from tests.flows import make_flows
 

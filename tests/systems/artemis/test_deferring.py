@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, rollout
 from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
 from flowsched_gym.systems.artemis.deferring import BASES

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, pairwise, play

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.metrics import count_deadlines
+from flowsched_gym.flows.metrics import count_deadlines
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.panels import Outlook, shown_destination, time_left
 from flowsched_gym.workload import Workload

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import make_policy
-from flowsched_gym.simulation import Simulation
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from tests.envs.episodes import play
 from tests.systems.artemis.test_env import make

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.model.rules.transport.progress import DEADLINE_TOLERANCE, latest_completion
+from flowsched_gym.flows.records import DEADLINE_TOLERANCE, latest_completion
 from flowsched_gym.systems.artemis import SYSTEM
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import Pair

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.rules.packets.clusters import GIVEN
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.queueing import cluster_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.qcluster.control import ALPHA_STEPS

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.disciplines import Ps
-from flowsched_gym.encoders import Column, Encoding, Layout
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Stack
-from flowsched_gym.model.decision import Decision, Order
-from flowsched_gym.model.rules.numerics.scaling import squash
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.disciplines import Ps
+from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike, find_source, workload_label
 

@@ -6,18 +6,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.disciplines import Mlfq
-from flowsched_gym.encoders import read_choices
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.envs import FluidControl, NetworkView
+from flowsched_gym.envs.actions import read_choices
+from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
 from flowsched_gym.systems.auto.long_flows.observation import Observer
 from flowsched_gym.systems.auto.long_flows.reward import MEMORY_SIZE, TERMS, reward_terms
 from flowsched_gym.systems.auto.long_flows.seen import path_of, seen_flows, usable_paths
-
-__all__ = ["RATE_STEPS", "LongFlowsControl"]
-
 
 RATE_STEPS: Final = (1 / 3, 2 / 3, 1.0)
 """Largest rates that an agent may choose, over the capacity of a link: three, as in the authors' shipped network."""

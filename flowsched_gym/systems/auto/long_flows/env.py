@@ -5,19 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import IntArray
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.pending_decisions import Period
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["AuTOLongFlowsEnv", "AuTOLongFlowsVectorEnv"]
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):

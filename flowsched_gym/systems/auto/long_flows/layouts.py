@@ -7,11 +7,9 @@ completion time. Which ports flows have, the model does not care: ``auto.flows``
 from collections.abc import Iterable
 from typing import Final
 
-from flowsched_gym.encoders import Column, Encoding, Layout, Rows
+from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
 from flowsched_gym.systems.auto.long_flows.rules import BYTES_SCALE, COUNT_SCALE, TIME_SCALE
-
-__all__ = ["MOST", "long_flows_layout"]
 
 MOST: Final = {
     "source": 65_535.0,

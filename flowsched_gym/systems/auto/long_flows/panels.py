@@ -19,8 +19,6 @@ from flowsched_gym.systems.auto.long_flows.seen import (
     seen_flows,
 )
 
-__all__ = ["long_flows_panels"]
-
 
 def long_flows_panels(config: AuTOLongFlowsConfig, scene: Scene, view: NetworkView) -> View:
     """Lists what a picture shows.

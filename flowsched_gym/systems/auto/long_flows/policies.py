@@ -5,14 +5,11 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray, ObservationArray
-from flowsched_gym.encoders import Layout
-from flowsched_gym.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import RATE_STEPS
-
-__all__ = ["KeepPath", "LeastAttained", "LeastLoadedPath", "RandomSteering", "SteeringPolicy"]
-
 
 NO_LIMIT: Final = len(RATE_STEPS) - 1
 """Choice of a rate that leaves a flow as fast as its links are."""

@@ -6,11 +6,9 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.encoders import Layout
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout
-
-__all__ = ["recorded_layout", "recorded_states"]
 
 
 def recorded_states() -> npt.NDArray[np.float32]:

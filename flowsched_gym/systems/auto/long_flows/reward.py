@@ -4,15 +4,12 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.numerics.compiled import sum_of_logs
+from flowsched_gym.machine_code.numerics import sum_of_logs
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsReward
 from flowsched_gym.systems.auto.long_flows.rules import progress_of_long
 from flowsched_gym.systems.auto.long_flows.seen import long_active
-
-__all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
-
 
 TERMS: Final = tuple(str(term) for term in LongFlowsReward)
 THROUGHPUT: Final = 0

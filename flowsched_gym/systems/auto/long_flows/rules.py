@@ -8,25 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.model.flow_fields import FlowColumns
-from flowsched_gym.model.rules.compile import allocating_rule, rule
-from flowsched_gym.model.rules.numerics.sums import pairwise_sum
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.machine_code.sums import pairwise_sum
 from flowsched_gym.systems.auto.rules import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
-from flowsched_gym.units import BYTES_PER_MEGABYTE
-
-__all__ = [
-    "BYTES_SCALE",
-    "COUNT_SCALE",
-    "TIME_SCALE",
-    "count_on_links",
-    "find_long",
-    "latest_long",
-    "mark_usable",
-    "progress_of_long",
-    "show_long",
-    "show_paths",
-]
 
 BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
 """Bytes that become one half: where flows begin to be long."""

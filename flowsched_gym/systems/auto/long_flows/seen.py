@@ -2,22 +2,10 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, IntArray
+from flowsched_gym.core.arrays import BoolArray, IntArray
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, Scope
 from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, mark_usable
-
-__all__ = [
-    "asked_server",
-    "long_active",
-    "long_finished",
-    "long_on_links",
-    "of_asked",
-    "on_links",
-    "path_of",
-    "seen_flows",
-    "usable_paths",
-]
 
 
 def long_active(view: NetworkView, config: AuTOLongFlowsConfig) -> IntArray:

@@ -4,23 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from flowsched_gym.disciplines.parameters import check_limits, check_within
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.pending_decisions import Period
+from flowsched_gym.fluid.disciplines.parameters import check_limits, check_within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import check_one_of_two
-
-__all__ = [
-    "AuTOThresholdsConfig",
-    "ThresholdsObservation",
-    "ThresholdsReward",
-    "ThresholdsTopology",
-    "thresholds_source",
-]
 
 
 class ThresholdsTopology(StrEnum):

@@ -4,17 +4,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.disciplines import Mlfq
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import FluidControl, NetworkView
-from flowsched_gym.errors import InvalidAction, shown
-from flowsched_gym.model.rules.ordering.limits import are_within
+from flowsched_gym.fluid.disciplines import Mlfq
+from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
 from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout
 from flowsched_gym.systems.auto.thresholds.reward import MEMORY_SIZE, TERMS, reward_terms
-
-__all__ = ["ThresholdsControl"]
 
 
 class ThresholdsControl(FluidControl[FloatArray]):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from flowsched_gym.workload import Traffic
 
-__all__ = ["AuTOThresholdsEnv", "AuTOThresholdsVectorEnv"]
-
 
 class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     """AuTO's control of thresholds: an agent sets those at which multi-level feedback queues demote flows.

@@ -2,19 +2,8 @@
 
 from typing import Final
 
-from flowsched_gym.encoders.thresholds import ThresholdScale
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-
-__all__ = [
-    "BOTTOM",
-    "HIGHEST",
-    "LOWEST",
-    "TOP",
-    "action_of_thresholds",
-    "position_of_size",
-    "thresholds_of_action",
-]
-
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+from flowsched_gym.envs.limits import ThresholdScale
 
 LOWEST: Final = BYTES_PER_KILOBYTE
 HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE

@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules import numerics
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.auto.flows import squashed_units
 from flowsched_gym.systems.auto.rules import show_finished
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
@@ -24,10 +25,6 @@ from flowsched_gym.systems.auto.thresholds.rules import (
     summarise_arrived,
     summarise_finished,
 )
-from flowsched_gym.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
-
-__all__ = ["TIME_RANGE", "class_of_size", "new_observer", "thresholds_layout"]
-
 
 SIZE_SCALE: Final = BYTES_PER_MEGABYTE
 """Size in B that becomes one half: that of a flow of medium size."""

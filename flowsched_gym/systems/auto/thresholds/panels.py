@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
@@ -13,10 +14,6 @@ from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, S
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
 from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
-from flowsched_gym.units import BYTES_PER_KILOBYTE
-
-__all__ = ["thresholds_panels"]
-
 
 BINS: Final = 60
 """Bars of the active flows along the scale of sizes."""

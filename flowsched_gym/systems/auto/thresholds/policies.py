@@ -6,23 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.errors import ConfigError, SpaceMismatchError
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.policies.policy import attribute_of
+from flowsched_gym.core import numerics
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.queueing import pias_thresholds
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
 from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP, action_of_thresholds
 from flowsched_gym.systems.auto.traffic import qlas_thresholds
 from flowsched_gym.workload import Traffic, load_cdf
-
-__all__ = [
-    "BestThresholds",
-    "EqualSteps",
-    "FixedThresholds",
-    "MismatchedThresholds",
-    "PiasThresholds",
-    "RandomThresholds",
-]
 
 Actions = npt.NDArray[np.float32]
 Observations = npt.NDArray[np.floating]

@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.model.rules.numerics.compiled import natural_log
+from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.systems.auto.rules import mean_fares
 from flowsched_gym.systems.auto.thresholds.config import ThresholdsReward
-
-__all__ = ["MEMORY_SIZE", "TERMS", "reward_terms"]
 
 TERMS: Final = tuple(str(term) for term in ThresholdsReward)
 LAST_FCT, LAST_LOG_SLOWDOWN, LAST_LOG_FCT, MEMORY_SIZE = range(4)

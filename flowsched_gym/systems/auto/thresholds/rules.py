@@ -10,26 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.model.flow_fields import FlowColumns
-from flowsched_gym.model.rules.compile import allocating_rule, rule
-from flowsched_gym.model.rules.numerics.compiled import natural_log
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.model.rules.numerics.sums import pairwise_sum
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
-
-__all__ = [
-    "ACTIVE_SCALE",
-    "CLASS_ENDS",
-    "LEFT_SCALE",
-    "QUANTILES",
-    "TIME_UNIT",
-    "select",
-    "show_heights",
-    "summarise_active",
-    "summarise_arrived",
-    "summarise_finished",
-]
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.machine_code.decorators import allocating_rule, rule
+from flowsched_gym.machine_code.numerics import natural_log
+from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.sums import pairwise_sum
 
 ACTIVE_SCALE: Final = 10.0
 """Number of active flows in a queue that becomes one half."""

@@ -18,7 +18,7 @@ ORDER: Final = EnvironmentSpec(
     ability=Ability(("order",), ("sizes", "bytes left", "slowdowns")),
     policies=(
         *policies_of(
-            "flowsched_gym.policies",
+            "flowsched_gym.envs.policies",
             {
                 "random": ("RandomSlot", "any visible flow", ()),
                 "fifo": ("FirstSlot", "first in, first out: the oldest flow", ()),

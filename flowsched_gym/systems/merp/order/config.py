@@ -6,8 +6,6 @@ from typing import Final
 
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 
-__all__ = ["DEFAULT_WORKLOADS", "MERPOrderConfig", "OrderReward", "OrderTopology"]
-
 
 class OrderTopology(StrEnum):
     """The network on which flows compete."""

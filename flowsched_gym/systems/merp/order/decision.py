@@ -4,25 +4,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.model.decision import Decision
-from flowsched_gym.model.rules.compile import allocating_part, inlined_part
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.model.rules.ordering.first import mask_slots, serve_slot
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
+from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
+from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.systems.merp.order.config import OrderReward
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-
-__all__ = [
-    "EPISODE_FIELDS",
-    "FLOW_FIELDS",
-    "LARGEST_KEPT",
-    "RATIO_SCALE",
-    "SIZE_SCALE",
-    "TERMS",
-    "TIME_SCALE",
-    "OrderRules",
-]
-
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of MERP's flows (section 6.1.1)."""

@@ -1,20 +1,18 @@
 """The MERP ordering environment: which of the flows that compete goes first."""
 
-from flowsched_gym.disciplines import Ranked
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.pending_decisions import DecisionKind
+from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.systems.merp.order.config import DEFAULT_WORKLOADS, MERPOrderConfig
 from flowsched_gym.systems.merp.order.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, OrderRules
 from flowsched_gym.systems.merp.order.observation import order_layout
 from flowsched_gym.systems.merp.order.panels import order_panels
 from flowsched_gym.topology import make_topology
-from flowsched_gym.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["MERPOrderEnv", "MERPOrderVectorEnv"]
 
 
 class MERPOrderEnv(DecisionEnv[OrderRules]):

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.merp.order.decision import RATIO_SCALE, SIZE_SCALE, TIME_SCALE
-
-__all__ = ["order_layout"]
 
 CONTEXT: Final = (
     Column(

@@ -5,10 +5,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.policies import SlotPolicy
+from flowsched_gym.envs.policies import SlotPolicy
 from flowsched_gym.systems.merp.order.rules import virtual_deadline_slot
-
-__all__ = ["VirtualDeadlines"]
 
 
 class VirtualDeadlines(SlotPolicy):

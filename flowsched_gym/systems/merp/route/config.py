@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError, shown
 from flowsched_gym.systems.merp.flows import flow_source
 from flowsched_gym.topology import ROUTINGS
-from flowsched_gym.units import gbps_to_capacity
 from flowsched_gym.workload import (
     PoissonWorkload,
     RandomFailures,
@@ -18,14 +18,12 @@ from flowsched_gym.workload import (
 )
 from flowsched_gym.workload.checks import check_choice
 
-__all__ = ["MERPRouteConfig", "RouteDiscipline", "RouteReward", "core_cables", "route_source"]
-
 SMALLEST_ARITY = 4
 """Below it, two hosts have a single path."""
 
 
 class RouteDiscipline(StrEnum):
-    """How flows share the links; ``flowsched_gym.disciplines`` holds what each of them does."""
+    """How flows share the links; ``flowsched_gym.fluid.disciplines`` holds what each of them does."""
 
     MERP = "merp"
     """By MERP's virtual deadlines: the paper's rate control, also under ECMP."""

@@ -1,6 +1,6 @@
 """What an agent that chooses paths may do, sees and is rewarded with (MERP, section 5), for both engines.
 
-Paths are compared as in ``model/rules/routing``: bytes, flows and utilisation of a path are those of its most loaded
+Paths are compared as in ``fluid/rules/routing``: bytes, flows and utilisation of a path are those of its most loaded
 link, links that all paths that are up share left out; its expansion ratio and expected rate are those of MEMR, over all
 of its links. A path that is down has the ratio inf, utilisation 1 and nothing to expect.
 """
@@ -9,28 +9,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.model.decision import Decision, Order
-from flowsched_gym.model.routes import NetworkState
-from flowsched_gym.model.rules.compile import allocating_part, inlined_part
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.model.rules.routing.availability import path_is_up
-from flowsched_gym.model.rules.routing.candidates import shared_ends
-from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.fluid.decision import Decision, Order
+from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.rules.routing.availability import path_is_up
+from flowsched_gym.fluid.rules.routing.candidates import shared_ends
+from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
+from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
+from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.systems.merp.route.config import RouteReward
-from flowsched_gym.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-
-__all__ = [
-    "COUNT_SCALE",
-    "FLOW_FIELDS",
-    "LIVE_SCALE",
-    "RATIO_SCALE",
-    "SIZE_SCALE",
-    "TIME_SCALE",
-    "RouteRules",
-    "reward_terms",
-]
-
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean of MERP's flows (section 6.1.1)."""

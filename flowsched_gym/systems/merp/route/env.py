@@ -2,20 +2,18 @@
 
 import functools
 
-from flowsched_gym.disciplines import make_discipline
+from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.pending_decisions import DecisionKind, PathDecision
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, route_source
 from flowsched_gym.systems.merp.route.decision import FLOW_FIELDS, RouteRules, reward_terms
 from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.topology import Topology, fat_tree, make_routing
-from flowsched_gym.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["MERPRouteEnv", "MERPRouteVectorEnv"]
 
 
 class MERPRouteEnv(DecisionEnv[RouteRules]):

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.merp.route.decision import COUNT_SCALE, LIVE_SCALE, RATIO_SCALE, SIZE_SCALE, TIME_SCALE
-
-__all__ = ["route_layout"]
 
 CONTEXT: Final = (
     Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE),

@@ -10,14 +10,12 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.encoders import Layout
+from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Fabric, Key, Row, Stack, Table, Text, Tier, Tone
-from flowsched_gym.model.pending_decisions import PathDecision
+from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig
-
-__all__ = ["route_panels"]
 
 CORE, AGGREGATION, EDGE, HOSTS = range(4)
 """Tiers from top to bottom."""

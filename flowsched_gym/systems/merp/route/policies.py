@@ -5,12 +5,9 @@ from typing import ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.arrays import BoolArray, IntArray, ObservationArray
-from flowsched_gym.encoders import Layout
-from flowsched_gym.policies import SlotPolicy
-
-__all__ = ["CongaPath", "HashedPath", "LeastLoadedPath", "MemrPath", "PathPolicy", "RandomPath"]
-
+from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies import SlotPolicy
 
 HALF_WORD: Final = np.uint64(32)
 

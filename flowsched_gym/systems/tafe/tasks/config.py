@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.systems.tafe.config import TAFEConfig
-from flowsched_gym.units import BYTES_PER_KILOBYTE
-
-__all__ = ["Information", "TAFETasksConfig"]
 
 WAITING_RATIO: Final = 10.0
 """Times of tasks are squashed by this many times that of a transfer of usual size: they wait for others."""

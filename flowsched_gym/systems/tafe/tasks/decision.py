@@ -4,14 +4,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, ObservationArray
-from flowsched_gym.model.decision import Decision
-from flowsched_gym.model.rules.compile import inlined_part
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.model.rules.ordering.first import mask_slots, serve_slot
-from flowsched_gym.model.rules.tasks.stages import first_cpu_path
-
-__all__ = ["EPISODE_FIELDS", "FLOW_FIELDS", "TASK_SCALE", "TERMS", "TaskRules"]
+from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
+from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.machine_code.scaling import squash
 
 TASK_SCALE: Final = 4.0
 """Flows of a task that become one half."""

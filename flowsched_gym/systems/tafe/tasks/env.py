@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.disciplines import Ranked
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.model.pending_decisions import DecisionKind
+from flowsched_gym.fluid.disciplines import Ranked
+from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.systems.tafe.paper import paper_thresholds
 from flowsched_gym.systems.tafe.source import task_source
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
@@ -16,8 +16,6 @@ from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELD
 from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
 from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["TAFETasksEnv", "TAFETasksVectorEnv"]
 
 
 class TAFETasksEnv(DecisionEnv[TaskRules]):

@@ -1,10 +1,8 @@
 """The columns that an agent sees that orders the flows of tasks; ``decision.TaskRules.observe`` fills them."""
 
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.decision import TASK_SCALE
-
-__all__ = ["tasks_layout"]
 
 
 def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:

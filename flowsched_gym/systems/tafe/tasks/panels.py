@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import IntArray
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, shortened, size_share, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Column, Key, Row, Rows, Stack, Table, Text, Tone
-from flowsched_gym.metrics import task_completion_times
-from flowsched_gym.model.pending_decisions import OrderDecision
-from flowsched_gym.model.rules.tasks.stages import first_cpu_path
-from flowsched_gym.model.stages import index_tasks
+from flowsched_gym.flows.fields import index_tasks
+from flowsched_gym.flows.metrics import task_completion_times
+from flowsched_gym.fluid.pending_decisions import OrderDecision
+from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.systems.tafe.config import TAFETopology
 from flowsched_gym.systems.tafe.tasks.config import TAFETasksConfig
-
-__all__ = ["tasks_panels"]
 
 
 def tasks_panels(config: TAFETasksConfig, scene: Scene, pending: object) -> View:

@@ -4,22 +4,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from flowsched_gym.arrays import BoolArray, FloatArray, IntArray, ObservationArray
-from flowsched_gym.encoders import Layout
-from flowsched_gym.model.rules.numerics.scaling import squash
-from flowsched_gym.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
-from flowsched_gym.policies.policy import attribute_of
-
-__all__ = [
-    "FirstTask",
-    "LeastSent",
-    "RandomFlow",
-    "ShortestByLongest",
-    "ShortestStage",
-    "ShortestTask",
-    "Tafe",
-    "TafeShortest",
-]
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, ObservationArray
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies import RandomSlot, SlotPolicy, SmallestColumn, SmallestRemaining
+from flowsched_gym.envs.policies.policy import attribute_of
+from flowsched_gym.machine_code.scaling import squash
 
 
 class RandomFlow(RandomSlot):

@@ -3,17 +3,15 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flowsched_gym.disciplines import Demotion, Tafe
-from flowsched_gym.disciplines.task_queues import check_thresholds
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.model.pending_decisions import Period
+from flowsched_gym.fluid.disciplines import Demotion, Tafe
+from flowsched_gym.fluid.disciplines.task_queues import check_thresholds
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.tafe.config import TAFEConfig
-from flowsched_gym.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.workload.checks import check_one_of_two
-
-__all__ = ["TAFEReward", "TAFEThresholdsConfig"]
 
 
 class TAFEReward(StrEnum):

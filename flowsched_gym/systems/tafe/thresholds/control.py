@@ -3,17 +3,15 @@
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.arrays import FloatArray, ObservationArray
-from flowsched_gym.disciplines import Tafe
+from flowsched_gym.core.arrays import FloatArray, ObservationArray
+from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import FluidControl, NetworkView
-from flowsched_gym.errors import InvalidAction, shown
-from flowsched_gym.model.rules.ordering.limits import are_within
+from flowsched_gym.fluid.disciplines import Tafe
+from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
 from flowsched_gym.systems.tafe.thresholds.observation import finished_tasks, observe, tasks_of, thresholds_layout
 from flowsched_gym.systems.tafe.thresholds.rules import sum_task_times
-
-__all__ = ["TAFEThresholdsControl"]
 
 
 class TAFEThresholdsControl(FluidControl[FloatArray]):

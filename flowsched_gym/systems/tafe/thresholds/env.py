@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from flowsched_gym.arrays import FloatArray
+from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import refusing_unknown
 from flowsched_gym.envs.drawing import View
@@ -14,8 +14,6 @@ from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.control import TAFEThresholdsControl
 from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
 from flowsched_gym.workload import WorkloadLike, workload_label
-
-__all__ = ["TAFEThresholdsEnv", "TAFEThresholdsVectorEnv"]
 
 
 class TAFEThresholdsEnv(PeriodEnv[FloatArray]):

@@ -4,12 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray
-from flowsched_gym.encoders.thresholds import ThresholdScale
-from flowsched_gym.model.rules import numerics
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-
-__all__ = ["SCALE", "equal_steps"]
+from flowsched_gym.core import numerics
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
+from flowsched_gym.envs.limits import ThresholdScale
 
 SCALE: Final = ThresholdScale(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
 """From the smallest to the largest threshold in B."""

@@ -4,25 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.disciplines import QueuedTasks
-from flowsched_gym.encoders import Column, Encoding, Layout
+from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import NetworkView
+from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.fluid.disciplines import QueuedTasks
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
 from flowsched_gym.systems.tafe.thresholds.rules import finish_times, task_sizes
-from flowsched_gym.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
-
-__all__ = [
-    "CLASSES",
-    "CLASS_ENDS",
-    "class_of_size",
-    "finished_tasks",
-    "observe",
-    "tasks_of",
-    "thresholds_layout",
-    "unsent",
-]
 
 CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
 """Largest sizes in B of small and of medium tasks."""

@@ -5,18 +5,16 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
 from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of, unsent
 from flowsched_gym.systems.tafe.thresholds.rules import task_sizes
-from flowsched_gym.units import BYTES_PER_KILOBYTE
-
-__all__ = ["thresholds_panels"]
 
 BINS: Final = 60
 """Bars of the tasks along the scale of sizes."""

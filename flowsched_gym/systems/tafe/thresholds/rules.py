@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from flowsched_gym.arrays import FloatArray, IntArray
-from flowsched_gym.model.rules.compile import allocating_rule
-
-__all__ = ["finish_times", "sum_task_times", "task_sizes"]
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import allocating_rule
 
 
 @allocating_rule

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import InvalidAction
+from flowsched_gym.core.errors import InvalidAction
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.systems.auto.long_flows.seen import asked_server, path_of, seen_flows
 from flowsched_gym.workload import LinkChanges, Workload

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.errors import ConfigError, SpaceMismatchError
+from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.layouts import long_flows_layout

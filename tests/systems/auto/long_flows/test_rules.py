@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.model.flow_fields import FlowColumns
+from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.systems.auto.long_flows.rules import count_on_links, find_long, latest_long, progress_of_long
 
 HOSTS, PATHS, NUM_FLOWS = 5, 3, 200

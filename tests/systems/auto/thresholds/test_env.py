@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError, InvalidAction
+from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 from flowsched_gym.systems.auto.thresholds.mapping import action_of_thresholds, thresholds_of_action

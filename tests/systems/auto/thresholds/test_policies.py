@@ -6,8 +6,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.policies import Policy, is_pure
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.model.flow_fields import FlowColumns
-from flowsched_gym.model.rules.compile import compiled_for
+from flowsched_gym.flows.fields import FlowColumns
+from flowsched_gym.machine_code.decorators import compiled_for
 from flowsched_gym.systems.auto.thresholds.rules import (
     ACTIVE_SCALE,
     CLASS_ENDS,

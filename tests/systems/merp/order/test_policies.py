@@ -7,7 +7,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.model import Records
+from flowsched_gym.fluid import Records
 from flowsched_gym.registration import make_policy
 from flowsched_gym.workload import Workload
 from tests.exact import cases_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowsched_gym.errors import WorkloadError
+from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.systems.merp.route.config import MERPRouteConfig, core_cables, route_source
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.topology import fat_tree

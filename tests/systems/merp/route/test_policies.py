@@ -7,12 +7,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from flowsched_gym.disciplines import make_discipline
-from flowsched_gym.model.pending_decisions import PathDecision
-from flowsched_gym.model.routes import NetworkState
-from flowsched_gym.model.rules.routing.memr import expect_on_links, expect_on_path
-from flowsched_gym.policies import SlotPolicy
-from flowsched_gym.simulation import Simulation
+from flowsched_gym.envs.policies import SlotPolicy
+from flowsched_gym.fluid.disciplines import make_discipline
+from flowsched_gym.fluid.pending_decisions import PathDecision
+from flowsched_gym.fluid.routes import NetworkState
+from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
+from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.policies import (

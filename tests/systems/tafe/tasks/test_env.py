@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import load_target, policy_specs
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
 from flowsched_gym.workload import Precedence, Workload, make_workload, workload_from_columns

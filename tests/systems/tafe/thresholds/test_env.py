@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym import replay
-from flowsched_gym.errors import ConfigError
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.registration import load_target, policy_specs
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowsched_gym.metrics import task_completion_times
+from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from tests.envs.pictures import moments, table
 

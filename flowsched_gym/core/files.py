@@ -1,0 +1,207 @@
+"""JSON files, and files written whole or not at all: under a temporary name first, so that nobody reads half of one.
+
+Whatever goes wrong on the way, an error, an interrupt or a request to end (SIGTERM, SIGHUP), the file stays what it was
+and nothing else is left. An error names the file, which a full disk does not do by itself.
+"""
+
+import errno
+import json
+import os
+import secrets
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from flowsched_gym.core.errors import ConfigError, FlowSchedError, shown
+
+LONGEST_NAME: Final = 32
+"""Characters of a file's name that its temporary name shows; file systems allow 255 bytes in all."""
+ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a process to end; Windows has fewer."""
+
+_being_written: set[Path] = set()
+"""Temporary files of this process."""
+
+
+def check_path(name: str, path: str | PathLike[str], error: type[FlowSchedError] = ConfigError) -> Path:
+    """Makes a path, and refuses what no file can be called.
+
+    Args:
+        name: Name of the argument, for the message.
+        path: Path to check.
+        error: What is raised.
+
+    Raises:
+        FlowSchedError: It is no path, or has a NUL character.
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise error(f"{name} is {shown(path)}: it must be a path")
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise error(f"{name} is {shown(text)}: it must not contain a NUL character")
+    return Path(text)
+
+
+@contextmanager
+def open_to_read(
+    path: str | PathLike[str], content: str, needed: str, error: type[FlowSchedError] = ConfigError
+) -> Iterator[Path]:
+    """Makes a path, and turns what goes wrong when its file is read into an error that names it.
+
+    Args:
+        path: Path of the file.
+        content: What is in the file, for the message.
+        needed: What is needed there, for the message.
+        error: What is raised.
+
+    Raises:
+        FlowSchedError: It is no path of a file that can be read.
+    """
+    path = check_path(f"path of the {content}", path, error)
+    if path.is_dir():
+        raise error(f"{path} is a folder: {needed} is needed")
+    try:
+        yield path
+    except FileNotFoundError:
+        raise error(f"{path} does not exist: {needed} is needed") from None
+    except OSError as fault:
+        raise error(f"{path} cannot be read: {fault.strerror or fault}") from None
+
+
+def check_target(path: str | PathLike[str]) -> Path:
+    """Finds out whether a file could be written, before any time is spent on its content.
+
+    Returns:
+        The file that is to be written, with links followed; a device or pipe as it was given.
+
+    Raises:
+        ConfigError: It is no path.
+        OSError: The folder does not exist, or the path is a folder.
+    """
+    path = check_path("path", path)
+    if _is_device_or_pipe(path):
+        return Path(path)
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: a file name is needed")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    return target
+
+
+@contextmanager
+def replace_when_written(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yields a temporary path in the same folder, which replaces the file when all went well.
+
+    A device or pipe, such as ``/dev/stdout``, stays what it is: it is written to as it stands.
+
+    Raises:
+        OSError: The folder does not exist or cannot be written to, the path is a folder, or the disk is full.
+    """
+    target = check_target(path)
+    if _is_device_or_pipe(target):
+        with naming_file(path):
+            yield target
+        return
+    temporary = _temporary_for(target)
+    with naming_file(path, temporary), _removed_at_last(temporary):
+        yield temporary
+        with temporary.open("r+b") as written:
+            os.fsync(written.fileno())  # a computer that loses power between both may keep the name and not the content
+        temporary.replace(target)
+
+
+def write_text(text: str, path: str | PathLike[str]) -> None:
+    """Writes a text file; missing folders are made.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    check_path("path", path).parent.mkdir(parents=True, exist_ok=True)
+    with replace_when_written(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
+def read_json(path: str | PathLike[str]) -> Any:
+    """Reads a JSON document.
+
+    Raises:
+        ConfigError: It is none, or nested too deeply, or holds what JSON does not have, such as NaN.
+        OSError: The file cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ConfigError(f"{path}: this JSON is nested too deeply") from None
+    except ValueError as error:  # among them text that is not UTF-8, and numbers of thousands of digits
+        raise ConfigError(f"{path}: this is not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+@contextmanager
+def naming_file(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[None]:
+    """Adds the name of a file to errors of the operating system, which name a temporary file, or none on a full disk.
+
+    Args:
+        path: The file that is meant; errors about any other stay what they are.
+        temporary: The file that is written in its place.
+
+    Raises:
+        OSError: The operating system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and (temporary is None or Path(error.filename) != temporary):
+            raise
+        reason = error.strerror or str(error) or type(error).__name__
+        raise type(error)(error.errno or errno.EIO, reason, os.fspath(path)) from error
+
+
+def _temporary_for(target: Path) -> Path:
+    """Returns a hidden name in the folder of a file, with the file's extension, by which writers choose the format."""
+    return target.with_name(f".{target.name[:LONGEST_NAME]}.{secrets.token_hex(8)}.tmp{target.suffix}")
+
+
+@contextmanager
+def _removed_at_last(temporary: Path) -> Iterator[None]:
+    """Removes a temporary file at the end, also where the process is asked to end and would just do so."""
+    # Python lets the main thread alone handle signals. A handler that is there already is ours, or knows what it does.
+    here = threading.current_thread() is threading.main_thread()
+    handled = [number for number in ENDINGS if here and signal.getsignal(number) is signal.SIG_DFL]
+    _being_written.add(temporary)
+    for number in handled:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        temporary.unlink(missing_ok=True)
+        _being_written.discard(temporary)
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    for temporary in tuple(_being_written):
+        temporary.unlink(missing_ok=True)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def _is_device_or_pipe(path: str | PathLike[str]) -> bool:
+    """Returns whether a path exists and is neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -1,0 +1,72 @@
+"""Networks with their flows, taken out of the tables of a compiled engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.errors import ConfigError
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """Networks with their flows; rows and indices count from the first of each network.
+
+    Attributes:
+        blocks: Parts of ``Tables``, of what the discipline keeps (``own.level``), and of what choices are made from
+            (``choosing.asked``, ``routes.hash``) by name, with a leading axis over the networks.
+    """
+
+    blocks: Mapping[str, Array]
+
+    def __post_init__(self) -> None:
+        """Locks the arrays."""
+        for block in self.blocks.values():
+            block.setflags(write=False)
+
+    def __len__(self) -> int:
+        """Number of networks."""
+        return len(self.blocks["networks"])
+
+    @property
+    def num_rows(self) -> int:
+        """Flows that a network can have."""
+        return int(self.blocks["flows"].shape[1])
+
+    @property
+    def most_destinations(self) -> int:
+        """Destinations that a network can have, 0 without tokens."""
+        return int(self.blocks["destinations"].shape[1])
+
+    @property
+    def num_changes(self) -> int:
+        """Changes of links that a network can have."""
+        changes = self.blocks.get("choosing.changes")
+        return 0 if changes is None else changes.shape[1]
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs of flows that come after each other that a network can have."""
+        followers = self.blocks.get("stages.followers")
+        return 0 if followers is None else followers.shape[1]
+
+    def check_fits(self, blocks: Mapping[str, Array]) -> None:
+        """Refuses networks that are laid out in another way than ``blocks``, however many rows each has.
+
+        Raises:
+            ConfigError: They are networks of other sources than these; NumPy and machine code would not notice.
+        """
+        for name, block in blocks.items():
+            given = self.blocks.get(name)
+            layouts = [None if each is None else (each.dtype, each.ndim, each.shape[2:]) for each in (given, block)]
+            if layouts[0] != layouts[1]:
+                raise ConfigError(f"state has networks with other {name}: it was taken by another flowsched-gym")
+
+    def pick(self, numbers: IntArray) -> Self:
+        """Returns some of the networks, each as often as it is named."""
+        return type(self)({name: block[numbers] for name, block in self.blocks.items()})

@@ -1,0 +1,17 @@
+"""Converts between the units at the edges (YAML, command line, plots) and SI units inside.
+
+Inside the package: seconds, bytes, bytes per second, without suffix. 1 KB = 1000 B and 1 Gbps = 125 000 000 B/s.
+"""
+
+from typing import Final
+
+BYTES_PER_KILOBYTE: Final = 1_000.0
+BYTES_PER_MEGABYTE: Final = 1_000_000.0
+BYTES_PER_SECOND_PER_GBPS: Final = 125_000_000.0
+SECONDS_PER_MILLISECOND: Final = 1e-3
+SECONDS_PER_MICROSECOND: Final = 1e-6
+
+
+def gbps_to_capacity(gbps: float) -> float:
+    """Converts gigabits per second to bytes per second."""
+    return gbps * BYTES_PER_SECOND_PER_GBPS

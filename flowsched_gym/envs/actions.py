@@ -1,0 +1,69 @@
+"""Reads actions."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import InvalidAction, shown
+
+
+def read_choice(action: object, num_actions: int) -> int:
+    """Reads a discrete action.
+
+    Args:
+        action: What the agent chose; any integer, a NumPy one included.
+        num_actions: Actions are 0 to num_actions - 1.
+
+    Raises:
+        InvalidAction: The action is not an integer in that range.
+    """
+    try:
+        choice = operator.index(action)  # type: ignore[arg-type]
+    except TypeError:
+        choice = None
+    # A truth value is an index to Python, and a mistake here.
+    if choice is None or isinstance(action, bool):
+        raise InvalidAction(f"action is {shown(action)}: it must be an integer from 0 to {num_actions - 1}")
+    if not 0 <= choice < num_actions:
+        raise InvalidAction(f"action is {shown(choice)}: it must be an integer from 0 to {num_actions - 1}")
+    return choice
+
+
+def read_choices(action: object, num_choices: IntArray, name: str = "action") -> IntArray:
+    """Reads an action of several choices.
+
+    Args:
+        action: What the agent chose; integers, (count,).
+        num_choices: Number of choices at each index, which are counted from 0, (count,).
+        name: What the action is called in messages.
+
+    Returns:
+        A new array, (count,).
+
+    Raises:
+        InvalidAction: These are not so many integers, or one of them is out of its range.
+    """
+    given = as_integers(action)
+    if given is None or given.shape != num_choices.shape:
+        raise InvalidAction(f"{name} is {shown(action)}: it must be {len(num_choices)} integers")
+    wrong = (given < 0) | (given >= num_choices)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise InvalidAction(
+            f"{name} has {given[index]} at index {index}: it must be an integer from 0 to {num_choices[index] - 1}"
+        )
+    return given.astype(np.int64)
+
+
+def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:
+    """Makes an array of integers; ``None`` of anything else, truth values included."""
+    if isinstance(values, (list, tuple)) and any(isinstance(each, (bool, np.bool_)) for each in values):
+        return None
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        return None
+    return given if given.dtype.kind in "iu" else None

@@ -1,0 +1,230 @@
+"""Names the columns of an observation, so that policies, tests and documentation find a value by its name.
+
+An observation is one flat vector: the context columns first, then one row of slot columns for each slot, then other
+rows. Values are bounded: what may grow without limit is squashed by ``x / (|x| + scale)``, and ``decode`` takes that
+back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.suggestions import listed
+
+
+class Encoding(StrEnum):
+    """Ways to map a value to a number in [-1, 1]."""
+
+    FRACTION = "fraction"
+    """The value is a share already, in [0, 1]."""
+    SQUASHED = "squashed"
+    """``x / (x + scale)`` for x >= 0, in [0, 1]; inf becomes 1."""
+    SIGNED = "signed"
+    """``x / (|x| + scale)``, in [-1, 1]; inf becomes 1."""
+    PLAIN = "plain"
+    """The value itself, cut to [0, scale]."""
+
+
+LOWEST: Final = {Encoding.FRACTION: 0.0, Encoding.SQUASHED: 0.0, Encoding.SIGNED: -1.0, Encoding.PLAIN: 0.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One number of an observation.
+
+    Attributes:
+        name: Name to find it by.
+        meaning: What it tells, in one phrase.
+        unit: Unit of the decoded value.
+        encoding: How the value becomes a bounded number.
+        scale: Value, in the unit, that is squashed to one half; 1 for fractions; the largest value of plain ones.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    encoding: Encoding
+    scale: float = 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest encoded value."""
+        return LOWEST[self.encoding], self.scale if self.encoding is Encoding.PLAIN else 1.0
+
+    def decode(self, encoded: npt.NDArray[np.floating]) -> FloatArray:
+        """Inverts the encoding; float32 observations give about six digits."""
+        values = np.asarray(encoded, dtype=np.float64)
+        if self.encoding in (Encoding.FRACTION, Encoding.PLAIN):
+            return values
+        room = 1.0 - np.abs(values)
+        decoded: FloatArray = np.full(values.shape, np.inf)
+        return np.divide(values * self.scale, room, out=decoded, where=room > 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows of an observation that are no slots.
+
+    Attributes:
+        columns: Columns of each row, in order.
+        count: Rows, >= 0.
+    """
+
+    columns: tuple[Column, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The columns of an observation.
+
+    Attributes:
+        context: Columns that describe the whole, in order.
+        slot: Columns of each slot, in order.
+        num_slots: Slots, >= 1.
+        rows: What comes behind the slots, group by group.
+    """
+
+    context: tuple[Column, ...]
+    slot: tuple[Column, ...]
+    num_slots: int
+    rows: tuple[Rows, ...] = ()
+
+    @property
+    def num_context(self) -> int:
+        """Number of context columns."""
+        return len(self.context)
+
+    @property
+    def num_slot_features(self) -> int:
+        """Number of columns of a slot."""
+        return len(self.slot)
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        repeated = (column for rows in self.rows for _ in range(rows.count) for column in rows.columns)
+        return (*self.context, *self.slot * self.num_slots, *repeated)
+
+    @property
+    def size(self) -> int:
+        """Length of the observation."""
+        behind = sum(rows.count * len(rows.columns) for rows in self.rows)
+        return self.num_context + self.num_slots * self.num_slot_features + behind
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, those of slots and rows once each."""
+        return (*self.context, *self.slot, *(column for rows in self.rows for column in rows.columns))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all numbers of the observation, those of slot or row i with the suffix ``[i]``."""
+        groups = (Rows(columns=self.slot, count=self.num_slots), *self.rows)
+        repeated = (f"{column.name}[{i}]" for rows in groups for i in range(rows.count) for column in rows.columns)
+        return (*(column.name for column in self.context), *repeated)
+
+    def space(self) -> spaces.Box:
+        """Builds the observation space, a bounded one-dimensional box."""
+        low, high = np.array([column.bounds for column in self._columns], dtype=np.float32).T
+        return spaces.Box(low=low, high=high, dtype=np.float32)
+
+    def context_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
+        """Reads a context column, decoded.
+
+        Args:
+            observation: Observations, (..., size).
+            name: Name of the column.
+
+        Returns:
+            Its values in its unit, (...).
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        index = self.context_index(name)
+        return self.context[index].decode(observation[..., index])
+
+    def context_index(self, name: str) -> int:
+        """Finds the index of a context column in an observation.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return _index(self.context, name)
+
+    def slot_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
+        """Reads a slot column, decoded.
+
+        Args:
+            observation: Observations, (..., size).
+            name: Name of the column.
+
+        Returns:
+            Its values in its unit, (..., num_slots).
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return self.slot[_index(self.slot, name)].decode(observation[..., self.slot_slice(name)])
+
+    def row_column(self, observation: npt.NDArray[np.floating], name: str) -> FloatArray:
+        """Reads a column of the rows behind the slots, decoded.
+
+        Args:
+            observation: Observations, (..., size).
+            name: Name of the column.
+
+        Returns:
+            Its values in its unit, (..., count).
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        first = self.num_context + self.num_slots * self.num_slot_features
+        for rows in self.rows:
+            names, end = [column.name for column in rows.columns], first + rows.count * len(rows.columns)
+            if name in names:
+                column = names.index(name)
+                return rows.columns[column].decode(observation[..., first + column : end : len(names)])
+            first = end
+        raise ConfigError(f"the rows of the observation have no column {name!r}")
+
+    def slot_slice(self, name: str) -> slice:
+        """Finds the indices of a slot column in an observation, for all slots.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        end = self.num_context + self.num_slots * self.num_slot_features
+        return slice(self.num_context + _index(self.slot, name), end, self.num_slot_features)
+
+    def slot_scale(self, name: str) -> float:
+        """Finds the scale of a slot column.
+
+        Args:
+            name: Name of the column.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        return self.slot[_index(self.slot, name)].scale
+
+
+def _index(columns: Sequence[Column], name: str) -> int:
+    names = [column.name for column in columns]
+    if name not in names:
+        raise ConfigError(f"the observation has no column {name!r}: it has {listed(name, names)}")
+    return names.index(name)

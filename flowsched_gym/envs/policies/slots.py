@@ -1,0 +1,143 @@
+"""Chooses among the slots of an observation by the values of its named columns. Ties go to the older request."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from flowsched_gym.core.arrays import IntArray, ObservationArray
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
+from flowsched_gym.envs.policies.rules import SlotColumn, occupied_slots, smallest_ratio_slot, smallest_slot
+
+
+class SlotPolicy(LayoutPolicy):
+    """A policy that serves one of the occupied slots: those with a column above 0. Slots of requests come first.
+
+    Args:
+        layout: Columns of the observations.
+        seed: Seed of policies that draw.
+
+    Attributes:
+        occupied: Name of that column.
+        needs: Names of the columns that the policy compares.
+
+    Raises:
+        ConfigError: The layout lacks a column that the policy needs.
+    """
+
+    occupied: ClassVar[str] = "size"
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, layout: Layout, *, seed: int = 0) -> None:
+        super().__init__(layout, seed=seed)
+        self.stride = layout.num_slot_features
+        self.size_at: int = layout.slot_slice(self.occupied).start
+        self.needed_at: list[int] = [layout.slot_slice(name).start for name in self.needs]
+
+    @classmethod
+    def for_env(cls, env: Any, *, seed: int = 0) -> Self:
+        """Makes the policy for an environment with a layout."""
+        return cls(attribute_of(env, "layout"), seed=seed)
+
+    def slot_column(self, name: str) -> SlotColumn:
+        """Finds a squashed column of the slots."""
+        return SlotColumn(self.layout.slot_slice(name).start, self.layout.slot_scale(name))
+
+
+class FirstSlot(SlotPolicy):
+    """First in, first out: the oldest request."""
+
+    pure: ClassVar[bool] = True
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Chooses slot 0."""
+        return np.zeros(len(batch), dtype=np.int64)
+
+
+class _CountingSlotPolicy(SlotPolicy):
+    """A slot policy that needs the number of occupied slots."""
+
+    def count(self, batch: ObservationArray) -> IntArray:
+        """Counts the occupied slots, (batch,), at least 1 each."""
+        count = np.empty(len(batch), dtype=np.int64)
+        occupied_slots(batch, self.size_at, self.stride, count)
+        return np.maximum(count, 1)
+
+
+class LastSlot(_CountingSlotPolicy):
+    """Last in, first out: the youngest visible request."""
+
+    pure: ClassVar[bool] = True
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Chooses the last occupied slot."""
+        return self.count(batch) - 1
+
+
+class RandomSlot(_CountingSlotPolicy):
+    """Any visible request, each with the same probability."""
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Draws one of the occupied slots."""
+        return (self.rng.random(len(batch)) * self.count(batch)).astype(np.int64)
+
+
+class SmallestColumn(SlotPolicy):
+    """The request with the smallest value of one column."""
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares the column."""
+        action = np.empty(len(batch), dtype=np.int64)
+        smallest_slot(batch, self.size_at, self.needed_at[0], self.stride, action)
+        return action
+
+
+class EarliestDeadline(SmallestColumn):
+    """Earliest absolute deadline first (EDF)."""
+
+    pure: ClassVar[bool] = True
+    needs = ("time_left",)
+
+
+class SmallestSize(SmallestColumn):
+    """Smallest flow first (SJF)."""
+
+    pure: ClassVar[bool] = True
+    needs = ("size",)
+
+
+class SmallestRemaining(SmallestColumn):
+    """Shortest remaining processing time first (SRPT): the fewest bytes left."""
+
+    pure: ClassVar[bool] = True
+    needs = ("remaining",)
+
+
+class LeastSlack(SmallestColumn):
+    """Least slack first: the least time left after sending at line rate."""
+
+    pure: ClassVar[bool] = True
+    needs = ("slack",)
+
+
+class SmallestRatio(SlotPolicy):
+    """Smallest size-deadline ratio first (SSDF; Artemis, section 4.2)."""
+
+    pure: ClassVar[bool] = True
+    needs = ("deadline_span",)
+    sign: ClassVar[float] = 1.0
+
+    def choose(self, batch: ObservationArray) -> IntArray:
+        """Compares the ratios."""
+        action = np.empty(len(batch), dtype=np.int64)
+        smallest_ratio_slot(
+            batch, self.slot_column("size"), self.slot_column("deadline_span"), self.stride, self.sign, action
+        )
+        return action
+
+
+class LargestRatio(SmallestRatio):
+    """Largest size-deadline ratio first (LSDF; Artemis, section 4.2)."""
+
+    pure: ClassVar[bool] = True
+    sign = -1.0

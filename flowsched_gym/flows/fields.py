@@ -1,0 +1,93 @@
+"""Columns that environments keep of flows beside those of the engine, by name."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.records import RecordedFlows
+
+Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
+"""Names and types of the fields of a structured array, with the shapes of those that are arrays."""
+
+
+OF_WORKLOAD: Final = ("flow_id", "source", "destination", "size", "deadline_span", "cpu_time")
+OF_TASK: Final = ("to_first_of_task", "to_next_of_task")
+
+
+class _Flows(Protocol):
+    """Flows that may belong to tasks."""
+
+    @property
+    def task_id(self) -> IntArray | None:
+        """Tasks, (num_flows,); negative for none."""
+
+
+class FlowColumns(NamedTuple):
+    """Columns of flows that an environment whose agent acts once per period may see, (num_flows,) each."""
+
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    completion_time: FloatArray
+    ideal_fct: FloatArray
+    attained: FloatArray
+    remaining: FloatArray
+    rate: FloatArray
+    rate_cap: FloatArray
+    path: IntArray
+    queue: IntArray
+
+
+def fill_flow_fields(
+    columns: npt.NDArray[Any], names: Iterable[str], flows: RecordedFlows, ideal_fct: Callable[[], FloatArray]
+) -> None:
+    """Sets the columns of an episode that begins.
+
+    ``flow_id``, ``source``, ``destination``, ``size``, ``deadline_span`` and ``cpu_time`` are the workload's,
+    ``by_arrival`` the rows in the order of arrival, ``ideal_fct`` the completion times in s alone on the empty network,
+    ``to_first_of_task`` and ``to_next_of_task`` what is to be added to a flow's row for that of the first flow of its
+    task, and of the next one (0 at the last); all others become 0.
+
+    Args:
+        columns: Structured array, (num_flows,).
+        names: Fields to set.
+        flows: The flows.
+        ideal_fct: Computes that column.
+    """
+    for name in names:
+        if name == "ideal_fct":
+            columns[name] = ideal_fct()
+        elif name == "by_arrival":
+            columns[name] = np.argsort(flows.arrival_time, kind="stable")
+        elif name in OF_TASK:
+            columns[name] = _steps_in_tasks(flows)[OF_TASK.index(name)]
+        elif name in OF_WORKLOAD:
+            columns[name] = getattr(flows, name)
+        else:
+            columns[name] = 0
+
+
+def _steps_in_tasks(flows: RecordedFlows) -> tuple[IntArray, IntArray]:
+    """Returns the steps from each row to the first, and to the next, of its task, (num_flows,) int64 each."""
+    task = index_tasks(flows)
+    order = np.argsort(task, kind="stable")
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = task[order][1:] != task[order][:-1]
+    to_first, to_next = np.zeros(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
+    to_first[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1] - order
+    inside = np.flatnonzero(~begins)
+    to_next[order[inside - 1]] = order[inside] - order[inside - 1]
+    return to_first, to_next
+
+
+def index_tasks(flows: _Flows) -> IntArray:
+    """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
+    assert flows.task_id is not None
+    alone = flows.task_id < 0
+    ids = np.where(alone, flows.task_id.max(initial=-1) + 1 + np.cumsum(alone), flows.task_id)
+    return np.unique(ids, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,153 @@
+"""The outcome of a simulation: one row per flow."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Final, Protocol
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.flows.ready_times import Pairs, ready_times
+from flowsched_gym.machine_code.decorators import allocating_rule
+
+DEADLINE_TOLERANCE: Final = 1e-12
+"""A flow that is late by this part of its deadline is late by rounding only."""
+
+
+class RecordedFlows(Protocol):
+    """The columns of a ``Workload`` that records repeat, (num_flows,) each."""
+
+    @property
+    def flow_id(self) -> IntArray:
+        """Identifiers, (num_flows,)."""
+
+    @property
+    def task_id(self) -> IntArray | None:
+        """Tasks that the flows belong to, (num_flows,)."""
+
+    @property
+    def source(self) -> IntArray:
+        """Sending hosts, (num_flows,)."""
+
+    @property
+    def destination(self) -> IntArray:
+        """Receiving hosts, (num_flows,)."""
+
+    @property
+    def size(self) -> FloatArray:
+        """Bytes to deliver, (num_flows,)."""
+
+    @property
+    def arrival_time(self) -> FloatArray:
+        """Absolute times in s, (num_flows,)."""
+
+    @property
+    def deadline_span(self) -> FloatArray | None:
+        """Deadlines in s after the arrival, (num_flows,); inf for none."""
+
+    @property
+    def cpu_time(self) -> FloatArray | None:
+        """Seconds of one whole CPU before a flow sends, (num_flows,)."""
+
+    @property
+    def after(self) -> Pairs | None:
+        """Which flows begin only when others have finished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Records:
+    """The outcome of each flow, in the order of the workload. Arrays are not writeable.
+
+    Attributes:
+        flow_id: Identifiers, (num_flows,) int64, increasing.
+        task_id: Task of each flow, (num_flows,) int64, -1 where it belongs to none.
+        source: Sending host, (num_flows,) int64.
+        destination: Receiving host, (num_flows,) int64.
+        size: Bytes to deliver, (num_flows,) float64, > 0.
+        arrival_time: Absolute arrival times in s, (num_flows,) float64.
+        deadline_span: Time allowed after arrival in s, (num_flows,) float64, inf where there is no deadline.
+        ready_time: Absolute times in s at which the flow had arrived and all flows that it comes after had finished,
+            (num_flows,) float64; the arrival time where it comes after none; NaN where that has not happened.
+        grant_time: Absolute times in s at which the flow was allowed to send, (num_flows,) float64; the arrival time
+            where no token is needed; NaN for a flow never granted.
+        completion_time: Absolute times in s at which the last byte reached the destination, (num_flows,) float64;
+            NaN for a flow that had not finished when the simulation stopped.
+        fct: Flow completion times in s, completion - arrival, (num_flows,) float64, NaN where not finished; by the
+            clock of the episode, where absolute times far from 0 would round.
+        ideal_fct: Flow completion times in s alone on the empty network, CPU work included, (num_flows,) float64, > 0.
+        slowdown: ``fct / ideal_fct``, (num_flows,) float64, >= 1 up to rounding, NaN where not finished.
+        deadline_met: True where the flow finished by its deadline, (num_flows,) bool. A flow without deadline that
+            finished counts as met; metrics look only at flows that have one.
+    """
+
+    flow_id: IntArray
+    task_id: IntArray
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    deadline_span: FloatArray
+    ready_time: FloatArray
+    grant_time: FloatArray
+    completion_time: FloatArray
+    fct: FloatArray
+    ideal_fct: FloatArray
+    slowdown: FloatArray
+    deadline_met: BoolArray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            getattr(self, field.name).setflags(write=False)
+
+    @property
+    def num_flows(self) -> int:
+        """Number of flows."""
+        return len(self.flow_id)
+
+    def since(self, start: float, arrival_time: FloatArray) -> "Records":
+        """Returns absolute times from those on a clock.
+
+        Args:
+            start: Absolute time in s at which the clock starts; 0 changes nothing.
+            arrival_time: Absolute arrival times in s, (num_flows,).
+        """
+        if start == 0.0:
+            return self
+        return replace(
+            self,
+            arrival_time=arrival_time,
+            ready_time=np.where(self.ready_time == self.arrival_time, arrival_time, start + self.ready_time),
+            grant_time=start + self.grant_time,
+            completion_time=start + self.completion_time,
+        )
+
+
+def complete_records(
+    flows: RecordedFlows, *, grant_time: FloatArray, completion_time: FloatArray, ideal_fct: FloatArray
+) -> Records:
+    """Builds records from what an engine measured; see ``Records`` for the arrays."""
+    deadline_span, task_id = flows.deadline_span, flows.task_id
+    assert deadline_span is not None
+    assert task_id is not None
+    fct = completion_time - flows.arrival_time
+    return Records(
+        flow_id=flows.flow_id,
+        task_id=task_id,
+        source=flows.source,
+        destination=flows.destination,
+        size=flows.size,
+        arrival_time=flows.arrival_time,
+        deadline_span=deadline_span,
+        ready_time=ready_times(flows, completion_time),
+        grant_time=grant_time,
+        completion_time=completion_time,
+        fct=fct,
+        ideal_fct=ideal_fct,
+        slowdown=fct / ideal_fct,
+        deadline_met=completion_time <= latest_completion(flows.arrival_time + deadline_span),
+    )
+
+
+@allocating_rule
+def latest_completion(deadline: FloatArray) -> FloatArray:
+    """Returns the latest completion times in s that still meet the deadlines, rounding aside."""
+    return deadline + DEADLINE_TOLERANCE * deadline

@@ -1,0 +1,155 @@
+"""The flows of one episode as frozen arrays, drawn before the simulation starts."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.clock import start_of_clock
+from flowsched_gym.core.errors import WorkloadError, shown
+from flowsched_gym.flows.columns import as_column, require
+from flowsched_gym.flows.link_changes import LinkChanges
+from flowsched_gym.flows.precedence import Precedence
+
+NO_TASK: Final = -1
+"""Task of a flow that belongs to none."""
+
+INTEGER_COLUMNS: Final = ("flow_id", "source", "destination", "task_id")
+FLOAT_COLUMNS: Final = ("size", "arrival_time", "deadline_span", "cpu_time")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Workload:
+    """The flows of one episode, one row per flow. Arrays are copied, checked and not writeable.
+
+    Arrivals need not be sorted: the simulation serves them in the order of (arrival_time, flow_id).
+
+    Attributes:
+        flow_id: Identifiers, (num_flows,) int64, >= 0, strictly increasing.
+        source: Sending host, (num_flows,) int64, >= 0.
+        destination: Receiving host, (num_flows,) int64, >= 0, other than the source.
+        size: Bytes to deliver, (num_flows,) float64, > 0.
+        arrival_time: Absolute arrival times in s, (num_flows,) float64, >= 0.
+        deadline_span: Time allowed after arrival in s, (num_flows,) float64, > 0; inf where there is no deadline.
+            Default: no deadlines.
+        task_id: Task of each flow, (num_flows,) int64, >= 0, or ``NO_TASK``. Default: no tasks.
+        cpu_time: Seconds of one whole CPU of its source that a flow needs before it sends, (num_flows,) float64, >= 0.
+            Default: 0.
+        after: Which flows begin only when others have finished; None where none waits.
+        link_changes: When links fail and come up again; None if all stay up. Flow files hold flows alone.
+
+    Raises:
+        WorkloadError: An array has another length or type, or a value that is not allowed; the message names the
+            array, the row and the value. Or flows wait for each other, or for one that is not there.
+    """
+
+    flow_id: IntArray
+    source: IntArray
+    destination: IntArray
+    size: FloatArray
+    arrival_time: FloatArray
+    deadline_span: FloatArray | None = None
+    task_id: IntArray | None = None
+    cpu_time: FloatArray | None = None
+    after: Precedence | None = None
+    link_changes: LinkChanges | None = None
+
+    def __post_init__(self) -> None:
+        num_flows = len(np.atleast_1d(self.flow_id))
+        if self.deadline_span is None:
+            object.__setattr__(self, "deadline_span", np.full(num_flows, np.inf))
+        if self.task_id is None:
+            object.__setattr__(self, "task_id", np.full(num_flows, NO_TASK, dtype=np.int64))
+        if self.cpu_time is None:
+            object.__setattr__(self, "cpu_time", np.zeros(num_flows))
+        for name in (*INTEGER_COLUMNS, *FLOAT_COLUMNS):
+            array = as_column(getattr(self, name), name, integral=name in INTEGER_COLUMNS)
+            if len(array) != num_flows:
+                raise WorkloadError(f"{name} has {len(array)} rows, flow_id has {num_flows}: lengths must agree")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        self._check()
+        if not isinstance(self.after, Precedence | None):
+            raise WorkloadError(f"after is {shown(self.after)}: it must be Precedence or None")
+        if self.after is not None:
+            self.after.depth(self.flow_id)
+        if not isinstance(self.link_changes, LinkChanges | None):
+            raise WorkloadError(f"link_changes is {shown(self.link_changes)}: it must be LinkChanges or None")
+
+    @property
+    def num_flows(self) -> int:
+        """Number of flows."""
+        return len(self.flow_id)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+        """All arrays that make the episode: those of the flows, then those of what else there is."""
+        assert self.deadline_span is not None
+        assert self.task_id is not None
+        assert self.cpu_time is not None
+        flows = (
+            self.flow_id,
+            self.source,
+            self.destination,
+            self.size,
+            self.arrival_time,
+            self.deadline_span,
+            self.task_id,
+        )
+        work = (self.cpu_time,) if self.has_cpu_work else ()
+        pairs = () if self.after is None else (self.after.earlier, self.after.later)
+        changes = self.link_changes
+        links = () if changes is None else (changes.time, changes.link, changes.up)
+        return (*flows, *work, *pairs, *links)
+
+    @property
+    def has_cpu_work(self) -> bool:
+        """Whether a flow needs a CPU before it sends."""
+        assert self.cpu_time is not None
+        return bool(self.cpu_time.any())
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether a flow has something to wait for before it sends: other flows, or a CPU."""
+        return self.after is not None or self.has_cpu_work
+
+    @property
+    def num_hosts(self) -> int:
+        """Smallest number of hosts that holds every source and destination, numbered from 0."""
+        if not self.num_flows:
+            return 0
+        return int(max(self.source.max(), self.destination.max())) + 1
+
+    def on_clock(self) -> "tuple[Workload, float]":
+        """Counts times from the start of the episode's clock (``start_of_clock``); deadlines are spans, and stay.
+
+        Returns:
+            The flows with times on the clock, and the absolute time in s at which it starts. Links that change before
+            that change at its start.
+        """
+        start, changes = start_of_clock(self.arrival_time), self.link_changes
+        if start == 0.0:
+            return self, start
+        if changes is not None:
+            changes = replace(changes, time=np.maximum(changes.time - start, 0.0))
+        return replace(self, arrival_time=self.arrival_time - start, link_changes=changes), start
+
+    def _check(self) -> None:
+        assert self.deadline_span is not None
+        assert self.task_id is not None
+        require(self.flow_id >= 0, "flow_id", self.flow_id, ">= 0")
+        require(self.task_id >= NO_TASK, "task_id", self.task_id, ">= 0, or -1 for no task")
+        require(self.source >= 0, "source", self.source, "a host number >= 0")
+        require(self.destination >= 0, "destination", self.destination, "a host number >= 0")
+        require(self.source != self.destination, "destination", self.destination, "another host than the source")
+        require(np.isfinite(self.size) & (self.size > 0), "size", self.size, "finite and > 0 B")
+        arrival_ok = np.isfinite(self.arrival_time) & (self.arrival_time >= 0)
+        require(arrival_ok, "arrival_time", self.arrival_time, "finite and >= 0 s")
+        require(self.deadline_span > 0, "deadline_span", self.deadline_span, "> 0 s, or inf for none")
+        assert self.cpu_time is not None
+        require(np.isfinite(self.cpu_time) & (self.cpu_time >= 0), "cpu_time", self.cpu_time, "finite and >= 0 s")
+        if self.num_flows > 1:
+            rising = np.concatenate([[True], self.flow_id[1:] > self.flow_id[:-1]])
+            require(rising, "flow_id", self.flow_id, "strictly increasing, each id once")

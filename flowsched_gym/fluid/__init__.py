@@ -1,0 +1,25 @@
+"""What the world is: flows, links, controls, events. Knows neither SimPy nor Gymnasium."""
+
+from flowsched_gym.flows.records import Records
+from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.controls import Controls, new_controls
+from flowsched_gym.fluid.events import EventKind
+from flowsched_gym.fluid.state import FlowState, new_flow_state
+from flowsched_gym.fluid.transport import TRANSPORTS, Losses, Transport, TransportName, find_transport
+from flowsched_gym.topology.network import Network
+
+__all__ = [
+    "TRANSPORTS",
+    "Controls",
+    "Discipline",
+    "EventKind",
+    "FlowState",
+    "Losses",
+    "Network",
+    "Records",
+    "Transport",
+    "TransportName",
+    "find_transport",
+    "new_controls",
+    "new_flow_state",
+]

@@ -1,0 +1,175 @@
+"""Puts flows into networks, and tells when their requests arrive."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.fluid.compiled.allocation import forget_network
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
+from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.machine_code.decorators import engine_function, inlined_part
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@engine_function
+def load_one(
+    tables: Tables,
+    n: int,
+    num_flows: int,
+    size: FloatArray,
+    arrival_time: FloatArray,
+    deadline_span: FloatArray,
+    path: IntArray,
+    destination: IntArray,
+) -> bool:
+    """Does what ``load`` does, called from Python."""
+    t = view(tables)
+    return load(t, n, num_flows, size, arrival_time, deadline_span, path, destination)
+
+
+@inlined_part
+def load(
+    t: View,
+    n: int,
+    num_flows: int,
+    size: FloatArray,
+    arrival_time: FloatArray,
+    deadline_span: FloatArray,
+    path: IntArray,
+    destination: IntArray,
+) -> bool:
+    """Puts flows into a network, at time 0.
+
+    Args:
+        t: The tables.
+        n: Number of the network.
+        num_flows: Flows, at most ``num_rows``.
+        size: Bytes to deliver, at least (num_flows,), as the columns after it.
+        arrival_time: Absolute arrival times in s.
+        deadline_span: Times allowed after arrival in s.
+        path: Rows of the path table.
+        destination: Receiving hosts.
+
+    Returns:
+        Whether the requests arrive in the order of rows; if not, ``set_order`` has to follow.
+    """
+    first = n * t.num_rows
+    state = t.state
+    net = t.networks[n]
+    last_time = 0.0
+    in_order = True
+    for i in range(num_flows):
+        row = first + i
+        state.size[row] = size[i]
+        state.arrival_time[row] = arrival_time[i]
+        state.deadline[row] = arrival_time[i] + deadline_span[i]
+        t.controls.path[row] = path[i]
+        state.attained[row] = 0.0
+        state.rate[row] = 0.0
+        t.controls.admitted[row] = True
+        t.controls.rate_cap[row] = np.inf
+        t.controls.review_at[row] = np.inf
+        t.grant_time[row] = np.nan
+        t.completion_time[row] = np.nan
+        time = request_time_of(t, row)
+        in_order = in_order and time >= last_time
+        last_time = time
+    wire_volume(size[:num_flows], t.sending.segment, t.sending.header, state.volume[first : first + num_flows])
+    for row in range(first, first + num_flows):
+        state.remaining[row] = state.volume[row]
+    net.now = 0.0
+    net.advanced_to = 0.0
+    net.wake = np.inf
+    net.num_flows = num_flows
+    net.arrived = 0
+    net.delivered = 0
+    net.num_active = 0
+    net.served = 0
+    net.timer_head = n * t.most_active
+    net.timer_tail = n * t.most_active
+    net.num_destinations = 0
+    net.asking = NOBODY
+    net.last_asking = 0
+    net.decision_due = False
+    net.sharing_due = False
+    net.in_order = in_order
+    net.logged = 0
+    forget_network(n, t.cache)
+    if t.num_tokens > 0:
+        _open_destinations(t, n, num_flows, destination)
+    foresee_request(t, n)
+    return in_order
+
+
+@engine_function
+def set_order(tables: Tables, n: int, order: IntArray) -> None:
+    """Sets the order in which requests arrive, as rows counted from the network's first, (num_flows,)."""
+    t = view(tables)
+    first = n * t.num_rows
+    for i in range(len(order)):
+        t.order[first + i] = first + order[i]
+    foresee_request(t, n)
+
+
+@inlined_part
+def _open_destinations(t: View, n: int, num_flows: int, destination: IntArray) -> None:
+    """Opens for every host that receives flows a queue and its tokens, in the order of the hosts."""
+    first = n * t.num_rows
+    net = t.networks[n]
+    count = t.destination_of_host
+    count[:] = 0
+    for i in range(num_flows):
+        count[destination[i]] += 1
+    index = 0
+    queue = 2 * first
+    active = n * t.most_active
+    for host in range(len(count)):
+        expected = count[host]
+        if expected == 0:
+            continue
+        d = t.destinations[n * t.most_destinations + index]
+        d.host = host
+        d.tokens = t.num_tokens
+        d.expected = expected
+        d.queue = queue
+        d.head = queue
+        d.tail = queue
+        queue += 2 * expected
+        d.queue_end = queue
+        d.first_holder = active
+        d.num_holders = 0
+        d.held = False
+        active += min(t.num_tokens, expected)
+        count[host] = index
+        index += 1
+    net.num_destinations = index
+    for i in range(num_flows):
+        t.destination_index[first + i] = count[destination[i]]
+
+
+@inlined_part
+def request_time_of(t: View, row: int) -> float:
+    """Returns when a flow, or its request, arrives."""
+    time: float = t.state.arrival_time[row]
+    if t.num_tokens > 0:
+        time += t.path_delay[t.controls.path[row]]
+    return time
+
+
+@inlined_part
+def foresee_request(t: View, n: int) -> None:
+    """Notes when the next request arrives."""
+    net = t.networks[n]
+    net.request_time = np.inf
+    if net.arrived < net.num_flows:
+        net.request_time = request_time_of(t, arriving_row(t, n))
+
+
+@inlined_part
+def arriving_row(t: View, n: int) -> int:
+    """Returns the row of the next request."""
+    row: int = n * t.num_rows + t.networks[n].arrived
+    if not t.networks[n].in_order:
+        row = t.order[row]
+    return row

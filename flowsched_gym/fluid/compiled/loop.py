@@ -1,0 +1,339 @@
+"""The compiled event loop: one network from event to event, as the reference engine (``simulation``) goes.
+
+Each function has the name of what it stands for there. Events of one instant happen in the order of ``EventKind``:
+the loop takes the earliest of what is pending, the smallest kind first, and within a kind the rows in their order.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.fluid.compiled.allocation import (
+    changed_flows,
+    data_network,
+    forget_network,
+    leave_links,
+    mark_changed,
+    set_rates,
+)
+from flowsched_gym.fluid.compiled.choosing import (
+    asks_for_periods,
+    begin_period,
+    change_links,
+    count_delivered,
+    find_decision,
+    forget_touched,
+    next_change_time,
+    next_period_time,
+    review,
+    take_note_of_quiet,
+    touch,
+    waits_for_path,
+)
+from flowsched_gym.fluid.compiled.control import all_may_change, average, begin_flow, control, finished, review_time
+from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
+from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.orders import move_to_front
+from flowsched_gym.fluid.compiled.senders import begin, next_round, send
+from flowsched_gym.fluid.compiled.stages import arrives_to_wait, finish, goes_on, is_on_cpu, work_done
+from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
+from flowsched_gym.fluid.compiled.timers import set_timer, take_timer
+from flowsched_gym.fluid.events import EventKind
+from flowsched_gym.fluid.rules.transport.lossy.modes import control_senders
+from flowsched_gym.fluid.rules.transport.lossy.overflow import deliver
+from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
+from flowsched_gym.fluid.rules.transport.lossy.steps import next_change
+from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
+from flowsched_gym.fluid.rules.transport.tokens import take_out
+from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
+from flowsched_gym.topology.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
+BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)
+DELIVERY: Final = int(EventKind.DELIVERY)
+LINK_CHANGE: Final = int(EventKind.LINK_CHANGE)
+ARRIVAL: Final = int(EventKind.ARRIVAL)
+START: Final = int(EventKind.START)
+RESUME: Final = int(EventKind.RESUME)
+PERIOD_END: Final = int(EventKind.PERIOD_END)
+"""The end of a sender's pause, a start too; this number only sorts it behind the starts of its instant."""
+DECISION: Final = int(EventKind.DECISION)
+SHARING: Final = int(EventKind.SHARING)
+
+
+@pasted_rule
+def run(t: View, n: int, goal: int) -> None:
+    """Runs a network until a decision is asked, or so many flows are delivered, at most all."""
+    net = t.networks[n]
+    while net.asking == NOBODY and net.delivered < goal:
+        kind = _next_event(t.timers, net, next_change_time(n, t.choosing), next_period_time(n, t.choosing))
+        advances = kind in (LAST_BYTE_SENT, START, SHARING) or (kind in (LINK_CHANGE, ARRIVAL) and t.num_tokens == 0)
+        if advances or (kind == DECISION and asks_for_periods(t.choosing)):
+            _advance_flows(t, n)
+        if kind == LAST_BYTE_SENT:
+            net.wake = np.inf
+            net.sharing_due = True
+        elif kind == DELIVERY:
+            _deliver(t, n)
+        elif kind == LINK_CHANGE:
+            change_links(t, n, t.choosing)
+        elif kind == ARRIVAL:
+            _arrive(t, n)
+        elif kind == DECISION:
+            net.decision_due = False
+            _find_asking(t, n)
+        elif kind == SHARING:
+            _share(t, n)
+        elif kind == PERIOD_END:
+            begin_period(t, n, t.choosing)
+        else:
+            _start(t, n, kind)
+    if net.delivered == net.num_flows:
+        forget_touched(t.choosing)
+
+
+@threaded_function
+def run_many(tables: Tables, numbers: IntArray, goal: int) -> None:
+    """Runs networks, (count,), each until a decision is asked, or so many flows or all are delivered; for Python."""
+    t = view(tables)
+    for i in range(len(numbers)):
+        run(t, numbers[i], min(goal, t.networks[numbers[i]].num_flows))
+
+
+@inlined_part
+def _next_event(timers: Rows, net: Row, change_time: float, period_time: float) -> int:
+    """Moves the clock of a network to its next event, and returns the kind of that: the smallest of its instant."""
+    time = net.wake
+    kind = LAST_BYTE_SENT
+    if net.timer_head < net.timer_tail:
+        timer = timers[net.timer_head]
+        if timer.time < time:
+            time = timer.time
+            kind = timer.kind
+    if change_time < time or (change_time == time and kind > LINK_CHANGE):
+        time = change_time
+        kind = LINK_CHANGE
+    if net.request_time < time or (net.request_time == time and kind > ARRIVAL):
+        time = net.request_time
+        kind = ARRIVAL
+    if period_time < time:
+        time = period_time
+        kind = PERIOD_END
+    if time > net.now:
+        if net.decision_due:
+            return DECISION
+        if net.sharing_due:
+            return SHARING
+    net.now = time
+    return kind
+
+
+@inlined_part
+def _find_asking(t: View, n: int) -> None:
+    """Finds what an agent has to decide: of destinations, the first by host number."""
+    net = t.networks[n]
+    find_decision(t, n, t.choosing)
+    for index in range(net.num_destinations):
+        d = t.destinations[n * t.most_destinations + index]
+        if d.tokens > 0 and d.tail > d.head and not d.held:
+            net.asking = index
+            net.last_asking = index
+            return
+
+
+@inlined_part
+def _arrive(t: View, n: int) -> None:
+    """Takes in all flows, or token requests, that arrive now."""
+    net = t.networks[n]
+    while net.request_time == net.now:
+        row = arriving_row(t, n)
+        net.arrived += 1
+        foresee_request(t, n)
+        note(t, n, ARRIVAL, row)
+        if t.num_tokens == 0:
+            t.grant_time[row] = net.now
+        if arrives_to_wait(t, n, row, t.stages):
+            continue
+        begin_flow(net.now, n, row, t.state, t.controls, t.own)
+        if t.num_tokens == 0:
+            if not waits_for_path(t, n, row, t.choosing):
+                begin(t, n, row)
+            continue
+        d = t.destinations[n * t.most_destinations + t.destination_index[row]]
+        if d.tail == d.queue_end:
+            move_to_front(t, d)
+        t.requests[d.tail] = row
+        d.tail += 1
+        d.expected -= 1
+        d.held = False
+        net.decision_due = True
+
+
+@inlined_part
+def _deliver(t: View, n: int) -> None:
+    """Records flows whose last byte has arrived, and frees their tokens."""
+    net = t.networks[n]
+    row = take_timer(t, n, DELIVERY)
+    while row != NOBODY:
+        if is_on_cpu(row, t.stages):
+            work_done(t, n, row, t.stages)
+            row = take_timer(t, n, DELIVERY)
+            continue
+        t.completion_time[row] = net.now
+        t.delivered[n * t.num_rows + net.delivered] = row
+        net.delivered += 1
+        note(t, n, DELIVERY, row)
+        if t.num_tokens > 0:
+            d = t.destinations[n * t.most_destinations + t.destination_index[row]]
+            d.num_holders = take_out(t.holders, d.first_holder, d.num_holders, row)
+            d.tokens += 1
+            d.held = False
+            net.decision_due = True
+        finish(t, n, row, t.stages)
+        row = take_timer(t, n, DELIVERY)
+    count_delivered(t, n, t.choosing)
+
+
+@inlined_part
+def _start(t: View, n: int, kind: int) -> None:
+    """Lets flows send from now on, for the first time or after a pause."""
+    net = t.networks[n]
+    row = take_timer(t, n, kind)
+    while row != NOBODY:
+        if kind == START:
+            if not goes_on(t, n, row, t.stages):
+                send(t, n, row)
+        else:
+            t.controls.admitted[row] = True
+            net.sharing_due = True
+            mark_changed(n, row, t.cache)
+            next_round(t, n, row)
+        row = take_timer(t, n, kind)
+
+
+@inlined_part
+def _advance_flows(t: View, n: int) -> None:
+    """Lets the flows send up to now; sends off the last bytes, and pauses senders that have sent their window."""
+    net = t.networks[n]
+    elapsed = net.now - net.advanced_to
+    if elapsed == 0.0:
+        return
+    net.advanced_to = net.now
+    if net.num_active == 0:
+        return
+    begin = n * t.most_active
+    state = t.state
+    average(net.now, elapsed, n, t.active[begin : begin + t.most_active], net.num_active, state, t.controls, t.own)
+    kept, num_finished, num_crossed = advance(
+        net.now,
+        elapsed,
+        t.active[begin : begin + t.most_active],
+        net.num_active,
+        t.served[begin : begin + t.most_active],
+        net.served,
+        state.volume,
+        state.attained,
+        state.remaining,
+        state.rate,
+        t.controls.review_at,
+        t.finished,
+        t.crossed,
+    )
+    _deliver_lossy(t, n, elapsed, t.senders)
+    net.num_active = kept
+    if num_finished + num_crossed > 0:
+        net.sharing_due = True
+    for index in range(num_finished):
+        # Of one type with all other rows, so that less is compiled.
+        row: int = np.int64(t.finished[index])  # type: ignore[assignment]
+        note(t, n, LAST_BYTE_SENT, row)
+        finished(n, row, state, t.controls, t.own)
+        touch(t, n, row, t.choosing)
+        leave_links(t, n, row, t.cache)
+        set_timer(t, n, net.now + t.path_delay[t.controls.path[row]], DELIVERY, row)
+    for index in range(num_crossed):
+        row = np.int64(t.crossed[index])  # type: ignore[assignment]
+        note(t, n, BYTE_THRESHOLD, row)
+        mark_changed(n, row, t.cache)
+        if t.sending.first_burst > 0.0:
+            if net.now >= t.round_end[row]:
+                next_round(t, n, row)
+            else:
+                t.controls.admitted[row] = False
+                t.controls.review_at[row] = np.inf
+                set_timer(t, n, t.round_end[row], RESUME, row)
+
+
+@inlined_part
+def _share(t: View, n: int) -> None:
+    """Sets the rates, and foresees the next event."""
+    net = t.networks[n]
+    net.sharing_due = False
+    net.wake = np.inf
+    count = net.num_active
+    if count == 0:
+        net.served = 0
+        return
+    state, controls = t.state, t.controls
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    review(t, n, t.choosing)
+    first_link = n * t.link_stride
+    capacity = t.capacity[first_link : first_link + len(t.links)]
+    network = Network(capacity, t.network.path_start, t.network.path_links, t.network.num_cpus)
+    if all_may_change(n, t.own):
+        forget_network(n, t.cache)
+    changed, num_changed = changed_flows(t, n, t.cache)
+    control(net.now, n, changed, num_changed, state, controls, network, t.own)
+    changes_at = _control_lossy(t, n, t.senders)
+    if _rates_change(n, t.senders):
+        set_rates(t, n, changed, num_changed, t.cache)
+    take_note_of_quiet(t, n, t.choosing)
+    next_review = review_time(net.now, n, active, count, state, controls, t.own)
+    next_review = min(next_review, changes_at, _next_change_lossy(t, n, t.senders))
+    net.wake = next_event_time(
+        net.now, served, net.served, state.attained, state.remaining, state.rate, controls.review_at, next_review
+    )
+
+
+@inlined_part
+def _deliver_lossy(t: View, n: int, elapsed: float, senders: Senders | None) -> None:
+    """Lets windows grow by what was delivered, and loses what has found no room, where packets can be lost."""
+    if senders is not None:
+        net = t.networks[n]
+        served = t.served[n * t.most_active : (n + 1) * t.most_active]
+        deliver(net.now, elapsed, n, served, net.served, t.state, t.controls, senders)
+
+
+@inlined_part
+def _control_lossy(t: View, n: int, senders: Senders | None) -> float:
+    """Sets weights and largest rates of senders whose packets can be lost; returns when one next notices or wakes."""
+    if senders is None:
+        return np.inf
+    net = t.networks[n]
+    active = t.active[n * t.most_active : (n + 1) * t.most_active]
+    return control_senders(net.now, n, active, net.num_active, t.state, t.controls, t.round_trip, senders)
+
+
+@inlined_part
+def _rates_change(n: int, senders: Senders | None) -> bool:
+    """Returns whether links have to be shared anew; where packets can be lost, senders tell."""
+    if senders is None:
+        return True
+    changed: bool = senders.steps["changed"][n]
+    return changed
+
+
+@inlined_part
+def _next_change_lossy(t: View, n: int, senders: Senders | None) -> float:
+    """Returns when windows and losses next change the rates of senders whose packets can be lost, in s."""
+    if senders is None:
+        return np.inf
+    net = t.networks[n]
+    served = t.served[n * t.most_active : (n + 1) * t.most_active]
+    capacity = data_network(t, n).capacity
+    return next_change(net.now, n, served, net.served, t.state, t.controls, capacity, t.round_trip, senders)

@@ -1,0 +1,99 @@
+"""Lists what the compiled engine keeps of networks, hosts, flows and events, as records: side by side in memory."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.fluid.compiled.choice_tables import ROW
+from flowsched_gym.fluid.rules.sharing.filling import BLOCK
+
+NETWORK: Final = np.dtype(
+    [
+        ("now", "f8"),  # time in s
+        ("advanced_to", "f8"),  # time up to which attained and remaining bytes are known
+        ("wake", "f8"),  # when the next flow that sends needs attention
+        ("request_time", "f8"),  # when the next request arrives
+        ("num_flows", "i8"),
+        ("arrived", "i8"),  # requests that have arrived
+        ("delivered", "i8"),  # flows whose last byte has arrived
+        ("num_active", "i8"),  # flows that have begun to send and not ended
+        ("served", "i8"),  # those of them that have a rate
+        ("timer_head", "i8"),  # index of the next timer
+        ("timer_tail", "i8"),  # index behind the last timer
+        ("num_destinations", "i8"),
+        ("asking", "i8"),  # index of the destination that waits for a decision
+        ("last_asking", "i8"),  # index of the one that waited last
+        ("decision_due", "?"),  # whether destinations are looked at at the end of this instant
+        ("sharing_due", "?"),  # whether links are shared at the end of this instant
+        ("in_order", "?"),  # whether requests arrive in the order of rows
+        ("logged", "i8"),  # events in the log
+    ],
+    align=True,
+)
+"""State of a network, two cache lines."""
+
+DESTINATION: Final = np.dtype(
+    [
+        ("host", "i8"),
+        ("tokens", "i8"),  # free tokens
+        ("expected", "i8"),  # requests that have not arrived yet
+        ("queue", "i8"),  # first index of its queue
+        ("head", "i8"),  # index of the oldest request
+        ("tail", "i8"),  # index behind the youngest request
+        ("queue_end", "i8"),  # index behind its queue
+        ("first_holder", "i8"),  # index of the first flow that holds a token
+        ("num_holders", "i8"),  # tokens held
+        ("held", "?"),  # whether the scheduler waits for the next event
+    ],
+    align=True,
+)
+"""State of a receiving host, as ``fluid.simpy.Destination`` has it."""
+
+TIMER: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
+"""Something that happens to a flow at a known time; sorted by (time, kind, row)."""
+
+FLOW_FIELDS: Final = (
+    # One line for flows that send,
+    *((name, "f8") for name in ("attained", "remaining", "rate", "review_at", "weight")),
+    ("priority", "i4"),
+    ("path", ROW),
+    *((name, BLOCK[name]) for name in BLOCK.names or ()),
+    ("admitted", "?"),
+    ("postponed", "?"),  # room for systems that keep it (``flow_fields``), where records have a gap
+    ("destination_index", ROW),  # index of its destination among those of the network
+    # and one for those that wait.
+    *(
+        (name, "f8")
+        for name in ("volume", "rate_cap", "arrival_time", "deadline", "size", "grant_time", "completion_time")
+    ),
+)
+"""What is kept of a flow, side by side: the arrays that rules see are columns of these records. A thousand networks do
+not fit into the caches; so a flow takes two cache lines, and not one of each of twenty arrays."""
+
+EPISODE_FIELDS: Final = (("empty_slot_choices", "i8"), ("num_decisions", "i8"))
+"""What is kept of an episode of any system. It stands behind what a system keeps itself: Numba takes a record that
+begins like another for one of that kind, and warns."""
+
+WINDOW: Final = np.dtype([("window", "f8"), ("round_end", "f8")], align=True)
+"""Segments that a sender sends in this round, and the absolute time in s at which the round ends."""
+
+PATH: Final = np.dtype([("delay", "f8"), ("round_trip", "f8")], align=True)
+"""One-way delay and round-trip time of a path in s."""
+
+SCRATCH: Final = np.dtype([("finished", ROW), ("crossed", ROW)])
+"""Receives the rows that finish or cross a level."""
+
+LOG_ENTRY: Final = np.dtype([("time", "f8"), ("kind", "i4"), ("row", ROW)], align=True)
+"""One event of the log."""
+
+CACHE_LINE: Final = 64
+"""Bytes that memory hands over at once."""
+
+
+def aligned_zeros(count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Makes a structured array that begins where a cache line does."""
+    size = count * dtype.itemsize
+    block = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    offset = -block.ctypes.data % CACHE_LINE
+    return block[offset : offset + size].view(dtype)

@@ -1,0 +1,379 @@
+"""Simulates many networks at once: the compiled counterpart of ``fluid.simpy.Simulation``."""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.periods import Period
+from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.flows.fields import Fields, fill_flow_fields
+from flowsched_gym.flows.records import Records, complete_records
+from flowsched_gym.fluid.compiled import decisions
+from flowsched_gym.fluid.compiled.choice_tables import new_choosing
+from flowsched_gym.fluid.compiled.graft import graft
+from flowsched_gym.fluid.compiled.loading import load_one, set_order
+from flowsched_gym.fluid.compiled.loop import run_many
+from flowsched_gym.fluid.compiled.opening import open_paths, open_stages
+from flowsched_gym.fluid.compiled.snapshot import blocks_of, copy, put, take
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
+from flowsched_gym.fluid.compiled.threads import Threads
+from flowsched_gym.fluid.contract import Discipline, check_transport
+from flowsched_gym.fluid.disciplines import CLASSES, BaseDiscipline, Ranked
+from flowsched_gym.fluid.isolation import ideal_times
+from flowsched_gym.fluid.losses import flow_keys
+from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.fluid.rules.transport.lossy.senders import begin_senders
+from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.stages import Barrier
+from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.machine_code.decorators import compiles
+from flowsched_gym.topology import Routing, Topology
+from flowsched_gym.workload import Workload
+
+Result = TypeVar("Result")
+
+ALL: Final = 2**62
+"""More flows than there are."""
+IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
+
+
+class BatchSimulation:
+    """Simulates networks of one kind, each with flows of its own, event for event as ``Simulation`` simulates one.
+
+    ``decisions`` tells what a network asks an agent and takes the answers, ``history`` tells what has happened.
+
+    Args:
+        num_networks: Networks, >= 1.
+        num_rows: Flows that a network can have for now, >= 1; a workload with more makes room.
+        topology: The network.
+        discipline: Fills the controls of the flows that send.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        most_destinations: Hosts of a network that can receive flows for now, >= 1; a workload with more makes room.
+        routing: How flows choose among their paths, by the state of the network; ``None``: by a hash alone, and links
+            stay up.
+        asks: About what an agent is asked. ``ORDER`` needs the discipline ``Ranked``, ``PATH`` a routing, ``PERIOD`` a
+            period.
+        period: When a period ends.
+        barrier: When a flow whose CPU work is done may send; ``None`` where flows have no stages before they send.
+        num_changes: Changes of links that a network can have for now; a workload with more makes room.
+        seed: Seed of the hash by which flows are spread over equal paths.
+        log_length: Events of each network to keep for ``history.log``.
+        flow_fields: What a system keeps of a flow besides, as names and types.
+        episode_fields: What it keeps of an episode, likewise.
+        rate_caps: Whether ``tables.flows["rate_cap"]`` may be set, a largest rate of each flow.
+        num_threads: Threads that run networks, >= 1.
+
+    Attributes:
+        tables: The arrays that compiled code works on.
+        discipline: Fills the controls of the flows that send.
+
+    Raises:
+        ConfigError: The compiled engine does not know the discipline, the arguments do not fit each other, or machine
+            code is switched off.
+    """
+
+    def __init__(
+        self,
+        num_networks: int,
+        num_rows: int,
+        topology: Topology,
+        discipline: Discipline,
+        *,
+        transport: Transport = IDEAL,
+        num_tokens: int | None = None,
+        most_destinations: int = 1,
+        routing: Routing | None = None,
+        asks: DecisionKind = DecisionKind.NOTHING,
+        period: Period | None = None,
+        barrier: Barrier | None = None,
+        num_changes: int = 0,
+        seed: int = 0,
+        log_length: int = 0,
+        flow_fields: Fields = (),
+        episode_fields: Fields = (),
+        rate_caps: bool = False,
+        num_threads: int = 1,
+    ) -> None:
+        """Makes room for the flows."""
+        if not compiles():
+            raise ConfigError(
+                "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
+                "unset it, or use single environments and engine 'simpy'"
+            )
+        if not isinstance(discipline, BaseDiscipline) or type(discipline) not in CLASSES:
+            raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
+        check_transport(discipline, transport, paths_stay=routing is None)
+        self.num_networks = num_networks
+        self.topology = topology
+        self.transport = transport
+        self.discipline = discipline
+        self._num_tokens = num_tokens
+        if num_tokens is not None and routing is not None:
+            raise ConfigError("num_tokens is given: flows with tokens keep their paths, and their links stay up")
+        if asks is DecisionKind.PATH and routing is None:
+            raise ConfigError("asks is PATH: a routing is needed for flows whose paths fail")
+        if asks is DecisionKind.ORDER and not isinstance(discipline, Ranked):
+            raise ConfigError(f"asks is ORDER: the discipline must be Ranked, it is {type(discipline).__name__}")
+        self._routing = routing
+        if (asks is DecisionKind.PERIOD) != (period is not None):
+            raise ConfigError(f"asks is {asks.name} and period is {period}: PERIOD needs one, and nothing else has one")
+        self._asks = asks
+        self._period = period
+        self._barrier = barrier
+        self._seed = seed
+        self._log_length = log_length
+        self._flow_fields = flow_fields
+        self._episode_fields = episode_fields
+        self._rate_caps = rate_caps
+        self.tables: Tables
+        self._threads = Threads(num_threads)
+        self._make_room(num_rows, most_destinations, num_changes, 0)
+
+    @property
+    def episodes(self) -> npt.NDArray[Any]:
+        """What the environment keeps of each episode, (num_networks,)."""
+        return self.tables.episodes
+
+    def columns(self, number: int) -> npt.NDArray[Any]:
+        """Views the columns of the flows of a network, (num_flows,)."""
+        first = number * self.num_rows
+        return self.tables.flows[first : first + self.tables.networks["num_flows"].item(number)]
+
+    @property
+    def num_rows(self) -> int:
+        """Flows that a network can have."""
+        return self.tables.num_rows
+
+    def grow(self, num_rows: int, most_destinations: int = 1, num_changes: int = 0, num_pairs: int = 0) -> None:
+        """Makes room for more flows, destinations, changes of links and pairs in each network; what is there stays."""
+        tables = self.tables
+        most_changes = 0 if tables.choosing is None else tables.choosing.most_changes
+        most_pairs = 0 if tables.stages is None else tables.stages.most_pairs
+        if (
+            num_rows <= tables.num_rows
+            and most_destinations <= tables.most_destinations
+            and num_changes <= most_changes
+            and num_pairs <= most_pairs
+        ):
+            return
+        everything = self.take(np.arange(self.num_networks))
+        self._make_room(
+            max(num_rows, tables.num_rows),
+            max(most_destinations, tables.most_destinations),
+            max(num_changes, most_changes),
+            max(num_pairs, most_pairs),
+        )
+        put(self.tables, np.arange(self.num_networks), everything)
+
+    def take(self, numbers: IntArray) -> Snapshot:
+        """Copies networks, (count,)."""
+        return take(self.tables, numbers)
+
+    def put(self, numbers: IntArray, snapshot: Snapshot) -> None:
+        """Sets networks, (count,), to what a snapshot holds.
+
+        Raises:
+            ConfigError: Its networks are laid out in another way.
+        """
+        snapshot.check_fits(blocks_of(self.tables))
+        self.grow(snapshot.num_rows, snapshot.most_destinations, snapshot.num_changes, snapshot.num_pairs)
+        put(self.tables, numbers, snapshot)
+
+    def copy(self, sources: IntArray, numbers: IntArray) -> None:
+        """Lets networks, (count,), go on as others, (count,), will; records of flows delivered before are not copied.
+
+        Args:
+            sources: Networks to copy.
+            numbers: Networks to set; no number twice, and none that is a source.
+        """
+        given = np.unique(sources)
+        rows = slice(self._first_active(given), int(self.tables.networks["num_flows"][given].max()))
+        copy(self.tables, sources, numbers, rows)
+
+    def graft(self, source: int, numbers: IntArray, num_arrived: int) -> None:
+        """Lets networks, (count,), that have been loaded go on from where another one is, with flows to come of theirs.
+
+        Args:
+            source: The other network.
+            numbers: Networks to set. Their first flows are those that have arrived in the other one, row by row.
+            num_arrived: How many these are.
+        """
+        graft(self.tables, source, numbers, slice(self._first_active(np.array([source])), num_arrived))
+
+    def _first_active(self, numbers: IntArray) -> int:
+        """Returns the first row, counted from that of each network, of a flow that has not been delivered in all."""
+        times = self.tables.flows["completion_time"].reshape(self.num_networks, -1)[numbers]
+        return int(np.isnan(times).any(axis=0).argmax())
+
+    def load(self, number: int, workload: Workload) -> None:
+        """Puts the flows of a workload into a network, at time 0.
+
+        Raises:
+            WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
+            ConfigError: Links change, and there is no routing.
+        """
+        self.discipline.check_flows(workload.num_flows)
+        path = self._path(workload)
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        self.topology.check_times(path, volume, workload.arrival_time)
+        self.grow(
+            workload.num_flows,
+            len(np.unique(workload.destination)) if self._num_tokens is not None else 1,
+            0 if workload.link_changes is None else len(workload.link_changes.time),
+            0 if workload.after is None else workload.after.num_pairs,
+        )
+        assert workload.deadline_span is not None
+        in_order = load_one(
+            self.tables,
+            number,
+            workload.num_flows,
+            workload.size,
+            workload.arrival_time,
+            workload.deadline_span,
+            path,
+            workload.destination,
+        )
+        if not in_order:
+            self.sort_requests(number, workload)
+        columns = self.tables.flows[number * self.num_rows :][: workload.num_flows]
+        names = (field[0] for field in self._flow_fields)
+        fill_flow_fields(columns, names, workload, lambda: self._ideal_fct(workload, volume))
+        self.tables.episodes[number] = 0
+        self.discipline.begin_network(number, number * self.num_rows, workload)
+        if self.tables.senders is not None:
+            begin_senders(number, flow_keys(workload, self.transport), self.tables.senders)
+        open_stages(
+            self.tables,
+            number,
+            workload,
+            topology=self.topology,
+            transport=self.transport,
+            barrier=self._barrier,
+            path=path,
+            volume=volume,
+        )
+        open_paths(self.tables, number, workload, self.topology, self._seed)
+
+    def sort_requests(self, number: int, workload: Workload) -> None:
+        """Lets the requests of a network arrive in the order of their times."""
+        times = workload.arrival_time
+        if self._num_tokens is not None:
+            times = times + self.topology.path_delay(self._path(workload))
+        set_order(self.tables, number, np.argsort(times, kind="stable"))
+
+    def run(self, *numbers: int) -> None:
+        """Runs networks, each until a decision is asked or all flows are delivered."""
+        self.share_out(lambda tables, part: run_many(tables, part, ALL), np.array(numbers, dtype=np.int64))
+
+    def share_out(self, work: Callable[[Tables, IntArray], Result], numbers: IntArray) -> list[Result]:
+        """Lets each thread do a part of the work; see ``Threads.share_out``."""
+        return self._threads.share_out(work, numbers)
+
+    def run_until(self, number: int, num_delivered: int) -> None:
+        """Runs a network until a decision is asked, or so many of its flows, at most all, are delivered."""
+        run_many(self.tables, np.array([number]), num_delivered)
+
+    def now(self, number: int) -> float:
+        """Returns the time of a network in s."""
+        return float(self.tables.networks["now"][number])
+
+    def finished(self, number: int) -> bool:
+        """Returns whether every flow of a network has been delivered."""
+        network = self.tables.networks[number]
+        return bool(network["delivered"] == network["num_flows"])
+
+    def num_delivered(self, number: int) -> int:
+        """Returns how many flows of a network have been delivered."""
+        return int(self.tables.networks["delivered"][number])
+
+    def awaits_decision(self, number: int) -> bool:
+        """Returns whether a network waits until an agent decides."""
+        return bool(self.tables.networks["asking"][number] != NOBODY)
+
+    def go_on(self, number: int) -> None:
+        """Begins a period of a network, with the controls as they have been set since the ``PeriodDecision``.
+
+        Raises:
+            SimulationError: No period waits to begin.
+        """
+        decisions.go_on(self.tables, number)
+
+    def num_periods(self, number: int) -> int:
+        """Returns how many periods of a network have begun, after which an agent is asked; none where it is not."""
+        choosing = self.tables.choosing
+        return 0 if choosing is None else int(choosing.choices["periods"][number])
+
+    def records(self, number: int, workload: Workload) -> Records:
+        """Returns what has become of every flow of a network so far.
+
+        Args:
+            number: Number of the network.
+            workload: Its flows.
+        """
+        return self.complete_records(workload, *self.outcomes(number))
+
+    def outcomes(self, number: int) -> tuple[FloatArray, FloatArray]:
+        """Returns when the flows of a network were granted and delivered, in s, (num_flows,) each; NaN for not yet."""
+        flows = self.columns(number)
+        return flows["grant_time"].copy(), flows["completion_time"].copy()
+
+    def complete_records(
+        self, workload: Workload, grant_time: npt.NDArray[np.float64], completion_time: npt.NDArray[np.float64]
+    ) -> Records:
+        """Builds the records of flows from what was measured, (num_flows,) each, NaN where it has not happened."""
+        volume = np.empty(workload.num_flows)
+        wire_volume(workload.size, self.transport.segment, self.transport.header, volume)
+        return complete_records(
+            workload,
+            grant_time=grant_time,
+            completion_time=completion_time,
+            ideal_fct=self._ideal_fct(workload, volume),
+        )
+
+    def _ideal_fct(self, workload: Workload, volume: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Returns what flows take alone on the empty network, in s, (num_flows,)."""
+        needs_token = self._num_tokens is not None
+        return ideal_times(self.topology, workload, volume, self.transport, needs_token=needs_token)
+
+    def _make_room(self, num_rows: int, most_destinations: int, num_changes: int, num_pairs: int) -> None:
+        """Makes empty tables."""
+        tables = new_tables(
+            num_networks=self.num_networks,
+            num_rows=num_rows,
+            most_destinations=most_destinations,
+            topology=self.topology,
+            discipline=self.discipline,
+            transport=self.transport,
+            num_tokens=self._num_tokens,
+            log_length=self._log_length,
+            flow_fields=self._flow_fields,
+            episode_fields=self._episode_fields,
+            links_change=self._routing is not None,
+            rate_caps=self._rate_caps,
+            has_stages=self._barrier is not None,
+            most_pairs=num_pairs,
+        )
+        if self._routing is not None or self._asks is not DecisionKind.NOTHING:
+            choosing = new_choosing(
+                num_networks=self.num_networks,
+                num_rows=num_rows,
+                num_active=tables.most_active,
+                num_links=self.topology.num_links,
+                most_changes=num_changes,
+                routing=self._routing,
+                asks=self._asks,
+                period=self._period,
+            )
+            tables = tables._replace(choosing=choosing)
+        self.tables = tables
+        self._threads.begin(tables)
+
+    def _path(self, workload: Workload) -> IntArray:
+        """Finds the paths of flows."""
+        return self.topology.ecmp(workload.source, workload.destination, workload.flow_id, seed=self._seed)

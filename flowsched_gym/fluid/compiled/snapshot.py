@@ -1,0 +1,157 @@
+"""Takes networks out of the tables, and puts them back: there, elsewhere, or into larger tables."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.core.snapshot import Snapshot
+from flowsched_gym.fluid.compiled.choice_tables import ROW
+from flowsched_gym.fluid.compiled.tables import Tables
+from flowsched_gym.fluid.disciplines import COMPILED
+from flowsched_gym.fluid.stages import Stages
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+
+BLOCKS: Final = (
+    "networks",
+    "episodes",
+    "destinations",
+    "timers",
+    "flows",
+    "windows",
+    "order",
+    "requests",
+    "holders",
+    "active",
+    "served",
+    "delivered",
+    "log",
+)
+"""Tables that belong to networks."""
+CHOICES: Final = ("choices", "asked", "changes")
+"""What belongs to networks of that which choices are made from, beside the routes."""
+
+ROWS: Final = ("order", "requests", "holders", "active", "served", "delivered")
+"""What consists of rows."""
+SHIFTED: Final = {
+    *ROWS,
+    "networks",
+    "destinations",
+    "timers",
+    "choosing.asked",
+    "choosing.choices",
+    "stages.first_follower",
+}
+"""What counts rows and indices from those of a network."""
+STAGES: Final = tuple(name for name in Stages._fields if name not in {"num_rows", "most_pairs"})
+"""What is kept of stages, all of it counted from a network's first flow but ``first_follower``."""
+RECORDS: Final = ("flows", "windows", "senders.flows")
+"""What is large, and touched only as long as a flow has not been delivered."""
+SENDERS: Final = ("flows", "ports", "steps", "salts")
+"""What belongs to networks of senders whose packets can be lost, all of it counted from a network's first flow."""
+ONE_EACH: Final = ("networks", "episodes", "choosing.choices", "senders.steps", "senders.salts")
+"""What has one entry for each network, beside what the discipline keeps once; all else has several."""
+
+
+def take(tables: Tables, numbers: IntArray) -> Snapshot:
+    """Copies networks.
+
+    Args:
+        tables: The tables.
+        numbers: Networks to take, (count,).
+    """
+    blocks = {name: block[numbers] for name, block in blocks_of(tables).items()}
+    shift(tables, blocks, numbers, -1)
+    return Snapshot(blocks)
+
+
+def put(tables: Tables, numbers: IntArray, snapshot: Snapshot) -> None:
+    """Sets networks to what a snapshot holds.
+
+    Args:
+        tables: The tables, with as much room for each network as the snapshot's, or more.
+        numbers: Networks to set, (count,); no number twice.
+        snapshot: What they are set to, in this order.
+    """
+    forget_shares(tables, numbers)
+    blocks = {name: block.copy() if name in SHIFTED else block for name, block in snapshot.blocks.items()}
+    shift(tables, blocks, numbers, 1)
+    for name, block in blocks_of(tables).items():
+        given = blocks[name]
+        if given.ndim == 1:
+            block[numbers] = given
+        else:
+            block[numbers, : given.shape[1]] = given
+
+
+def copy(tables: Tables, sources: IntArray, numbers: IntArray, rows: slice) -> None:
+    """Sets networks to what others are, without the records of old flows, which no event touches any more.
+
+    Args:
+        tables: The tables.
+        sources: Networks to copy, (count,).
+        numbers: Networks to set, (count,); no number twice, and none that is a source.
+        rows: Rows, counted from the first of each network, of all flows that have not been delivered.
+    """
+    forget_shares(tables, numbers)
+    views = blocks_of(tables)
+    parts = {name: block[:, rows] if name in RECORDS else block for name, block in views.items()}
+    blocks = {name: part[sources] for name, part in parts.items()}
+    shift(tables, blocks, sources, -1)
+    shift(tables, blocks, numbers, 1)
+    for name, part in parts.items():
+        part[numbers] = blocks[name]
+
+
+def forget_shares(tables: Tables, numbers: IntArray) -> None:
+    """Lets the links of networks be shared anew."""
+    if tables.cache is not None:
+        tables.cache.networks["known"][numbers] = False
+        for name in ("level", "at"):
+            tables.cache.flows[name].reshape(len(tables.networks), -1)[numbers] = 0
+
+
+def blocks_of(tables: Tables) -> dict[str, Array]:
+    """Views what belongs to networks with a leading axis over these."""
+    count = len(tables.networks)
+    arrays = {name: getattr(tables, name) for name in BLOCKS}
+    own, choosing = tables.own, tables.choosing
+    rules = COMPILED[type(own)]
+    arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
+    if tables.stages is not None:
+        arrays |= {f"stages.{name}": getattr(tables.stages, name) for name in STAGES}
+    if tables.senders is not None:
+        arrays |= {f"senders.{name}": getattr(tables.senders, name) for name in SENDERS}
+    if choosing is not None:
+        arrays |= {f"choosing.{name}": getattr(choosing, name) for name in CHOICES}
+        if choosing.chooser is not None:
+            arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
+        arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
+    one_each = {*ONE_EACH, *(f"own.{name}" for name in rules.kept_once)}
+    return {
+        name: array if name in one_each else array.reshape(count, len(array) // count, *array.shape[1:])
+        for name, array in arrays.items()
+    }
+
+
+def shift(tables: Tables, blocks: dict[str, Array], numbers: IntArray, sign: int) -> None:
+    """Moves rows and indices from those of a network to those of all, or back; unused entries may wrap around."""
+    networks, destinations = blocks["networks"], blocks["destinations"]
+    rows = (sign * numbers * tables.num_rows)[:, np.newaxis]
+    indices = sign * numbers * tables.most_active
+    for name in ROWS:
+        blocks[name] += rows.astype(ROW)
+    blocks["timers"]["row"] += rows.astype(ROW)
+    for name in ("timer_head", "timer_tail"):
+        networks[name] += indices
+    destinations["first_holder"] += indices[:, np.newaxis]
+    for name in ("queue", "head", "tail", "queue_end"):
+        destinations[name] += 2 * rows
+    if "choosing.asked" in blocks:
+        blocks["choosing.asked"] += rows.astype(ROW)
+        for name in ("first_asked", "last_asked"):
+            blocks["choosing.choices"][name] += rows[:, 0]
+    if tables.stages is not None:
+        blocks["stages.first_follower"] += (sign * numbers * tables.stages.most_pairs)[:, np.newaxis]

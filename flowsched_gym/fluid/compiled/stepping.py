@@ -1,0 +1,311 @@
+"""Steps environments in compiled code: reads actions, runs networks to their next decisions, observes and rewards."""
+
+from functools import lru_cache
+from types import NoneType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.fluid.compiled.choice_tables import Choosing
+from flowsched_gym.fluid.compiled.loop import run
+from flowsched_gym.fluid.compiled.orders import give
+from flowsched_gym.fluid.compiled.prefetch import prefetch
+from flowsched_gym.fluid.compiled.records import CACHE_LINE
+from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
+from flowsched_gym.fluid.decision import Decision
+from flowsched_gym.fluid.pending_decisions import DecisionKind
+from flowsched_gym.machine_code.decorators import chosen_by_type, engine_function, inlined_part, threaded_function
+from flowsched_gym.topology.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+PATH: Final = int(DecisionKind.PATH)
+STRIDE: Final = 3
+"""Environments from one look ahead to the next: about as many as are stepped while memory answers."""
+
+
+VISIBLE: Final = 8
+"""Requests whose records are asked for: as many as agents mostly see."""
+
+
+class Results(NamedTuple):
+    """What a step returns.
+
+    Attributes:
+        observation: Observations, (num_envs, size).
+        mask: Which actions are not replaced, (num_envs, num_actions).
+        time: Times in s, (num_envs,).
+        reward: Rewards, (num_envs,).
+        terms: Named terms of the rewards, (num_envs, num_terms).
+        final: What the last infos tell besides, (num_envs, num_final_infos).
+        host: Destinations that ask, -1 for none, (num_envs,).
+        empty_slot_choices: Actions of the episodes that were replaced, (num_envs,).
+        num_finished: Flows that finished, (num_envs,).
+        terminated: Whether all flows have finished, (num_envs,).
+        truncated: Whether the limit of decisions is reached, (num_envs,).
+        finished: Rows of the flows that finished, environment by environment, counted from the first of each.
+    """
+
+    observation: npt.NDArray[np.float32]
+    mask: BoolArray
+    time: FloatArray
+    reward: FloatArray
+    terms: FloatArray
+    final: FloatArray
+    host: IntArray
+    empty_slot_choices: IntArray
+    num_finished: IntArray
+    terminated: BoolArray
+    truncated: BoolArray
+    finished: IntArray
+
+
+def new_results(num_envs: int, *, size: int, num_actions: int, num_terms: int, num_final: int) -> Results:
+    """Makes room for what a step returns, but not for the flows that finish."""
+    layout = _layout(num_envs, size, num_actions, num_terms, num_final)
+    return Results(*(np.zeros(shape, dtype=dtype) for shape, dtype in layout))
+
+
+@lru_cache
+def _layout(
+    num_envs: int, size: int, num_actions: int, num_terms: int, num_final: int
+) -> tuple[tuple[tuple[int, ...], Any], ...]:
+    """Lists the shapes and types of the arrays."""
+    whole = {"host", "empty_slot_choices", "num_finished"}
+    flags = {"terminated", "truncated"}
+    shapes: dict[str, tuple[int, ...]] = {"observation": (num_envs, size), "mask": (num_envs, num_actions)}
+    shapes |= {"terms": (num_envs, num_terms), "final": (num_envs, num_final), "finished": (0,)}
+    types: dict[str, Any] = {"observation": np.float32, "mask": np.bool_, "finished": np.int64}
+    types |= dict.fromkeys(whole, np.int64) | dict.fromkeys(flags, np.bool_)
+    return tuple((shapes.get(name, (num_envs,)), types.get(name, np.float64)) for name in Results._fields)
+
+
+def _method(name: str, record: type) -> Any:
+    """Finds a method of a system's rules."""
+    return getattr(record, name.removeprefix("_"))
+
+
+@chosen_by_type(_method, index=0)
+def _act(rules: Any, decision: Decision, action: int) -> tuple[int, int, bool]:
+    """Reads an action; see ``DecisionRules``, as for those that follow."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_method, index=0)
+def _mask(rules: Any, decision: Decision, mask: BoolArray) -> None:
+    """Writes which actions are not replaced."""
+
+
+@chosen_by_type(_method, index=0)
+def _observe(rules: Any, decision: Decision, observation: npt.NDArray[np.float32]) -> None:
+    """Writes what the agent sees."""
+
+
+@chosen_by_type(_method, index=0)
+def _reward(rules: Any, decision: Decision, told: int, terms: FloatArray) -> float:
+    """Returns the reward."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_method, index=0)
+def _final(rules: Any, decision: Decision, values: FloatArray) -> None:
+    """Writes what the last info tells besides."""
+
+
+@engine_function
+def show(rules: Any, decision: Decision, observation: npt.NDArray[np.float32], mask: BoolArray) -> None:
+    """Writes what the agent sees, and which actions are not replaced; called from Python."""
+    _observe(rules, decision, observation)
+    _mask(rules, decision, mask)
+
+
+@threaded_function
+def step(
+    tables: Tables,
+    rules: Any,
+    max_decisions: float,
+    current: IntArray,
+    numbers: IntArray,
+    over: BoolArray,
+    actions: IntArray,
+    results: Results,
+) -> tuple[int, int]:
+    """Applies an action in environments that are not over, and runs each to its next decision or its end.
+
+    Args:
+        tables: The networks.
+        rules: ``DecisionRules`` of the environments.
+        max_decisions: Decisions after which an episode is truncated; inf for no limit.
+        current: Network of each environment, (num_envs,).
+        numbers: Environments to step, (count,).
+        over: Which environments are over, (num_envs,); updated.
+        actions: Actions inside the space, (num_envs,); (0,) to apply none: networks that have been loaded then run to
+            their first decision, and what the environments show is written, rewards and flags left as they are.
+        results: Receives what the environments return.
+
+    Returns:
+        Number of flows that finished, and of these environments that are over.
+    """
+    acts = len(actions) > 0
+    t = view(tables)
+    num_finished = 0
+    num_over = 0
+    for i in range(len(numbers)):
+        e = numbers[i]
+        n = current[e]
+        results.num_finished[e] = 0
+        if acts:
+            _look_ahead(t, current, numbers, actions, i, t.choosing)
+            results.reward[e] = 0.0
+            results.terms[e, :] = 0.0
+            results.terminated[e] = False
+            results.truncated[e] = False
+        if not acts or not over[e]:
+            net = t.networks[n]
+            episode = t.episodes[n]
+            told = net.delivered if episode.num_decisions > 0 else 0
+            if acts:
+                order, index, is_replaced = _act(rules, decision_of(t, n, t.choosing), actions[e])
+                episode.empty_slot_choices += is_replaced
+                episode.num_decisions += 1
+                if net.asking != NOBODY:
+                    give(t, n, order, index, t.choosing)
+            run(t, n, net.num_flows)
+            decision = decision_of(t, n, t.choosing)
+            if acts:
+                results.terminated[e] = not decision.asked
+                results.truncated[e] = decision.asked and episode.num_decisions >= max_decisions
+                over[e] = results.terminated[e] or results.truncated[e]
+                results.num_finished[e] = net.delivered - told
+                for k in range(n * t.num_rows + told, n * t.num_rows + net.delivered):
+                    results.finished[num_finished] = t.delivered[k] - n * t.num_rows
+                    num_finished += 1
+                results.reward[e] = _reward(rules, decision, told, results.terms[e])
+            _observe(rules, decision, results.observation[e])
+            _mask(rules, decision, results.mask[e])
+            _final(rules, decision, results.final[e])
+            results.time[e] = net.now
+            results.host[e] = decision.host if decision.asked else NOBODY
+            results.empty_slot_choices[e] = episode.empty_slot_choices
+        num_over += over[e]
+    return num_finished, num_over
+
+
+@inlined_part
+def _about_tokens(t: View, n: int, choosing: None) -> Decision:
+    """Lays out which requests wait for the token of a destination."""
+    net = t.networks[n]
+    asked = net["asking"] != NOBODY
+    d = t.destinations[n * t.most_destinations + (net["asking"] if asked else net["last_asking"])]
+    return Decision(
+        n,
+        asked,
+        net["now"],
+        net["advanced_to"],
+        t.requests,
+        d["head"],
+        d["tail"] - d["head"],
+        t.holders,
+        d["first_holder"],
+        d["num_holders"],
+        d["host"],
+        d["num_holders"] > 0 or d["expected"] > 0,
+        t.delivered,
+        n * t.num_rows,
+        net["delivered"],
+        t.completion_time,
+        t.state,
+        t.controls,
+        t.network,
+        None,
+        t.filling.blocks,
+        t.episodes,
+    )
+
+
+@inlined_part
+def _about_flows(t: View, n: int, choosing: Choosing) -> Decision:
+    """Lays out which flows compete, or which one needs a path."""
+    net = t.networks[n]
+    asked = net["asking"] != NOBODY
+    choices = choosing.choices[n]
+    count = choices["num_asked"] if asked else 0
+    first_link = n * t.link_stride
+    return Decision(
+        n,
+        asked,
+        net["now"],
+        net["advanced_to"],
+        choosing.asked,
+        choices["first_asked"],
+        min(count, 1) if choosing.asks == PATH else count,
+        t.active,
+        n * t.most_active,
+        net["num_active"],
+        NOBODY,
+        False,
+        t.delivered,
+        n * t.num_rows,
+        net["delivered"],
+        t.completion_time,
+        t.state,
+        t.controls,
+        Network(
+            t.capacity[first_link : first_link + len(t.links)],
+            t.network.path_start,
+            t.network.path_links,
+            t.network.num_cpus,
+        ),
+        choosing.routes,
+        t.filling.blocks,
+        t.episodes,
+    )
+
+
+def _of_kind(name: str, choosing: type) -> Any:
+    """Finds how a decision is laid out: one about tokens where nothing else is chosen."""
+    return _about_tokens if choosing is NoneType else _about_flows
+
+
+@chosen_by_type(_of_kind)
+def decision_of(t: View, n: int, choosing: Choosing | None) -> Decision:
+    """Lays out what network ``n`` asks; also called from Python."""
+    raise NotImplementedError
+
+
+@inlined_part
+def _look_ahead(
+    t: View, current: IntArray, numbers: IntArray, actions: IntArray, i: int, choosing: Choosing | None
+) -> None:
+    """Asks memory for what the environments after this one will touch, in the order in which one leads to the next."""
+    if choosing is not None:
+        return
+    last = len(numbers) - 1
+    n = current[numbers[min(i + 4 * STRIDE, last)]]
+    prefetch(t.networks, n, 0)
+    prefetch(t.networks, n, CACHE_LINE)
+    n = current[numbers[min(i + 3 * STRIDE, last)]]
+    index = n * t.most_destinations + max(t.networks[n].asking, 0)
+    prefetch(t.destinations, index, 0)
+    prefetch(t.destinations, index, CACHE_LINE)
+    prefetch(t.episodes, n, 0)
+    n = current[numbers[min(i + 2 * STRIDE, last)]]
+    net = t.networks[n]
+    d = t.destinations[n * t.most_destinations + max(net.asking, 0)]
+    prefetch(t.requests, d.head, 0)
+    prefetch(t.holders, d.first_holder, 0)
+    prefetch(t.timers, net.timer_tail, 0)
+    e = numbers[min(i + STRIDE, last)]
+    n = current[e]
+    d = t.destinations[n * t.most_destinations + max(t.networks[n].asking, 0)]
+    for index in range(d.head, min(d.tail, d.head + VISIBLE)):
+        prefetch(t.filling.blocks, t.requests[index], CACHE_LINE)
+    chosen = d.head + actions[e]
+    if d.head <= chosen < d.tail:
+        prefetch(t.filling.blocks, t.requests[chosen], 0)
+    if d.tokens == 1:
+        for index in range(d.first_holder, d.first_holder + d.num_holders):
+            prefetch(t.filling.blocks, t.holders[index], 0)

@@ -1,0 +1,376 @@
+"""Lays out many networks side by side: what the compiled event loop reads and writes.
+
+The flows of all networks stand in flat arrays; those of network ``n`` in the rows ``n * num_rows`` to
+``(n + 1) * num_rows - 1``. So a row names a flow of a network, and the rules, which address flows by row, serve one
+network as they serve a thousand. Rows of one network are in the order of flow ids, which break ties.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flowsched_gym.flows.fields import Fields
+from flowsched_gym.fluid.compiled.choice_tables import ROW, Choosing
+from flowsched_gym.fluid.compiled.records import (
+    DESTINATION,
+    EPISODE_FIELDS,
+    FLOW_FIELDS,
+    LOG_ENTRY,
+    NETWORK,
+    PATH,
+    SCRATCH,
+    TIMER,
+    WINDOW,
+    aligned_zeros,
+)
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.disciplines import BaseDiscipline
+from flowsched_gym.fluid.isolation import round_trip_time
+from flowsched_gym.fluid.losses import new_senders
+from flowsched_gym.fluid.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
+from flowsched_gym.fluid.rules.sharing.filling import Filling, new_filling
+from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
+from flowsched_gym.fluid.stages import Stages, new_stages
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.fluid.transport import Transport
+from flowsched_gym.machine_code.decorators import inlined_part
+from flowsched_gym.topology import Topology
+from flowsched_gym.topology.network import Network
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Rows = npt.NDArray[Any]
+Row = Any
+"""One row of a structured array, which compiled code changes in place."""
+
+NOBODY: Final = -1
+"""Stands for no destination."""
+
+
+class Sending(NamedTuple):
+    """The figures of a transport, of its segments in bytes on the wire.
+
+    Attributes:
+        handshake: Round trips between the token's arrival and the first data.
+        first_burst: Segments that a sender sends at once and then waits; 0 for one that does not wait.
+        exit_window: Segments at which slow start ends.
+        slow_start_growth: Factor per round in slow start.
+        later_growth: Factor per round after slow start.
+        segment: Payload of a full segment in B; 0 for a fluid.
+        header: Bytes around a segment's payload.
+    """
+
+    handshake: float
+    first_burst: float
+    exit_window: float
+    slow_start_growth: float
+    later_growth: float
+    segment: float
+    header: float
+
+
+class Tables(NamedTuple):
+    """All that the compiled engine works on, in few arrays: each costs time to hand over.
+
+    Attributes:
+        networks: State of each network, (num_networks,) NETWORK.
+        destinations: Receiving hosts, (num_networks * most_destinations,) DESTINATION.
+        timers: Pending timers, (num_networks * most_active,) TIMER.
+        flows: The flows, (num_networks * num_rows,) with ``FLOW_FIELDS`` and those of the system.
+        episodes: What an environment keeps of each episode, (num_networks,) with fields of its own.
+        windows: Their windows, (num_networks * num_rows,) WINDOW; (0,) without windows.
+        filling: Scratch of link sharing.
+        nominal_capacity: Capacities in B/s of links that are up, the same for all networks, (num_links,).
+        capacity: Capacities in B/s now, 0 where a link has failed: (num_links,), or, where links change,
+            (num_networks * num_links,).
+        data_capacity: What the discipline leaves of them for data, likewise.
+        paths: Paths, (num_paths,) PATH.
+        path_start: Where each path begins in ``path_links``, (num_paths + 1,).
+        path_links: Links of all paths, one path after the other.
+        order: Rows in the order of the arrival of their requests, where that is another than their own.
+        requests: Rows that wait for tokens, in the segments of the destinations, (2 * num_networks * num_rows,).
+        holders: Rows that hold tokens, in the segments of the destinations.
+        active: Rows that have begun to send and not ended, (num_networks * most_active,).
+        served: Those of them that have a rate, likewise.
+        delivered: Rows in the order of their delivery, (num_networks * num_rows,).
+        scratch: (most_active,) SCRATCH.
+        destination_of_host: Scratch, (num_hosts or 1,).
+        log: Events, (num_networks * log_length,) LOG_ENTRY.
+        own: What the discipline keeps, a record of its own type.
+        stages: What flows go through before they send; ``None`` where they send at once.
+        choosing: What choices of paths and orders, and changes of links, need; ``None`` where there are none.
+        cache: How links have been shared; ``None`` where that begins anew at each event.
+        senders: Senders whose packets can be lost; ``None`` where none is.
+        sending: Figures of the transport.
+        num_cpus: CPUs, the last of the links and of the paths.
+        num_tokens: Tokens of a destination (k); 0 for no tokens.
+        data_share: Share of a link's capacity that carries data.
+        link_stride: Entries from one network's capacities to the next one's; 0 where all have the same.
+        num_rows: Rows of a network.
+        most_destinations: Destinations that a network can have.
+        most_active: Flows of a network that can be between grant and delivery at once.
+        log_length: Events of each network that the log can hold; 0 for no log.
+    """
+
+    networks: Rows
+    destinations: Rows
+    timers: Rows
+    flows: Rows
+    episodes: Rows
+    windows: Rows
+    filling: Filling
+    nominal_capacity: FloatArray
+    capacity: FloatArray
+    data_capacity: FloatArray
+    paths: Rows
+    path_start: IntArray
+    path_links: IntArray
+    order: IntArray
+    requests: IntArray
+    holders: IntArray
+    active: IntArray
+    served: IntArray
+    delivered: IntArray
+    scratch: Rows
+    destination_of_host: IntArray
+    log: Rows
+    own: Any
+    stages: Stages | None
+    choosing: Choosing | None
+    cache: AllocationCache | None
+    senders: Senders | None
+    sending: Sending
+    num_cpus: int
+    num_tokens: int
+    data_share: float
+    link_stride: int
+    num_rows: int
+    most_destinations: int
+    most_active: int
+    log_length: int
+
+
+class View(NamedTuple):
+    """Shows the tables column by column, as the rules read them; see ``Tables`` and the record types.
+
+    Attributes:
+        state: The flows.
+        controls: Their controls.
+        network: Links that are up, and paths.
+    """
+
+    networks: Rows
+    destinations: Rows
+    timers: Rows
+    episodes: Rows
+    state: FlowState
+    controls: Controls
+    network: Network
+    capacity: FloatArray
+    data_capacity: FloatArray
+    filling: Filling
+    links: Rows
+    path_delay: FloatArray
+    round_trip: FloatArray
+    destination_index: IntArray
+    grant_time: FloatArray
+    completion_time: FloatArray
+    window: FloatArray
+    round_end: FloatArray
+    order: IntArray
+    requests: IntArray
+    holders: IntArray
+    active: IntArray
+    served: IntArray
+    delivered: IntArray
+    finished: IntArray
+    crossed: IntArray
+    destination_of_host: IntArray
+    log: Rows
+    own: Any
+    stages: Stages | None
+    choosing: Choosing | None
+    cache: AllocationCache | None
+    senders: Senders | None
+    sending: Sending
+    num_tokens: int
+    data_share: float
+    link_stride: int
+    num_rows: int
+    most_destinations: int
+    most_active: int
+    log_length: int
+
+
+@inlined_part
+def view(t: Tables) -> View:
+    """Lays out the columns."""
+    flows = t.flows
+    return View(
+        t.networks,
+        t.destinations,
+        t.timers,
+        t.episodes,
+        FlowState(
+            flows["size"],
+            flows["volume"],
+            flows["arrival_time"],
+            flows["deadline"],
+            flows["attained"],
+            flows["remaining"],
+            flows["rate"],
+        ),
+        Controls(
+            flows["admitted"],
+            flows["priority"],
+            flows["weight"],
+            flows["rate_cap"],
+            flows["path"],
+            flows["review_at"],
+        ),
+        Network(t.nominal_capacity, t.path_start, t.path_links, t.num_cpus),
+        t.capacity,
+        t.data_capacity,
+        t.filling,
+        t.filling.links,
+        t.paths["delay"],
+        t.paths["round_trip"],
+        flows["destination_index"],
+        flows["grant_time"],
+        flows["completion_time"],
+        t.windows["window"],
+        t.windows["round_end"],
+        t.order,
+        t.requests,
+        t.holders,
+        t.active,
+        t.served,
+        t.delivered,
+        t.scratch["finished"],
+        t.scratch["crossed"],
+        t.destination_of_host,
+        t.log,
+        t.own,
+        t.stages,
+        t.choosing,
+        t.cache,
+        t.senders,
+        t.sending,
+        t.num_tokens,
+        t.data_share,
+        t.link_stride,
+        t.num_rows,
+        t.most_destinations,
+        t.most_active,
+        t.log_length,
+    )
+
+
+def new_tables(
+    *,
+    num_networks: int,
+    num_rows: int,
+    most_destinations: int,
+    topology: Topology,
+    discipline: BaseDiscipline,
+    transport: Transport,
+    num_tokens: int | None,
+    log_length: int,
+    flow_fields: Fields = (),
+    episode_fields: Fields = (),
+    links_change: bool = False,
+    rate_caps: bool = False,
+    has_stages: bool,
+    most_pairs: int,
+) -> Tables:
+    """Makes room for networks without flows.
+
+    Args:
+        num_networks: Networks, >= 1.
+        num_rows: Flows that a network can have, >= 1.
+        most_destinations: Hosts of a network that can receive flows, >= 1.
+        topology: The network, the same for all.
+        discipline: Fills the controls of the flows that send; serves these tables alone.
+        transport: How a flow sends.
+        num_tokens: Flows that a destination lets send at once; ``None`` for no tokens.
+        log_length: Events of each network to keep.
+        flow_fields: What a system keeps of a flow besides, as names and types.
+        episode_fields: What it keeps of an episode, likewise.
+        links_change: Whether links fail and come up again.
+        rate_caps: Whether flows may get largest rates.
+        has_stages: Whether flows go through stages before they send.
+        most_pairs: Pairs of flows that come after each other that a network can have.
+    """
+    num_flows = num_networks * num_rows
+    has_tokens = num_tokens is not None
+    most_active = num_rows if num_tokens is None else min(num_tokens * most_destinations, num_rows)
+    flows = aligned_zeros(num_flows, np.dtype(list(dict.fromkeys((*FLOW_FIELDS, *flow_fields))), align=True))
+    flows["admitted"] = True
+    for name, value in (("weight", 1.0), ("rate_cap", np.inf), ("review_at", np.inf), ("deadline", np.inf)):
+        flows[name] = value
+    data_capacity = topology.data_capacity(discipline.data_share)
+    # With tokens, a network has few flows at once: a cache is not worth it. It knows of no largest rates.
+    has_caps = rate_caps or transport.losses is not None
+    num_priorities = 0 if has_tokens or has_caps else discipline.num_priorities
+    paths = np.zeros(len(topology.path_start) - 1, dtype=PATH)
+    paths["delay"] = topology.path_delay(np.arange(len(paths)))
+    paths["round_trip"] = round_trip_time(topology, paths["delay"], transport)
+    tables = Tables(
+        networks=aligned_zeros(num_networks, NETWORK),
+        destinations=np.zeros(num_networks * most_destinations if has_tokens else 0, dtype=DESTINATION),
+        timers=np.zeros(num_networks * most_active, dtype=TIMER),
+        flows=flows,
+        episodes=np.zeros(num_networks, dtype=np.dtype([*episode_fields, *EPISODE_FIELDS], align=True)),
+        windows=np.zeros(num_flows if transport.first_burst else 0, dtype=WINDOW),
+        filling=new_filling(topology.network, most_active)._replace(blocks=flows),
+        nominal_capacity=topology.capacity.copy(),
+        capacity=np.tile(topology.capacity, num_networks if links_change else 1),
+        data_capacity=np.tile(data_capacity, num_networks if links_change else 1),
+        paths=paths,
+        path_start=topology.path_start.astype(ROW),
+        path_links=topology.path_links.astype(ROW),
+        order=np.zeros(num_flows, dtype=ROW),
+        requests=np.zeros(2 * num_flows if has_tokens else 0, dtype=ROW),
+        holders=np.zeros(num_networks * most_active if has_tokens else 0, dtype=ROW),
+        active=np.zeros(num_networks * most_active, dtype=ROW),
+        served=np.zeros(num_networks * most_active, dtype=ROW),
+        delivered=np.zeros(num_flows, dtype=ROW),
+        scratch=np.zeros(most_active, dtype=SCRATCH),
+        destination_of_host=np.zeros(max(topology.num_hosts, 1), dtype=np.int64),
+        log=np.zeros(num_networks * log_length, dtype=LOG_ENTRY),
+        own=None,
+        stages=new_stages(num_networks, num_rows, most_pairs) if has_stages else None,
+        choosing=None,
+        cache=new_allocation_cache(num_networks, num_priorities, topology.network, num_flows)
+        if num_priorities
+        else None,
+        senders=None
+        if transport.losses is None
+        else new_senders(num_networks, num_rows, topology.num_links, transport),
+        sending=Sending(
+            handshake=transport.handshake_round_trips,
+            first_burst=transport.first_burst,
+            exit_window=transport.exit_window,
+            slow_start_growth=transport.slow_start_growth,
+            later_growth=transport.later_growth,
+            segment=transport.segment,
+            header=transport.header,
+        ),
+        num_cpus=topology.num_cpus,
+        num_tokens=num_tokens or 0,
+        data_share=discipline.data_share,
+        link_stride=topology.num_links if links_change else 0,
+        num_rows=num_rows,
+        most_destinations=most_destinations,
+        most_active=most_active,
+        log_length=log_length,
+    )
+    return _begin(tables, discipline)
+
+
+def _begin(tables: Tables, discipline: BaseDiscipline) -> Tables:
+    """Lets a discipline make room for the flows of all networks, and returns the tables with what it keeps."""
+    columns = view(tables)
+    discipline.make_room(columns.state, columns.controls, columns.network, len(tables.networks))
+    return tables._replace(own=discipline.own)

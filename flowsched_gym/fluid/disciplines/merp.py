@@ -1,0 +1,148 @@
+"""Minimises the largest expansion ratio: MERP's flow scheduling as a discipline."""
+
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.suggestions import listed
+from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
+from flowsched_gym.fluid.rules.ordering.expansion import (
+    IN_ORDER,
+    NEW,
+    STALE_LINK,
+    STALE_MEMBER,
+    UNKNOWN,
+    ExpansionRatios,
+    forget_virtual_deadline,
+    hold_until,
+    serve_by_virtual_deadline,
+)
+from flowsched_gym.fluid.rules.ordering.virtual_deadlines import MATCH
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.topology.network import Network, longest_path
+
+LONGEST_GAP: Final = 1e300
+"""Longest gap in s, so that times stay finite."""
+
+
+class MerpMode(StrEnum):
+    """Rules for who sends on a network of many links."""
+
+    GREEDY = "greedy"
+    """In the order of virtual deadlines, each flow takes what is left on its path."""
+    STRICT = "strict"
+    """A flow sends only where it is first on every link, as the paper's rule reads; links may idle beside flows."""
+
+
+def _know_nothing(now: float, n: int, row: int, state: FlowState, controls: Controls, own: ExpansionRatios) -> None:
+    own.virtual_deadline[row] = UNKNOWN
+    own.unknown[n] += 1
+    own.standing[row] = NEW
+
+
+def _by_virtual_deadline(
+    now: float,
+    n: int,
+    active: IntArray,
+    count: int,
+    state: FlowState,
+    controls: Controls,
+    network: Network,
+    own: ExpansionRatios,
+) -> None:
+    serve_by_virtual_deadline(now, n, active, count, state, controls, network, own)
+
+
+def _end_of_gap(
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: ExpansionRatios
+) -> float:
+    return hold_until(now, n, own.held)
+
+
+def _forget_path(n: int, row: int, own: ExpansionRatios) -> None:
+    forget_virtual_deadline(n, row, own)
+
+
+class Merp(BaseDiscipline):
+    """Minimal expansion ratio first (MERP, Algorithm 2).
+
+    A link's virtual deadlines are found anew when a flow arrives that crosses it, and with ``alpha`` below 1 at
+    completions too; a flow's effective one is the latest over its path (its smallest expected service rate). The
+    paper's rate adjustment appears as the share of each link that carries data, and as a gap in which the next flow
+    detects that it is first; only one link has a gap. A flow that arrives and is first starts without a gap.
+
+    Args:
+        alpha: Share of the links' capacity that carries data, in (0, 1]. Virtual deadlines reckon with all of it.
+        gap: Time in s, >= 0, before the next flow sends after one has finished; 0 is the paper's early start.
+        gap_preempt: Time in s, >= 0, before a flow sends that waited and that a new arrival's order brings forward.
+        mode: ``greedy`` or ``strict``.
+
+    Raises:
+        ConfigError: A parameter is out of its range, or there is a gap on many links.
+    """
+
+    rules = Rules(
+        record=ExpansionRatios,
+        kept=("virtual_deadline", "on_link", "mark", "standing"),
+        kept_once=("unknown", "held"),
+        begin_flow=_know_nothing,
+        control=_by_virtual_deadline,
+        review_time=_end_of_gap,
+        moved=_forget_path,
+    )
+    own: ExpansionRatios
+
+    def __init__(
+        self, alpha: float = 1.0, gap: float = 0.0, gap_preempt: float = 0.0, mode: str = MerpMode.GREEDY
+    ) -> None:
+        if not _is_number(alpha) or not 0 < alpha <= 1:
+            raise ConfigError(f"alpha is {shown(alpha)}: it must be a number > 0 and <= 1")
+        for name, value in (("gap", gap), ("gap_preempt", gap_preempt)):
+            if not _is_number(value) or not 0 <= value <= LONGEST_GAP:
+                raise ConfigError(
+                    f"{name} is {shown(value)}: it must be a finite number >= 0 s, at most {LONGEST_GAP:g}"
+                )
+        if not isinstance(mode, str) or mode not in tuple(MerpMode):
+            raise ConfigError(f"mode is {shown(mode)}: it must be one of {listed(mode, MerpMode)}")
+        self.data_share = float(alpha)
+        self._gaps = float(gap), float(gap_preempt)
+        self._strict = mode == MerpMode.STRICT
+        self.stops_flows = self._strict or any(self._gaps)
+
+    def new_record(self, num_flows: int, network: Network, num_networks: int) -> ExpansionRatios:
+        """Makes room for what is kept from event to event.
+
+        Raises:
+            ConfigError: There is a gap, and the network has many links.
+        """
+        if any(self._gaps) and len(network.capacity) > 1:
+            raise ConfigError(f"gap and gap_preempt are {self._gaps} s: only one link has a gap, this network has more")
+        longest, num_rows = longest_path(network), num_flows // num_networks
+        links = np.zeros(len(network.capacity), dtype=STALE_LINK)
+        links["first"] = IN_ORDER
+        return ExpansionRatios(
+            strict=self._strict,
+            settings=np.array([*self._gaps, float(self.data_share < 1)]),
+            virtual_deadline=np.zeros(num_flows),
+            on_link=np.zeros((num_flows, longest)),
+            mark=np.zeros((num_flows, 2), dtype=np.int64),
+            standing=np.zeros(num_flows, dtype=np.int64),
+            unknown=np.zeros(num_networks, dtype=np.int64),
+            held=np.zeros(num_networks),
+            links=links,
+            members=np.zeros(num_rows * longest, dtype=STALE_MEMBER),
+            matches=np.zeros(2 * num_rows, dtype=MATCH),
+        )
+
+    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+        """Begins without flows."""
+        self.own.unknown[n] = 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

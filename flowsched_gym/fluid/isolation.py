@@ -1,0 +1,110 @@
+"""Finds how long flows would take alone on the empty network: what slowdowns are measured against."""
+
+from typing import Protocol
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.rules.transport.lossy.steps import isolated_lossy_times
+from flowsched_gym.fluid.rules.transport.windows import isolated_times
+from flowsched_gym.fluid.transport import Transport
+from flowsched_gym.topology.cpus import cpu_path, cpu_seconds
+from flowsched_gym.topology.topology import Topology
+
+
+class _Flows(Protocol):
+    """Flows, as a workload has them."""
+
+    @property
+    def source(self) -> IntArray: ...
+    @property
+    def arrival_time(self) -> FloatArray: ...
+    @property
+    def destination(self) -> IntArray: ...
+    @property
+    def cpu_time(self) -> FloatArray | None: ...
+
+
+def round_trip_time(topology: Topology, path_delay: FloatArray, transport: Transport) -> FloatArray:
+    """Returns round-trip times in s of paths with these one-way delays: both ways, and a packet on two links."""
+    round_trip: FloatArray = 2.0 * path_delay + 2.0 * transport.packet / topology.capacity[0]
+    return round_trip
+
+
+def ideal_times(
+    topology: Topology, flows: _Flows, volume: FloatArray, transport: Transport, *, needs_token: bool
+) -> FloatArray:
+    """Returns ideal flow completion times in s, CPU work included, (num_flows,).
+
+    Args:
+        topology: The network.
+        flows: The flows.
+        volume: Bytes on the wire, (num_flows,).
+        transport: How a flow sends.
+        needs_token: Whether a request and a token travel before the first byte.
+    """
+    path = topology.ideal_path(flows.source, flows.destination)
+    fct = isolated_fct(topology, path, volume, transport, needs_token=needs_token)
+    assert flows.cpu_time is not None
+    return fct + cpu_seconds(topology, flows.source, flows.cpu_time) if flows.cpu_time.any() else fct
+
+
+def isolated_fct(
+    topology: Topology, path: IntArray, volume: FloatArray, transport: Transport, *, needs_token: bool
+) -> FloatArray:
+    """Returns ideal flow completion times in s, (num_flows,).
+
+    Args:
+        topology: The network.
+        path: Rows of the path table, (num_flows,).
+        volume: Bytes on the wire, (num_flows,).
+        transport: How a flow sends.
+        needs_token: Whether a request and a token travel before the first byte.
+    """
+    delay = topology.path_delay(path)
+    round_trip = round_trip_time(topology, delay, transport)
+    sending = np.empty(len(path))
+    capacity = topology.path_capacity(path)
+    if transport.losses is not None:
+        isolated_lossy_times(volume, capacity, round_trip, transport.loss_figures(), sending)
+    else:
+        isolated_times(
+            volume,
+            capacity,
+            round_trip,
+            transport.initial_window * transport.packet,
+            transport.exit_window * transport.packet,
+            transport.slow_start_growth,
+            transport.later_growth,
+            sending,
+        )
+    waits = (2.0 if needs_token else 0.0) * delay
+    waits += transport.handshake_round_trips * round_trip
+    return sending + waits + delay
+
+
+def check_stages(flows: _Flows, topology: Topology, transport: Transport, *, has_tokens: bool) -> None:
+    """Checks that flows which go through stages before they send can do so.
+
+    Args:
+        flows: The flows.
+        topology: The network.
+        transport: How flows send.
+        has_tokens: Whether flows need tokens.
+
+    Raises:
+        ConfigError: Flows need tokens, or their senders have windows; or there is CPU work, and there are no CPUs.
+        WorkloadError: CPU work takes no time, or too long.
+    """
+    if has_tokens or transport.has_window:
+        what = "tokens" if has_tokens else "senders with windows"
+        raise ConfigError(f"flows have CPU work, or come after others: that does not go together with {what}")
+    assert flows.cpu_time is not None
+    working = flows.cpu_time > 0
+    if not working.any():
+        return
+    if not topology.num_cpus:
+        raise ConfigError(f"flows have CPU work: topology {topology.name} has no CPUs (add_cpus)")
+    path = cpu_path(topology, flows.source[working])
+    topology.check_times(path, flows.cpu_time[working], flows.arrival_time[working])

@@ -1,0 +1,89 @@
+"""Finds the flows that compete with those that have begun or ended: who an agent puts first.
+
+Flows on the network compete with each other, and so do those on each CPU.
+"""
+
+from typing import Final
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_part, rule
+
+ON_NETWORK: Final = -1
+
+
+@inlined_part
+def _contest_of(path: int, first_cpu_path: int) -> int:
+    """Returns the number of the CPU that a flow with this path runs on, or ``ON_NETWORK``."""
+    return max(path - first_cpu_path, ON_NETWORK)
+
+
+@rule
+def touch_links(path: int, path_start: IntArray, path_links: IntArray, touched: IntArray) -> None:
+    """Marks the links of a path, for ``find_competing``."""
+    for step in range(path_start[path], path_start[path + 1]):
+        touched[path_links[step]] = 1
+
+
+@rule
+def find_competing(
+    active: IntArray,
+    count: int,
+    arrival: FloatArray,
+    path: IntArray,
+    path_start: IntArray,
+    path_links: IntArray,
+    first_cpu_path: int,
+    touched: IntArray,
+    competing: IntArray,
+) -> int:
+    """Finds the active flows that share a marked link with another active flow, and takes the marks away.
+
+    Args:
+        first_cpu_path: Row of the first path that stands for a CPU; behind the last path where there are none.
+        touched: 1 for marked links and 0 for others, (num_links,); all 0 afterwards.
+        competing: Receives the rows: those on the network, then those on each CPU, by (arrival, row) each.
+
+    Returns:
+        How many compete: none, or at least two.
+    """
+    for index in range(count):
+        row = active[index]
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            if touched[path_links[step]] > 0:
+                touched[path_links[step]] += 1
+    found = 0
+    for index in range(count):
+        row = active[index]
+        shares = False
+        for step in range(path_start[path[row]], path_start[path[row] + 1]):
+            shares = shares or touched[path_links[step]] > 2
+        if not shares:
+            continue
+        hole = found
+        contest = _contest_of(path[row], first_cpu_path)
+        while hole > 0:
+            other = competing[hole - 1]
+            others = _contest_of(path[other], first_cpu_path)
+            if others < contest or (others == contest and arrival[other] < arrival[row]):
+                break
+            if others == contest and arrival[other] == arrival[row] and other < row:
+                break
+            competing[hole] = other
+            hole -= 1
+        competing[hole] = row
+        found += 1
+    for link in range(len(touched)):
+        touched[link] = 0
+    return found
+
+
+@rule
+def count_first_contest(competing: IntArray, first: int, last: int, path: IntArray, first_cpu_path: int) -> int:
+    """Counts the flows from ``first`` on, and before ``last``, that compete with each other."""
+    if first == last:
+        return 0
+    contest = _contest_of(path[competing[first]], first_cpu_path)
+    end = first + 1
+    while end < last and _contest_of(path[competing[end]], first_cpu_path) == contest:
+        end += 1
+    return end - first

@@ -1,0 +1,229 @@
+"""Sorts flows into levels: by the bytes they have attained (LAS, multi-level feedback) or by their size (QSJF)."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE
+from flowsched_gym.machine_code.decorators import rule
+
+LEVEL_TOLERANCE: Final = 1e-10
+"""Flows whose attained bytes differ by less than this part count as equal; it absorbs rounding of event times."""
+
+
+@rule
+def share_least_attained(
+    now: float, active: IntArray, count: int, attained: FloatArray, rate: FloatArray, priority: IntArray
+) -> None:
+    """Serves the least attained bytes first; equals share (LAS).
+
+    Equal means within ``LEVEL_TOLERANCE``, and within what the fastest flow sends in the rounding of the time.
+
+    Args:
+        active: Rows of the active flows in its first ``count`` entries; reordered by attained bytes.
+        rate: Rates in B/s up to now.
+        priority: Receives the levels, 0, 1, ...
+    """
+    for index in range(1, count):
+        row = active[index]
+        hole = index
+        while hole > 0 and (
+            attained[active[hole - 1]] > attained[row]
+            or (attained[active[hole - 1]] == attained[row] and active[hole - 1] > row)
+        ):
+            active[hole] = active[hole - 1]
+            hole -= 1
+        active[hole] = row
+    fastest = 0.0
+    for index in range(count):
+        fastest = max(fastest, rate[active[index]])
+    level = 0
+    for index in range(count):
+        if index > 0:
+            behind, ahead = attained[active[index - 1]], attained[active[index]]
+            if ahead - behind > fastest * (now * TIME_TOLERANCE) + behind * LEVEL_TOLERANCE:
+                level += 1
+        priority[active[index]] = level
+
+
+@rule
+def catch_up_time(
+    now: float, active: IntArray, count: int, attained: FloatArray, priority: IntArray, rate: FloatArray
+) -> float:
+    """Returns the absolute time in s at which a level of ``share_least_attained`` reaches the next; inf for never.
+
+    Args:
+        active: Rows of the active flows in its first ``count`` entries, in the order of priority.
+        priority: Levels, 0, 1, ...
+    """
+    soonest = np.inf
+    first = 0
+    while first < count:
+        last = first
+        fastest = 0.0
+        while last < count and priority[active[last]] == priority[active[first]]:
+            fastest = max(fastest, rate[active[last]])
+            last += 1
+        index = last
+        while index < count and priority[active[index]] == priority[active[first]] + 1:
+            gap = attained[active[index]] - attained[active[first]]
+            if fastest > rate[active[index]]:
+                soonest = min(soonest, gap / (fastest - rate[active[index]]))
+            index += 1
+        first = last
+    return now + soonest
+
+
+class FeedbackQueues(NamedTuple):
+    """Queues of flows by the bytes that they have attained.
+
+    Attributes:
+        share: Whether the flows of a queue share.
+        num_groups: Groups of hosts in a network.
+        thresholds: Demotion thresholds in B, increasing, (groups of all networks, num_queues - 1).
+        level: Queue of each flow, (num_flows,).
+        entered: Time in s at which each flow entered its queue, (num_flows,).
+        group: Group of hosts of each flow's source, (num_flows,).
+        pinned: Queue to which a flow is pinned whatever it attains, -1 for none, (num_flows,).
+        changed: Whether thresholds or pins have changed since the last sharing of the links, 1 or 0, (num_networks,).
+    """
+
+    share: bool
+    num_groups: int
+    thresholds: FloatArray
+    level: IntArray
+    entered: FloatArray
+    group: IntArray
+    pinned: IntArray
+    changed: IntArray
+
+
+@rule
+def level_by_attained(
+    now: float, n: int, active: IntArray, count: int, attained: FloatArray, controls: Controls, own: FeedbackQueues
+) -> None:
+    """Finds the level of each flow, the number of thresholds with attained >= threshold, and when it will change.
+
+    After new thresholds a flow may find itself in a higher queue again, as its next packets would.
+
+    Args:
+        controls: ``priority`` receives the levels, ``review_at`` the next threshold: inf in the last level and at a
+            level that is pinned, 0 for a new flow.
+        own: The queues; updated.
+    """
+    thresholds, level, review_at = own.thresholds, own.level, controls.review_at
+    last = thresholds.shape[1]
+    any_changed = own.changed[n] > 0
+    own.changed[n] = 0
+    for index in range(count):
+        row = active[index]
+        if attained[row] < review_at[row] and not any_changed:
+            continue
+        new_level = own.pinned[row]
+        if new_level < 0:
+            limits = n * own.num_groups + own.group[row]
+            new_level = level[row]
+            while new_level < last and attained[row] >= thresholds[limits, new_level]:
+                new_level += 1
+            while new_level > 0 and attained[row] < thresholds[limits, new_level - 1]:
+                new_level -= 1
+            review_at[row] = thresholds[limits, new_level] if new_level < last else np.inf
+        else:
+            review_at[row] = np.inf
+        controls.priority[row] = new_level
+        if new_level != level[row]:
+            level[row] = new_level
+            own.entered[row] = now
+
+
+@rule
+def level_of_size(size: float, limits: FloatArray) -> int:
+    """Returns the level of a flow by its original size: 0 for size <= limits[0], 1 for size <= limits[1], ..."""
+    level = 0
+    while level < len(limits) and size > limits[level]:
+        level += 1
+    return level
+
+
+@rule
+def head_of_each_level(
+    active: IntArray, count: int, level: IntArray, entered: FloatArray, priority: IntArray, share: bool
+) -> None:
+    """Converts levels to priorities: equals share inside a level, or they are served in the order of entry.
+
+    Args:
+        active: Rows of the active flows in its first ``count`` entries; if they do not share, reordered by
+            (level, entered, row).
+        level: Level of each flow, 0 is the highest.
+        entered: Time in s at which the flow entered its level.
+        priority: Receives the priorities.
+        share: True to share inside a level, False to serve in the order of entry.
+    """
+    if share:
+        for index in range(count):
+            priority[active[index]] = level[active[index]]
+        return
+    for index in range(1, count):
+        row = active[index]
+        hole = index
+        while hole > 0:
+            other = active[hole - 1]
+            if level[other] != level[row]:
+                later = level[other] > level[row]
+            elif entered[other] != entered[row]:
+                later = entered[other] > entered[row]
+            else:
+                later = other > row
+            if not later:
+                break
+            active[hole] = other
+            hole -= 1
+        active[hole] = row
+    for index in range(count):
+        priority[active[index]] = index
+
+
+class WeightedQueues(NamedTuple):
+    """Queues of flows and their weights.
+
+    Attributes:
+        share: Whether the flows of a queue share its part; otherwise its oldest has it alone.
+        weights: Weight of each queue, > 0, (num_queues,).
+        queue: Queue of each flow, (num_flows,).
+        occupancy: Scratch, (num_queues,): flows per queue, or the row of its oldest.
+    """
+
+    share: bool
+    weights: FloatArray
+    queue: IntArray
+    occupancy: IntArray
+
+
+@rule
+def weigh_queues(active: IntArray, count: int, entered: FloatArray, controls: Controls, own: WeightedQueues) -> None:
+    """Shares a link among queues by weight, and inside a queue equally or first in, first out (weighted fair queueing).
+
+    Args:
+        entered: Time in s at which each flow joined its queue.
+        controls: Receives ``weight``, and ``admitted`` where the flows of a queue do not share.
+        own: The queues.
+    """
+    share, queue, occupancy = own.share, own.queue, own.occupancy
+    occupancy[:] = 0 if share else -1
+    for index in range(count):
+        row = active[index]
+        if share:
+            occupancy[queue[row]] += 1
+            continue
+        head = occupancy[queue[row]]
+        if head == -1 or entered[row] < entered[head] or (entered[row] == entered[head] and row < head):
+            occupancy[queue[row]] = row
+    for index in range(count):
+        row = active[index]
+        if share:
+            controls.weight[row] = own.weights[queue[row]] / occupancy[queue[row]]
+        else:
+            controls.weight[row] = own.weights[queue[row]]
+            controls.admitted[row] = occupancy[queue[row]] == row

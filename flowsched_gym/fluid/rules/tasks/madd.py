@@ -1,0 +1,252 @@
+"""Serves tasks whose sizes are known, the shortest first, with rates at which all flows of a task end together.
+
+These are MADD's rates (minimum allocation for desired duration; Varys: Chowdhury, Zhong, Stoica, SIGCOMM 2014,
+Algorithm 1): as slow as the bottleneck of the task allows, so that other tasks have the rest.
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
+from flowsched_gym.topology.network import Network
+
+ABOVE: Final = 1.0 + 2.0**-30
+"""Weights are so much above largest rates, which decide therefore, rounding aside."""
+PASSES: Final = 2
+"""How often what is left of links is given to tasks in their order: by MADD's rule, and once more to keep links busy,
+as Varys does. Four passes lower the mean on its trace by 8 % more, ten by 14 %."""
+FULL: Final = 2.0**-40
+"""Part of a link's capacity of which less is rounding."""
+
+
+class TaskKey(IntEnum):
+    """What makes a task short."""
+
+    REMAINING = 0
+    """Bytes that all its flows have still to send."""
+    LONGEST = 1
+    """What is left of the longest of its flows that are ready."""
+    BOTTLENECK = 2
+    """Time that the flows which are ready need on their most loaded resource alone."""
+
+
+REMAINING: Final = int(TaskKey.REMAINING)
+LONGEST: Final = int(TaskKey.LONGEST)
+BOTTLENECK: Final = int(TaskKey.BOTTLENECK)
+
+
+class KnownTasks(NamedTuple):
+    """Tasks with their sizes. They are numbered from the first row of their network.
+
+    Attributes:
+        key: A ``TaskKey``.
+        first_cpu_path: Row of the path table from which on paths stand for CPUs.
+        num_rows: Flows that a network can have.
+        task: Task of each flow, from 0 in each network, (num_flows,).
+        came: When the first flow of each task was ready, in s, inf before, (num_flows,).
+        total: Bytes of all flows of each task, (num_flows,).
+        sent: Bytes sent by its flows that have finished, (num_flows,).
+        rank: Key of each task, (num_flows,).
+        listed: Scratch of tasks, in the first entries of each network, (num_flows,).
+        place: Scratch of tasks, all 0 before and after, (num_flows,).
+        laid: Scratch of flows, (num_flows,).
+        load: Scratch of links, all 0 before and after, (num_links,).
+        residual: Scratch of links, (num_links,).
+    """
+
+    key: int
+    first_cpu_path: int
+    num_rows: int
+    task: IntArray
+    came: FloatArray
+    total: FloatArray
+    sent: FloatArray
+    rank: FloatArray
+    listed: IntArray
+    place: IntArray
+    laid: IntArray
+    load: FloatArray
+    residual: FloatArray
+
+
+@inlined_rule
+def add_sent(n: int, row: int, state: FlowState, controls: Controls, own: KnownTasks) -> None:
+    """Keeps what a flow has sent that has sent its last byte."""
+    if controls.path[row] < own.first_cpu_path:
+        own.sent[n * own.num_rows + own.task[row]] += state.volume[row]
+
+
+@rule
+def serve_shortest(
+    n: int, active: IntArray, count: int, state: FlowState, controls: Controls, network: Network, own: KnownTasks
+) -> None:
+    """Gives the flows of the shortest task MADD's rates, then those of the next on what is left, and so on.
+
+    Flows with a resource on their path that is full wait; the others of their task do not wait for them. What the last
+    task leaves idle is given out once more in the same way.
+
+    Args:
+        n: Number of the network.
+        active: Rows of the active flows in its first ``count`` entries; reordered by task.
+        count: Number of active flows.
+        state: The flows.
+        controls: ``admitted``, ``rate_cap`` and ``weight`` are written: flows send at their largest rates.
+        network: Links and paths.
+        own: The tasks.
+    """
+    base = n * own.num_rows
+    num_tasks = _list_tasks(base, active, count, state, controls, own)
+    _lay_out(base, active, count, num_tasks, own)
+    for link in range(len(network.capacity)):
+        own.residual[link] = network.capacity[link]
+    if own.key == BOTTLENECK:
+        for index in range(count):
+            controls.admitted[active[index]] = True
+        first = 0
+        for index in range(base, base + num_tasks):
+            end = _end_of_task(first, active, count, own)
+            own.rank[own.listed[index]] = _bottleneck(first, end, active, state, controls, network, own)
+            first = end
+    _sort_tasks(base, num_tasks, own)
+    _lay_out(base, active, count, num_tasks, own)
+    for index in range(count):
+        controls.rate_cap[active[index]] = 0.0
+    for _ in range(PASSES):
+        first = number = 0
+        while first < count:
+            end = _end_of_task(first, active, count, own)
+            for index in range(first, end):
+                row = active[index]
+                controls.admitted[row] = _is_open(controls.path[row], network, own)
+                controls.priority[row] = number
+            duration = _bottleneck(first, end, active, state, controls, network, own)
+            for index in range(first, end):
+                row = active[index]
+                if controls.admitted[row]:
+                    rate = state.remaining[row] / duration
+                    controls.rate_cap[row] += rate
+                    _take(controls.path[row], rate, network, own)
+            first = end
+            number += 1
+    for index in range(count):
+        row = active[index]
+        controls.admitted[row] = controls.rate_cap[row] > 0.0
+        if controls.admitted[row]:
+            controls.weight[row] = controls.rate_cap[row] * ABOVE
+    for index in range(base, base + num_tasks):
+        own.place[own.listed[index]] = 0
+
+
+@inlined_part
+def _list_tasks(base: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: KnownTasks) -> int:
+    """Lists the tasks that have active flows, in the order of these, with their keys."""
+    num_tasks = 0
+    for index in range(count):
+        row = active[index]
+        task = base + own.task[row]
+        if own.place[task] == 0:
+            own.listed[base + num_tasks] = task
+            num_tasks += 1
+            own.rank[task] = 0.0 if own.key == LONGEST else own.total[task] - own.sent[task]
+        own.place[task] += 1
+        on_network = controls.path[row] < own.first_cpu_path
+        if own.key == LONGEST:
+            own.rank[task] = max(own.rank[task], state.remaining[row] if on_network else state.size[row])
+        elif on_network:
+            own.rank[task] -= state.attained[row]
+    return num_tasks
+
+
+@inlined_part
+def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: KnownTasks) -> None:
+    """Puts the active flows in the order of their tasks; ``place`` counts flows of tasks before and after."""
+    begin = 0
+    for index in range(base, base + num_tasks):
+        flows = own.place[own.listed[index]]
+        own.place[own.listed[index]] = begin
+        begin += flows
+    for index in range(count):
+        row = active[index]
+        task = base + own.task[row]
+        own.laid[base + own.place[task]] = row
+        own.place[task] += 1
+    for index in range(count):
+        active[index] = own.laid[base + index]
+    before = 0
+    for index in range(base, base + num_tasks):
+        end = own.place[own.listed[index]]
+        own.place[own.listed[index]] = end - before
+        before = end
+
+
+@inlined_part
+def _sort_tasks(base: int, num_tasks: int, own: KnownTasks) -> None:
+    """Sorts the listed tasks by (key, arrival, number)."""
+    listed, rank, came = own.listed, own.rank, own.came
+    for index in range(base + 1, base + num_tasks):
+        task = listed[index]
+        hole = index
+        while hole > base:
+            other = listed[hole - 1]
+            if rank[other] != rank[task]:
+                later = rank[other] > rank[task]
+            elif came[other] != came[task]:
+                later = came[other] > came[task]
+            else:
+                later = other > task
+            if not later:
+                break
+            listed[hole] = other
+            hole -= 1
+        listed[hole] = task
+
+
+@inlined_part
+def _end_of_task(first: int, active: IntArray, count: int, own: KnownTasks) -> int:
+    """Returns the index behind the last flow of the task whose flows begin at an index."""
+    end = first
+    while end < count and own.task[active[end]] == own.task[active[first]]:
+        end += 1
+    return end
+
+
+@inlined_part
+def _bottleneck(
+    first: int, end: int, active: IntArray, state: FlowState, controls: Controls, network: Network, own: KnownTasks
+) -> float:
+    """Returns the time that admitted flows need on what is left of their most loaded resource, in s."""
+    longest = 0.0
+    for index in range(first, end):
+        row = active[index]
+        if controls.admitted[row]:
+            for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
+                own.load[network.path_links[step]] += state.remaining[row]
+    for index in range(first, end):
+        row = active[index]
+        for step in range(network.path_start[controls.path[row]], network.path_start[controls.path[row] + 1]):
+            link = network.path_links[step]
+            if own.load[link] > 0.0:
+                longest = max(longest, own.load[link] / own.residual[link])
+                own.load[link] = 0.0
+    return longest
+
+
+@inlined_part
+def _is_open(path: int, network: Network, own: KnownTasks) -> bool:
+    """Returns whether all links of a path have something left."""
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        link = network.path_links[step]
+        if own.residual[link] <= network.capacity[link] * FULL:
+            return False
+    return True
+
+
+@inlined_part
+def _take(path: int, rate: float, network: Network, own: KnownTasks) -> None:
+    """Takes a rate from the links of a path."""
+    for step in range(network.path_start[path], network.path_start[path + 1]):
+        link = network.path_links[step]
+        own.residual[link] = max(own.residual[link] - rate, 0.0)

@@ -1,0 +1,320 @@
+"""Serves tasks in feedback queues by the bytes that they have sent (TAFE, section IV), on CPUs and links alike.
+
+Tasks are served level by level, in a level in the order of their arrival; the flows of a task as ``Within`` says. What
+earlier tasks leave idle serves later ones.
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.rules.tasks.task_levels import level_after
+from flowsched_gym.fluid.rules.transport.progress import TIME_TOLERANCE
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.machine_code.decorators import inlined_part, inlined_rule, rule
+
+LEAST_WEIGHT: Final = 1e-100
+"""Weight of a flow that is so much larger than the smallest that their ratio could not be told from 0."""
+LEVEL_TOLERANCE: Final = 1e-12
+"""Part of a threshold that a task may lack when it counts as there: bytes summed over many flows and events round."""
+
+
+class WithinTask(IntEnum):
+    """Ways to serve the flows of a task, or of a level."""
+
+    SERIAL = 0
+    """Flow by flow, in the order of ids."""
+    SHORTEST = 1
+    """Flow by flow, the one with the least left of its stage first."""
+    FAIR = 2
+    """The flows of a task share."""
+    REMAINING = 3
+    """All flows of the level share links by the inverse of what is left of them, and CPUs equally."""
+
+
+SERIAL: Final = int(WithinTask.SERIAL)
+SHORTEST: Final = int(WithinTask.SHORTEST)
+FAIR: Final = int(WithinTask.FAIR)
+REMAINING: Final = int(WithinTask.REMAINING)
+
+
+class TaskQueues(NamedTuple):
+    """Queues of tasks. Tasks are numbered from the first row of their network, so that there is room for one per flow.
+
+    Attributes:
+        within: A ``WithinTask``.
+        by_arrival: Whether a flow keeps the level that its task had when it came (Algorithm 1), instead of the task
+            being demoted by what it has sent (section IV-A).
+        heavy: Bytes sent from which on a task shares with its successors, inf for never.
+        first_cpu_path: Row of the path table from which on paths stand for CPUs.
+        single_link: Whether the network is one link.
+        num_rows: Flows that a network can have.
+        thresholds: Demotion thresholds in B, (num_networks, num_thresholds).
+        task: Task of each flow, from 0 in each network, (num_flows,).
+        flow_level: Level that its task had when each flow came, (num_flows,).
+        came: When the first flow of each task was ready, in s, inf before, (num_flows,).
+        arrived: Bytes of its flows that have come, (num_flows,).
+        sent: Bytes sent by its flows that have finished, (num_flows,).
+        sent_now: Bytes sent by all its flows as of the last sharing of the links, (num_flows,).
+        rate: Bytes that each task sends in a second, (num_flows,).
+        level: Level of each task as of the last sharing, (num_flows,).
+        arrived_level: Level that the bytes of its flows have reached (Algorithm 1), (num_flows,).
+        listed: Tasks with active flows in their order as of then, in the first entries of each network, (num_flows,).
+        num_listed: How many these are, (num_networks,).
+        place: Scratch of tasks, all 0 before and after, (num_flows,).
+        laid: Scratch of flows, (num_flows,).
+        foreseen: When mean rates that were set then end, in s, inf where all rates are constant, (num_networks,).
+        least: What will be left of the smallest of the flows that share by what is left, in B, (num_networks,).
+    """
+
+    within: int
+    by_arrival: bool
+    heavy: float
+    first_cpu_path: int
+    single_link: bool
+    num_rows: int
+    thresholds: FloatArray
+    task: IntArray
+    flow_level: IntArray
+    came: FloatArray
+    arrived: FloatArray
+    sent: FloatArray
+    sent_now: FloatArray
+    rate: FloatArray
+    level: IntArray
+    arrived_level: IntArray
+    listed: IntArray
+    num_listed: IntArray
+    place: IntArray
+    laid: IntArray
+    foreseen: FloatArray
+    least: FloatArray
+
+
+@inlined_rule
+def begin_task(now: float, n: int, row: int, size: FloatArray, own: TaskQueues) -> None:
+    """Takes in a flow that is ready: the first one of its task begins that."""
+    task = n * own.num_rows + own.task[row]
+    if own.came[task] == np.inf:
+        own.came[task] = now
+    if own.by_arrival:
+        own.flow_level[row] = own.arrived_level[task]
+        own.arrived[task] += size[row]
+        own.arrived_level[task] = level_after(own.arrived_level[task], own.arrived[task], own.thresholds[n])
+
+
+@inlined_rule
+def add_finished(n: int, row: int, state: FlowState, controls: Controls, own: TaskQueues) -> None:
+    """Keeps what a flow has sent that has sent its last byte."""
+    if controls.path[row] < own.first_cpu_path:
+        own.sent[n * own.num_rows + own.task[row]] += state.volume[row]
+
+
+@rule
+def order_tasks(
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+) -> None:
+    """Orders the active flows, and sets their priorities and weights.
+
+    Args:
+        now: Time in s.
+        n: Number of the network.
+        active: Rows of the active flows in its first ``count`` entries; reordered.
+        count: Number of active flows.
+        state: The flows.
+        controls: ``priority`` and, by ``REMAINING``, ``weight`` are written.
+        own: The queues; updated.
+    """
+    base = n * own.num_rows
+    num_tasks = _list_tasks(now, n, active, count, state, controls, own)
+    _sort_tasks(base, num_tasks, own)
+    _lay_out(base, active, count, num_tasks, own)
+    if own.by_arrival:
+        _sort_by_level(active, count, own.flow_level)
+    if own.within == SERIAL or own.within == SHORTEST:
+        _sort_within(base, active, count, state.remaining, own)
+    _set_priorities(base, active, count, controls, own)
+    if own.within == REMAINING:
+        smallest = np.inf
+        for index in range(count):
+            smallest = min(smallest, state.remaining[active[index]])
+        for index in range(count):
+            row = active[index]
+            on_cpu = controls.path[row] >= own.first_cpu_path
+            controls.weight[row] = 1.0 if on_cpu else max(smallest / state.remaining[row], LEAST_WEIGHT)
+
+
+@inlined_part
+def _list_tasks(
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+) -> int:
+    """Lists the tasks that have active flows, in the order of these, with what they have sent and their levels."""
+    base = n * own.num_rows
+    num_tasks = 0
+    for index in range(count):
+        row = active[index]
+        task = base + own.task[row]
+        if own.place[task] == 0:
+            own.listed[base + num_tasks] = task
+            num_tasks += 1
+            own.sent_now[task] = own.sent[task]
+            own.rate[task] = 0.0
+        own.place[task] += 1
+        if controls.path[row] < own.first_cpu_path:
+            own.sent_now[task] += state.attained[row]
+            own.rate[task] += state.rate[row]
+    own.num_listed[n] = num_tasks
+    for index in range(base, base + num_tasks):
+        task = own.listed[index]
+        level = 0
+        while (
+            not own.by_arrival
+            and level < own.thresholds.shape[1]
+            and _has_sent(own.sent_now[task], own.thresholds[n, level], own.rate[task] * now)
+        ):
+            level += 1
+        own.level[task] = level
+    return num_tasks
+
+
+@inlined_part
+def _has_sent(sent: float, threshold: float, moved: float) -> bool:
+    """Returns whether a task has sent so many bytes, rounding aside.
+
+    Args:
+        sent: Bytes sent.
+        threshold: Bytes to have sent.
+        moved: Bytes that it would send from time 0 to now at its present rate: a part of them is the rounding of time.
+    """
+    return threshold - sent <= moved * TIME_TOLERANCE + threshold * LEVEL_TOLERANCE
+
+
+@inlined_part
+def _sort_tasks(base: int, num_tasks: int, own: TaskQueues) -> None:
+    """Sorts the listed tasks by (level, arrival, number); quick where they are nearly in order."""
+    listed, level, came = own.listed, own.level, own.came
+    for index in range(base + 1, base + num_tasks):
+        task = listed[index]
+        hole = index
+        while hole > base:
+            other = listed[hole - 1]
+            if level[other] != level[task]:
+                later = level[other] > level[task]
+            elif came[other] != came[task]:
+                later = came[other] > came[task]
+            else:
+                later = other > task
+            if not later:
+                break
+            listed[hole] = other
+            hole -= 1
+        listed[hole] = task
+
+
+@inlined_part
+def _lay_out(base: int, active: IntArray, count: int, num_tasks: int, own: TaskQueues) -> None:
+    """Puts the active flows in the order of their tasks; those of one task keep theirs."""
+    begin = 0
+    for index in range(base, base + num_tasks):
+        flows = own.place[own.listed[index]]
+        own.place[own.listed[index]] = begin
+        begin += flows
+    for index in range(count):
+        row = active[index]
+        task = base + own.task[row]
+        own.laid[base + own.place[task]] = row
+        own.place[task] += 1
+    for index in range(count):
+        active[index] = own.laid[base + index]
+    for index in range(base, base + num_tasks):
+        own.place[own.listed[index]] = 0
+
+
+@inlined_part
+def _sort_by_level(active: IntArray, count: int, level: IntArray) -> None:
+    """Sorts the active flows by their levels; those of one level keep their order."""
+    for index in range(1, count):
+        row = active[index]
+        hole = index
+        while hole > 0 and level[active[hole - 1]] > level[row]:
+            active[hole] = active[hole - 1]
+            hole -= 1
+        active[hole] = row
+
+
+@inlined_part
+def _sort_within(base: int, active: IntArray, count: int, remaining: FloatArray, own: TaskQueues) -> None:
+    """Sorts the active flows of each task and level by what is left of them, or by their ids."""
+    by_size = own.within == SHORTEST
+    for index in range(1, count):
+        row = active[index]
+        hole = index
+        while hole > 0:
+            other = active[hole - 1]
+            if own.task[other] != own.task[row] or own.flow_level[other] != own.flow_level[row]:
+                break
+            alike = not by_size or remaining[other] == remaining[row]
+            if not (other > row if alike else remaining[other] > remaining[row]):
+                break
+            active[hole] = other
+            hole -= 1
+        active[hole] = row
+
+
+@inlined_part
+def _set_priorities(base: int, active: IntArray, count: int, controls: Controls, own: TaskQueues) -> None:
+    """Numbers the active flows in their order: each one, each task with those it shares with, or each level."""
+    priority = -1
+    before = -1
+    is_shared = False
+    for index in range(count):
+        row = active[index]
+        task = base + own.task[row]
+        if before < 0 or own.within == SERIAL or own.within == SHORTEST:
+            priority += 1
+        else:
+            other = base + own.task[before]
+            parts = own.level[task] != own.level[other] or own.flow_level[row] != own.flow_level[before]
+            if own.within == FAIR and task != other:
+                # A heavy task shares with those behind it, up to the first that is not heavy.
+                is_shared = own.sent_now[other] >= own.heavy * (1.0 - LEVEL_TOLERANCE)
+                parts = parts or not is_shared
+            if parts:
+                priority += 1
+        controls.priority[row] = priority
+        before = row
+
+
+@rule
+def next_demotion(
+    now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, own: TaskQueues
+) -> float:
+    """Returns the absolute time in s at which a task reaches its next threshold at the present rates; inf for never."""
+    base = n * own.num_rows
+    for index in range(base, base + own.num_listed[n]):
+        own.rate[own.listed[index]] = 0.0
+    for index in range(count):
+        row = active[index]
+        if controls.path[row] < own.first_cpu_path:
+            own.rate[base + own.task[row]] += state.rate[row]
+    soonest = np.inf
+    for index in range(base, base + own.num_listed[n]):
+        task = own.listed[index]
+        if own.rate[task] > 0.0:
+            soonest = min(soonest, bytes_to_demotion(n, task, own) / own.rate[task])
+    return now + soonest
+
+
+@inlined_rule
+def bytes_to_demotion(n: int, task: int, own: TaskQueues) -> float:
+    """Returns what a task has to send until it is demoted, or shares with its successors, in B; inf for never."""
+    left = np.inf
+    level = own.level[task]
+    if not own.by_arrival and level < own.thresholds.shape[1]:
+        left = own.thresholds[n, level] - own.sent_now[task]
+    if own.sent_now[task] < own.heavy * (1.0 - LEVEL_TOLERANCE):
+        left = min(left, own.heavy - own.sent_now[task])
+    return left

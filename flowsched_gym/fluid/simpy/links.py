@@ -1,0 +1,202 @@
+"""The links as one resource: a flow asks to send, and its event happens when the last byte has arrived.
+
+Between two events the rates are constant, so time needs no steps: it goes on to when the next flow will have sent its
+last byte or reached a level that somebody watches. When flows begin or end meanwhile, that forecast no longer holds,
+and is ignored when its time comes.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from simpy import Event
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.fluid.contract import Discipline
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.events import EventKind
+from flowsched_gym.fluid.rules.sharing.filling import new_filling
+from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.fluid.rules.transport.progress import advance, next_event_time
+from flowsched_gym.fluid.simpy.lossy_senders import LossySenders
+from flowsched_gym.fluid.simpy.paths import Paths
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.topology.network import Network
+
+
+class SharedLinks:
+    """The links, shared among the flows that send by their controls. The one writer of rates and of bytes sent.
+
+    Args:
+        env: Environment of the simulation.
+        state: The flows; rates and bytes are written here.
+        controls: How each flow may use the network.
+        network: Links and paths.
+        data_capacity: What the discipline leaves of the links for data, in B/s, (num_links,); changes with the links.
+        discipline: Fills the controls.
+        delay: Propagation delay in s of each flow's path, by row.
+        note: Writes an event (kind, row) to the log.
+        on_change: Called with a flow that begins to send or has sent its last byte, if wanted.
+        paths: Who chooses paths, where they can change.
+        senders: The senders, where they can lose packets.
+
+    Attributes:
+        active: Rows of the flows that send, in its first ``num_active`` entries.
+        num_active: Number of flows that send.
+        advanced_to: Time in s up to which bytes sent are known; rates are constant since.
+    """
+
+    def __init__(
+        self,
+        env: NetworkEnvironment,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        data_capacity: FloatArray,
+        discipline: Discipline,
+        delay: list[float],
+        *,
+        note: Callable[[EventKind, int], None],
+        on_change: Callable[[int], None] | None = None,
+        paths: Paths | None = None,
+        senders: LossySenders | None = None,
+    ) -> None:
+        num_flows = len(state.size)
+        self._env = env
+        self._discipline = discipline
+        self._delay = delay
+        self._note = note
+        self._on_change = on_change
+        self._paths = paths
+        self._senders = senders
+        self._capacity = network.capacity
+        self._data_capacity = data_capacity
+        self.active = np.zeros(num_flows, dtype=np.int64)
+        self.num_active = 0
+        self.advanced_to = 0.0
+        self._last_byte: dict[int, Event] = {}
+        self._window_sent: dict[int, Event] = {}
+        self._forecast: Event | None = None
+        self._sharing_due = False
+        self._served = np.zeros(num_flows, dtype=np.int64)
+        self._num_served = 0
+        self._finished = np.zeros(num_flows, dtype=np.int64)
+        self._crossed = np.zeros(num_flows, dtype=np.int64)
+        self._progress = (state.attained, state.remaining, state.rate, controls.review_at)
+        self._advance_arrays = (state.volume, *self._progress, self._finished, self._crossed)
+        self._share_arrays = (
+            controls,
+            network._replace(capacity=self._data_capacity),
+            state.rate,
+            new_filling(network, num_flows),
+            self._served,
+        )
+
+    def send(self, row: int) -> Event:
+        """Starts to send a flow; the event happens when its last byte has arrived."""
+        self.advance()
+        self.active[self.num_active] = row
+        self.num_active += 1
+        if self._senders is not None:
+            self._senders.start(self._env.now, row)
+        self.request_sharing()
+        if self._on_change is not None:
+            self._on_change(row)
+        event = self._last_byte[row] = Event(self._env)
+        return event
+
+    def window_sent(self, row: int) -> Event:
+        """Returns the event of a flow that will have sent ``review_at`` bytes, and goes on."""
+        event = self._window_sent[row] = Event(self._env)
+        return event
+
+    def set_capacity(self, link: int, capacity: float) -> None:
+        """Sets the capacity of a link from now on, in B/s; 0 where it has failed."""
+        self.advance()
+        self._capacity[link] = capacity
+        self._data_capacity[link] = capacity * self._discipline.data_share
+        self.request_sharing()
+
+    def request_sharing(self) -> None:
+        """Requests new rates at the end of this instant."""
+        if not self._sharing_due:
+            self._sharing_due = True
+            self._env.at(self._env.now, EventKind.SHARING).callbacks.append(self._share)
+
+    def advance(self) -> bool:
+        """Advances all flows to now; returns whether that wakes senders whose window is sent."""
+        now = self._env.now
+        elapsed = now - self.advanced_to
+        if elapsed == 0.0:
+            return False
+        self.advanced_to = now
+        if self.num_active == 0:
+            return False
+        self._discipline.average(now, elapsed, self.active, self.num_active)
+        self.num_active, num_finished, num_crossed = advance(
+            now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
+        )
+        if self._senders is not None:
+            self._senders.deliver(now, elapsed, self._served, self._num_served)
+        if num_finished:
+            self._finish(self._finished[:num_finished].tolist())
+        wakes = False
+        if num_crossed:
+            for row in self._crossed[:num_crossed].tolist():
+                self._note(EventKind.BYTE_THRESHOLD, row)
+                window = self._window_sent.pop(row, None)
+                if window is not None:
+                    window.succeed()
+                    wakes = True
+        if num_finished or num_crossed:
+            self.request_sharing()
+        return wakes
+
+    def _finish(self, rows: list[int]) -> None:
+        """Sends the last bytes of flows on their way to their destinations."""
+        env = self._env
+        for row in rows:
+            self._note(EventKind.LAST_BYTE_SENT, row)
+            self._discipline.finished(row)
+            if self._on_change is not None:
+                self._on_change(row)
+            self._window_sent.pop(row, None)
+            env.at(env.now + self._delay[row], EventKind.DELIVERY, row, self._last_byte.pop(row))
+
+    def _share(self, _: Event) -> None:
+        """Shares the links, after all else of this instant."""
+        if self.advance():
+            # What woken senders do happens at once, by SimPy's own priority, and new rates come after that.
+            self._env.timeout(0).callbacks.append(self._set_rates)
+        else:
+            self._set_rates()
+
+    def _set_rates(self, _: Event | None = None) -> None:
+        """Sets the rates, and foresees the next event."""
+        self._sharing_due = False
+        now, count = self._env.now, self.num_active
+        self._forecast = None
+        if count == 0:
+            self._num_served = 0
+            return
+        if self._paths is not None:
+            self._paths.review(now, self.active, count)
+        self._discipline.control(now, self.active, count)
+        changes_at = np.inf if self._senders is None else self._senders.control(now, self.active, count)
+        self._num_served = share_links(self.active, count, *self._share_arrays, self._num_served)
+        if self._paths is not None:
+            self._paths.note_quiet(now, self.active, count)
+        review_time = self._discipline.review_time(now, self.active, count)
+        review_time = min(review_time, changes_at)
+        if self._senders is not None:
+            review_time = min(review_time, self._senders.next_change(now, self._served, self._num_served))
+        time = next_event_time(now, self._served, self._num_served, *self._progress, review_time)
+        if time < np.inf:
+            self._forecast = self._env.at(time, EventKind.LAST_BYTE_SENT)
+            self._forecast.callbacks.append(self._on_forecast)
+
+    def _on_forecast(self, event: Event) -> None:
+        """Advances to the time that was foreseen; a forecast that no longer holds is ignored."""
+        if event is self._forecast:
+            self.advance()
+            self.request_sharing()

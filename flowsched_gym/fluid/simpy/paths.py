@@ -1,0 +1,126 @@
+"""The paths of flows: chosen by a rule or an agent, and anew when links fail."""
+
+from collections.abc import Callable
+
+import numpy as np
+from simpy import Event
+
+from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.errors import SimulationError
+from flowsched_gym.core.simpy_environment import NetworkEnvironment
+from flowsched_gym.fluid.controls import Controls
+from flowsched_gym.fluid.pending_decisions import PathDecision
+from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser
+from flowsched_gym.fluid.rules.routing.availability import count_paths_up, note_quiet, path_is_up
+from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
+from flowsched_gym.fluid.state import FlowState
+from flowsched_gym.topology import Routing, RoutingKind
+from flowsched_gym.topology.network import Network
+
+
+class Paths:
+    """A resource from which each flow takes a path when it arrives, when its path fails, and as the routing likes.
+
+    A flow whose paths have all failed keeps its path, sends nothing, and is looked at again at every change of a link.
+
+    Args:
+        routing: How paths are chosen.
+        routes: Between which paths each flow may choose.
+        state: The flows.
+        controls: Their controls; paths are written here.
+        network: Links and paths; a link that has failed has capacity 0.
+        env: Environment of the simulation.
+        on_moved: Receives the row of a flow whose path has changed.
+        on_request: Called when a flow waits for an agent to choose its path.
+
+    Attributes:
+        routes: Between which paths each flow may choose.
+    """
+
+    def __init__(
+        self,
+        routing: Routing,
+        routes: Routes,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        env: NetworkEnvironment,
+        *,
+        on_moved: Callable[[int], None],
+        on_request: Callable[[], None],
+    ) -> None:
+        self._env = env
+        self._on_request = on_request
+        self._waiting: dict[int, Event] = {}
+        self.routes = routes
+        self._chooser = new_chooser(routing.kind, routing.flowlet_gap)
+        self._reviews = routing.kind is RoutingKind.CONGA
+        self._state = state
+        self._controls = controls
+        self._network = network
+        self._on_moved = on_moved
+        self._moved = np.zeros(len(state.size), dtype=np.int64)
+
+    def scene(self, now: float, active: IntArray, count: int) -> NetworkState:
+        """Returns the network at an instant, as those see it who choose paths."""
+        return NetworkState(now, active, count, self._state, self._controls, self._network, self.routes)
+
+    def is_up(self, row: int) -> bool:
+        """Returns whether the path of a flow is up."""
+        return bool(path_is_up(self._controls.path[row], *self._network[:3]))
+
+    def num_up(self, row: int) -> int:
+        """Counts the paths of a flow that are up."""
+        return int(count_paths_up(self.routes.first[row], self.routes.last[row], *self._network[:3]))
+
+    def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
+        """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
+        self._set(row, choose_path(row, self.scene(now, active, count), self._chooser))
+
+    def request(self, row: int) -> Event:
+        """Queues a flow for an agent; the event happens when it has chosen a path."""
+        self._on_request()
+        event = self._waiting[row] = self._env.event()
+        return event
+
+    def pending(self) -> PathDecision | None:
+        """Returns whose path an agent is to choose next, if any."""
+        for row in self._waiting:
+            return PathDecision(row, int(self.routes.first[row]), int(self.routes.last[row]))
+        return None
+
+    def grant(self, row: int, choice: int) -> None:
+        """Sends a flow that waits along one of its paths; raises what ``take`` does."""
+        self.take(row, choice)
+        self._waiting.pop(row).succeed()
+
+    def take(self, row: int, choice: int) -> None:
+        """Sends a flow along one of its paths.
+
+        Raises:
+            SimulationError: There is no such path, or one of its links has failed; the flow keeps the one it has.
+        """
+        first, last = int(self.routes.first[row]), int(self.routes.last[row])
+        if not 0 <= choice < last - first:
+            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
+        if not path_is_up(first + choice, *self._network[:3]):
+            raise SimulationError(f"choice is {choice}: a link of that path has failed")
+        self._set(row, first + choice)
+
+    def _set(self, row: int, path: int) -> None:
+        if self._controls.path[row] != path:
+            self._controls.path[row] = path
+            self._on_moved(row)
+
+    def review(self, now: float, active: IntArray, count: int) -> None:
+        """Chooses anew for flows that have been quiet, before links are shared."""
+        if not self._reviews:
+            return
+        num_moved = review_paths(self.scene(now, active, count), self._moved, self._chooser)
+        for row in self._moved[:num_moved].tolist():
+            self._on_moved(row)
+
+    def note_quiet(self, now: float, active: IntArray, count: int) -> None:
+        """Records which flows have no rate, after links have been shared."""
+        if self._reviews:
+            note_quiet(now, active, count, self._state.rate, self.routes.quiet_since)

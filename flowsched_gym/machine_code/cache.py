@@ -1,0 +1,239 @@
+"""Machine code on disk: kept for as long as no source changes, sealed, and compiled by one process alone.
+
+Numba caches machine code beside the source, and takes it as stale when that one file changes. But a rule is compiled
+into the functions that call it, in other files: an edited rule would go on to be served from their caches. So the stamp
+of every cached function is a digest of its source and of all that this imports, and what that imports. Each file of the
+cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
+"""
+
+import hashlib
+import inspect
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO, Final, cast
+
+from numba import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.types import BaseNamedTuple, BaseTuple
+
+from flowsched_gym.machine_code.messages import tell_of_waiting
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+PACKAGE: Final = Path(__file__).parents[1]
+LOGGER: Final = logging.getLogger(__name__)
+
+DIGEST_SIZE: Final = 16
+"""Bytes of the digest at the end of each file of the cache."""
+IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+"""An import of this package's, which all are of this form."""
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
+    """Digests a source, and lists the sources of this package that it imports."""
+    source = path.read_bytes()
+    imported = []
+    for module, names in IMPORT.findall(source.decode()):
+        folder = PACKAGE.parent.joinpath(*module.split("."))
+        candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
+        for name in re.findall(r"\w+", names):
+            candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
+        imported += [candidate for candidate in candidates if candidate.is_file()]
+    if not path.is_relative_to(PACKAGE):
+        # A user's own system: whatever stands beside it may be a part of it.
+        imported += sorted(path.parent.glob("*.py"))
+    return hashlib.sha256(source).digest(), tuple(imported)
+
+
+@cache
+def source_files(path: Path) -> tuple[Path, ...]:
+    """Returns the sources that compiled code in a file of this package may be made of, that file included."""
+    found, new = {path}, [path]
+    while new:
+        fresh = {imported for each in new for imported in _read(each)[1]} - found
+        found |= fresh
+        new = list(fresh)
+    return tuple(sorted(found))
+
+
+@cache
+def _stamp(path: Path) -> str:
+    """Digests the sources that compiled code in a file depends on."""
+    return hashlib.sha256(b"".join(_read(source)[0] for source in source_files(path))).hexdigest()
+
+
+class _CacheFiles(IndexDataCacheFile):
+    """The index and the machine code of one rule, each file sealed by a digest."""
+
+    def save(self, key: object, data: object) -> None:
+        """Saves machine code.
+
+        Numba numbers the files, so that two processes that begin at once may give one number to code for different
+        types, and the index of the one then leads to the code of the other. Here each has a name of its own.
+        """
+        name = self._load_index().get(key, f"{self._code_name(key)}.nbc")
+        self._save_data(name, data)  # type: ignore[no-untyped-call]  # Numba's
+        self._save_index(self._load_index() | {key: name})  # type: ignore[no-untyped-call]  # Numba's
+
+    def _code_name(self, key: object) -> str:
+        """Names the file of some machine code, without its ending."""
+        digest = hashlib.blake2b(repr(key).encode(), digest_size=DIGEST_SIZE).hexdigest()
+        return f"{self._index_name.removesuffix('.nbi')}.{digest}"
+
+    def _load_index(self) -> dict[Any, str]:
+        """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
+        try:
+            overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
+        except Exception as error:  # noqa: BLE001 - a damaged pickle may raise anything
+            LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
+            return {}
+        # An index of another version is empty, whether sealed or not.
+        return overloads if not overloads or self._is_whole(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        """Reads machine code."""
+        path = self._data_path(name)  # type: ignore[no-untyped-call]  # Numba's
+        if not self._is_whole(path):
+            raise OSError(f"{path} is damaged")
+        return super()._load_data(name)  # type: ignore[no-untyped-call]  # Numba's
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BinaryIO]:
+        """Seals what is written. Unpickling stops before the digest."""
+        content = BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(content.getvalue() + self._seal(content.getvalue()))
+
+    def _is_whole(self, path: str) -> bool:
+        """Compares a file with its digest, and warns where they differ."""
+        content = Path(path).read_bytes()
+        whole = content[-DIGEST_SIZE:] == self._seal(content[:-DIGEST_SIZE])
+        if not whole:
+            LOGGER.warning("machine code is compiled anew: %s is damaged", path)
+        return whole
+
+    def _seal(self, content: bytes) -> bytes:
+        """Digests a content and the version, so that no index is served with the machine code of another version."""
+        return hashlib.blake2b(self._version.encode() + content, digest_size=DIGEST_SIZE).digest()
+
+
+class _CachePlace(CompileResultCacheImpl):
+    """Where machine code is kept: where the user says, and only without a word beside the source or in the home."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        if _given_folder():
+            # The first is the user's folder; the names of these classes differ between versions of Numba.
+            self._locator_classes = self._locator_classes[:1]
+        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
+
+
+class MachineCode(FunctionCache):
+    """Machine code of a rule on disk, kept for as long as no source changes."""
+
+    _impl_class = _CachePlace
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]  # Numba's
+        self._source = Path(function.__code__.co_filename)
+        found, stamp = self._cache_file, _stamp(self._source)
+        # Elsewhere Numba looks at the time of the change.
+        own = stamp if function.__module__.startswith(PACKAGE.name) else found._source_stamp
+        self._cache_file: _CacheFiles = _CacheFiles(self.cache_path, self._impl.filename_base, own)  # type: ignore[no-untyped-call]  # Numba's
+        # The version is compared before the rest of a file is read, which may name classes that are gone.
+        self._cache_file._version = f"{found._version} {stamp}"
+
+    def _index_key(self, signature: Any, codegen: object) -> tuple[object, ...]:
+        """Adds the sources of records to what machine code is known by, since a record's type chooses functions."""
+        known = source_files(self._source)
+        stamps = [_stamp(path) for path in sorted(set(_record_sources(signature))) if path not in known]
+        return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
+
+    def signatures(self) -> list[Any]:
+        """Lists the types of arguments for which there is machine code on disk."""
+        return [key[0] for key in self._cache_file._load_index()]
+
+    @contextmanager
+    def locked(self, signature: Any, codegen: object) -> Iterator[None]:
+        """Waits, where there is no machine code for these types yet, until no other process compiles it."""
+        key = self._index_key(signature, codegen)
+        if fcntl is None or key in self._cache_file._load_index():
+            yield
+            return
+        path = Path(self.cache_path, f"{self._cache_file._code_name(key)}.lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("w")
+        except OSError:  # nor can machine code be kept there, of which ``save_overload`` tells
+            yield
+            return
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell_of_waiting()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                # Who waits for this file finds machine code on disk, and so does who makes another.
+                path.unlink(missing_ok=True)
+
+    def save_overload(self, signature: object, data: object) -> None:
+        """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
+        try:
+            super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
+        except OSError as error:
+            LOGGER.warning("machine code is not kept in %s: %s", self.cache_path, error)
+
+
+def _record_sources(types: Iterable[Any]) -> Iterator[Path]:
+    """Finds the sources of the NamedTuples among types, and within them."""
+    for each in types:
+        if isinstance(each, BaseTuple):
+            yield from _record_sources(cast(Any, each))
+            if isinstance(each, BaseNamedTuple):
+                yield Path(inspect.getfile(cast(Any, each).instance_class))
+
+
+def _given_folder() -> str:
+    """Returns where the user wants machine code to be kept, empty without a wish."""
+    return str(cast(Any, config).CACHE_DIR)
+
+
+@cache
+def _tell_of_unwritable(folder: str) -> None:
+    """Warns, once in a process, that the folder for machine code cannot be written to."""
+    LOGGER.warning("NUMBA_CACHE_DIR is %r, which cannot be written to: machine code serves this process alone", folder)
+
+
+def machine_code_of(function: Callable[..., object]) -> MachineCode | None:
+    """Finds where the machine code of a rule is kept; ``None``, with a warning, where no folder can be written to."""
+    try:
+        return MachineCode(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        if folder := _given_folder():
+            _tell_of_unwritable(folder)
+        return None
+
+
+def compiled_alone(dispatcher: Any, signature: Any) -> AbstractContextManager[None]:
+    """Lets one process compile a rule for these types of arguments, while others wait for what it keeps on disk."""
+    machine_code = dispatcher._cache
+    if not isinstance(machine_code, MachineCode):
+        return nullcontext()
+    return machine_code.locked(signature, dispatcher.targetctx.codegen())

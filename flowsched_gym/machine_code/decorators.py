@@ -1,0 +1,262 @@
+"""Compiles the rules: one decorator, so that all of them obey the same arithmetic.
+
+Compiling the rules of one environment takes seconds, playing an episode without takes a tenth of one. So the rules that
+are called event by event are compiled lazily: where no machine code is on disk yet, they run as the plain functions
+that they are, to the same bits, and each is compiled when it has taken ``TIME_BEFORE_COMPILING`` that way.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from time import perf_counter
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+from numba import config, njit, typeof
+from numba.extending import overload, register_jitable
+
+from flowsched_gym.machine_code.cache import MachineCode, compiled_alone, machine_code_of
+from flowsched_gym.machine_code.messages import watch_compilations
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+INLINED: Final[dict[str, Any]] = {"_nrt": False, "forceinline": True}
+
+TIME_BEFORE_COMPILING: float = 0.25
+"""Time in s that a lazily compiled rule may run as a plain function before it is compiled, which takes 0.1 to 1 s."""
+LONGEST_PLAIN: Final = 10_000
+"""Elements of an array above which a rule is compiled at once: one plain call could take as long as compiling."""
+
+
+def rule(function: Function) -> Function:
+    """Compiles a pure function on arrays lazily, caches the machine code on disk, keeps strict floating-point order.
+
+    ``function.py_func`` is the plain function. Without a folder to write to, the code is compiled in each process.
+
+    A rule makes no arrays. So its code is compiled without Numba's counting of references, each of which is an atomic
+    instruction: passing a record of arrays from function to function cost fifty times the work on them.
+    """
+    return _compile(function, lazily=True, _nrt=False)
+
+
+def engine_function(function: Function) -> Function:
+    """Compiles what loops over events or networks, or counts on integers that wrap around, before its first call."""
+    return _compile(function, lazily=False, _nrt=False)
+
+
+def threaded_function(function: Function) -> Function:
+    """Does what ``engine_function`` does, and releases Python's global lock, in 0.1 us, so that other threads run."""
+    return _compile(function, lazily=False, _nrt=False, nogil=True)
+
+
+def inlined_rule(function: Function) -> Function:
+    """Compiles a rule into the body of each compiled function that calls it.
+
+    For the parts of a loop that hand a record of many arrays on: a call would copy all of it.
+    """
+    return _compile(function, lazily=True, **INLINED)
+
+
+def inlined_part(function: Function) -> Function:
+    """Compiles a function into the body of compiled code that calls it, and leaves it a plain one in Python.
+
+    To make all parts of a loop ready to be called from Python, with all their arrays, takes as long as to compile them.
+    """
+    register_jitable(**OPTIONS, **INLINED)(function)
+    return function
+
+
+def allocating_part(function: Function) -> Function:
+    """Does what ``inlined_part`` does for a function that makes arrays of its own, and is not inlined."""
+    register_jitable(**OPTIONS, _nrt=True)(function)
+    return function
+
+
+def pasted_rule(function: Function) -> Function:
+    """Pastes the source of a rule into each compiled function that calls it, for one that would be compiled long.
+
+    Without, LLVM would optimise it by itself first, and then once more with each function that it is inlined into. A
+    parameter of such a rule cannot be None, as Numba would type what happens otherwise.
+    """
+    options: Any = {**OPTIONS, "_nrt": False, "inline": "always"}
+    return cast(Function, njit(**options)(function)) if compiles() else function
+
+
+def chosen_by_type(choose: Callable[[str, type], Any], *, index: int = -1) -> Callable[[Function], Function]:
+    """Calls, in place of a function, the one that fits one of its arguments, a NamedTuple or None.
+
+    In compiled code, that one alone is compiled.
+
+    Args:
+        choose: Finds it by the name of the function and the class of that argument.
+        index: Index of the argument.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: object) -> object:
+            return choose(function.__name__, type(arguments[index]))(*arguments)
+
+        def find(*types: Any) -> Any:
+            return choose(function.__name__, getattr(types[index], "instance_class", type(None)))
+
+        overload(call, strict=False, jit_options=cast(Any, {**OPTIONS, "_nrt": False}))(find)
+        return cast(Function, call)
+
+    return decorate
+
+
+def allocating_rule(function: Function) -> Function:
+    """Compiles a rule that makes arrays of its own."""
+    return _compile(function, lazily=True, _nrt=True)
+
+
+def compiles() -> bool:
+    """Returns whether there is machine code: ``NUMBA_DISABLE_JIT=1`` switches it off, to debug the plain functions."""
+    return not cast(Any, config).DISABLE_JIT
+
+
+def compiled_for(function: Function, *arguments: object) -> Function:
+    """Returns the machine code of a rule for arguments of the types of these, and of no others.
+
+    A call then need not find out the types of its arguments, which takes 0.2 us for each array.
+    """
+    dispatcher = cast(Any, function)
+    if not compiles():
+        return function
+    types = _types(arguments)
+    with compiled_alone(dispatcher, types):
+        dispatcher.compile(types)
+    return cast(Function, dispatcher.get_overload(types))
+
+
+def _types(arguments: tuple[object, ...]) -> tuple[Any, ...]:
+    """Finds Numba's types of arguments."""
+    return tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]  # Numba has no types
+
+
+def is_compiled(function: Function, *, for_record: type | None = None) -> bool:
+    """Returns whether there is machine code of a rule, in this process or on disk.
+
+    Args:
+        function: The rule.
+        for_record: A type that one of its arguments has; ``None`` if any will do.
+    """
+    rule = cast(Any, function)
+    signatures = list(rule.signatures)
+    if isinstance(rule._cache, MachineCode):
+        signatures += rule._cache.signatures()
+    if for_record is None:
+        return bool(signatures)
+    return any(getattr(each, "instance_class", None) is for_record for signature in signatures for each in signature)
+
+
+def _compile(function: Function, *, lazily: bool, **options: Any) -> Function:
+    if not compiles():
+        return function
+    dispatcher = njit(**OPTIONS, **options)(function)
+    machine_code = machine_code_of(function)
+    if machine_code is not None:
+        dispatcher._cache = machine_code
+    dispatcher.lazily_compiled = lazily
+    dispatcher._compile_for_args = (_LazyCompilation if lazily else _Compilation)(dispatcher)
+    return cast(Function, dispatcher)
+
+
+class SteadyRule:
+    """A rule whose arguments have the same types in each call.
+
+    It is lazily compiled. Its machine code need not find out the types of arguments again, which takes longer than a
+    short rule does.
+
+    Args:
+        function: The rule.
+    """
+
+    def __init__(self, function: Function) -> None:
+        """Looks for nothing yet."""
+        self._rule = cast(Any, function)
+        self._spent = 0.0
+        self._code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: object) -> Any:
+        """Calls the rule."""
+        if self._code is None:
+            if compiles() and (self._spent > TIME_BEFORE_COMPILING or self._is_cached()):
+                self._code = cast(Callable[..., Any], compiled_for(self._rule, *arguments))
+            else:
+                begin = perf_counter()
+                with np.errstate(all="ignore"):  # machine code does not warn of an overflow either
+                    result = getattr(self._rule, "py_func", self._rule)(*arguments)
+                self._spent += perf_counter() - begin
+                return result
+        return self._code(*arguments)
+
+    def _is_cached(self) -> bool:
+        """Looks, before the first call, whether there is machine code on disk."""
+        cache = self._rule._cache
+        return self._spent == 0.0 and isinstance(cache, MachineCode) and bool(cache.signatures())
+
+
+class _Compilation:
+    """What Numba does where it has no machine code for the types of arguments: one process compiles, others wait.
+
+    Args:
+        dispatcher: The compiled rule.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._compile = dispatcher._compile_for_args
+
+    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+        """Returns the function to call with these arguments."""
+        with compiled_alone(self._dispatcher, _types((*arguments, *keywords.values()))):
+            return cast(Callable[..., object], self._compile(*arguments, **keywords))
+
+
+class _LazyCompilation(_Compilation):
+    """The choice of what a rule runs as, until it has taken so long that it is compiled."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        super().__init__(dispatcher)
+        # Machine code does not warn of an overflow either.
+        self._function = np.errstate(all="ignore")(dispatcher.py_func)
+        self._cache = dispatcher._cache
+        self._spent = 0.0
+        self._begin = 0.0
+
+    def __call__(self, *arguments: object, **keywords: object) -> Callable[..., object]:
+        """Returns the function to call with these arguments."""
+        self._begin = perf_counter()
+        longest = _longest((*arguments, *keywords.values()))
+        if self._spent < TIME_BEFORE_COMPILING and longest <= LONGEST_PLAIN and not self._is_cached():
+            return self._run
+        self._spent = TIME_BEFORE_COMPILING
+        return super().__call__(*arguments, **keywords)
+
+    def _is_cached(self) -> bool:
+        """Looks, before the first call, whether there is machine code on disk."""
+        return self._spent == 0.0 and isinstance(self._cache, MachineCode) and bool(self._cache.signatures())
+
+    def _run(self, *arguments: object, **keywords: object) -> object:
+        """Runs the plain function; returns Python's own numbers as machine code does."""
+        result = _as_python(self._function(*arguments, **keywords))
+        self._spent += perf_counter() - self._begin
+        return result
+
+
+def _longest(argument: object) -> int:
+    """Returns the number of elements of an array, or of the longest one among others."""
+    if isinstance(argument, tuple):
+        return max(map(_longest, argument), default=0)
+    return argument.size if isinstance(argument, np.ndarray) else 0
+
+
+def _as_python(result: object) -> object:
+    if isinstance(result, tuple):
+        return tuple(_as_python(each) for each in result)
+    return result.item() if isinstance(result, np.generic) else result
+
+
+watch_compilations()

@@ -1,0 +1,1 @@
+"""Packets in the queues of ports: schedulers, and two engines that agree to the bit."""

@@ -1,0 +1,224 @@
+"""The compiled loop of packets in a leaf-spine: many ports, and the parts of the loop of one port."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
+from flowsched_gym.packets.compiled.loop import (
+    append_to_list,
+    begin_transmission,
+    deliver,
+    end_acknowledgement,
+    end_timeout,
+    end_transmission,
+    enter,
+    first_time,
+    send,
+    take_from_list,
+)
+from flowsched_gym.packets.compiled.state import (
+    ACKNOWLEDGED,
+    ACKNOWLEDGED_ACROSS,
+    ARRIVED,
+    COMPLETED,
+    LOST,
+    NONE,
+    TRAVELLING,
+    Flows,
+    Tables,
+)
+from flowsched_gym.packets.fabric import HOSTS_PER_LEAF, LINK_DELAY, NUM_SPINES, PacketFabric
+
+BUSY = 0
+READY = 1
+HOPS = 2
+"""Indices of ``Fabric.counts``."""
+
+
+class Fabric(NamedTuple):
+    """What the loop knows beside ``Tables``.
+
+    Attributes:
+        num_hosts: Hosts.
+        num_leaves: Leaves.
+        source: Host that sends each flow, (num_flows,).
+        destination: Host that receives it, (num_flows,).
+        spine: Spine of the next packet of each leaf, (num_leaves,): each packet takes the next one, in turns.
+        port: Port at which each packet is or was last, (num_packets,).
+        busy: Ports that send, by the end of their transmission, and at one instant by number, a heap, (num_ports,).
+        ready: Idle ports at which packets wait, (num_ports,).
+        is_ready: Whether a port is among these, (num_ports,).
+        counts: Ports in ``busy`` and in ``ready``, and transmissions that have ended, (3,).
+    """
+
+    num_hosts: int
+    num_leaves: int
+    source: IntArray
+    destination: IntArray
+    spine: IntArray
+    port: IntArray
+    busy: IntArray
+    ready: IntArray
+    is_ready: BoolArray
+    counts: IntArray
+
+
+def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, num_packets: int) -> Fabric:
+    """Makes a fabric in which nothing is sent."""
+    num_ports = len(fabric.port_capacity)
+
+    def zeros(count: int) -> IntArray:
+        return np.zeros(count, dtype=np.int64)
+
+    return Fabric(
+        fabric.num_hosts,
+        fabric.num_leaves,
+        source,
+        destination,
+        zeros(fabric.num_leaves),
+        zeros(num_packets),
+        zeros(num_ports),
+        zeros(num_ports),
+        np.zeros(num_ports, dtype=np.bool_),
+        zeros(3),
+    )
+
+
+@threaded_function
+def replay_fabric(flows: Flows, t: Tables, f: Fabric, goal: int, until: float) -> None:
+    """Sends flows through a fabric: see ``loop.replay``.
+
+    At one instant transmissions end by port, packets arrive behind links in the order in which they were sent,
+    acknowledgements arrive, those from across the spines last, losses are noticed, and flows arrive by id; last, idle
+    ports choose.
+
+    Args:
+        flows: The flows.
+        t: What the loop knows.
+        f: The fabric.
+        goal: Flows; all of them include the last acknowledgement.
+        until: Time in s.
+    """
+    ports, num_flows = t.ports, len(flows.arrivals)
+    now, arrived = t.clock[0], t.counts[ARRIVED]
+    while True:
+        arrival = flows.arrival_time[flows.arrivals[arrived]] if arrived < num_flows else np.inf
+        end = ports.end[f.busy[0]] if f.counts[BUSY] > 0 else np.inf
+        hop = first_time(TRAVELLING, flows, t)
+        near = first_time(ACKNOWLEDGED, flows, t)
+        far = first_time(ACKNOWLEDGED_ACROSS, flows, t)
+        timeout = first_time(LOST, flows, t)
+        time = min(end, hop, near, far, timeout, arrival)
+        if time > now and now < until and f.counts[READY] > 0:
+            _choose(now, t, f)
+            continue
+        if time == np.inf or (t.counts[COMPLETED] >= goal and goal < num_flows):
+            break
+        if time > until:
+            now = until
+            break
+        now = time
+        if end <= now:
+            _depart(now, flows, t, f)
+        elif hop <= now:
+            p = take_from_list(TRAVELLING, flows, t)
+            _pass_on(now, p, flows, t, f)
+        else:
+            if near <= now:
+                row = end_acknowledgement(now, ACKNOWLEDGED, flows, t)
+            elif far <= now:
+                row = end_acknowledgement(now, ACKNOWLEDGED_ACROSS, flows, t)
+            elif timeout <= now:
+                row = end_timeout(now, flows, t)
+            else:
+                row = flows.arrivals[arrived]
+                arrived += 1
+            send(now, f.source[row], row, flows, t)
+            _note_ready(f.source[row], t, f)
+    t.clock[0] = now
+    t.counts[ARRIVED] = arrived
+
+
+@inlined_part
+def _choose(now: float, t: Tables, f: Fabric) -> None:
+    """Lets idle ports choose: each by itself, so that their order is of no matter."""
+    for index in range(f.counts[READY]):
+        port = f.ready[index]
+        f.is_ready[port] = False
+        begin_transmission(now, port, t)
+        f.port[t.ports.sending[port]] = port
+        place = f.counts[BUSY]
+        f.counts[BUSY] = place + 1
+        while place > 0 and _ends_before(port, f.busy[(place - 1) // 2], t.ports.end):
+            f.busy[place] = f.busy[(place - 1) // 2]
+            place = (place - 1) // 2
+        f.busy[place] = port
+    f.counts[READY] = 0
+
+
+@inlined_part
+def _ends_before(port: int, other: int, end: FloatArray) -> bool:
+    earlier: bool = end[port] < end[other] or (end[port] == end[other] and port < other)
+    return earlier
+
+
+@inlined_part
+def _depart(now: float, flows: Flows, t: Tables, f: Fabric) -> None:
+    """Ends the first transmission: its packet is on a link, and is delivered if that leads to a host."""
+    port = f.busy[0]
+    count = f.counts[BUSY] - 1
+    f.counts[BUSY] = count
+    moved = f.busy[count]
+    place = 0
+    while 2 * place + 1 < count:
+        below = 2 * place + 1
+        if below + 1 < count and _ends_before(f.busy[below + 1], f.busy[below], t.ports.end):
+            below += 1
+        if _ends_before(moved, f.busy[below], t.ports.end):
+            break
+        f.busy[place] = f.busy[below]
+        place = below
+    f.busy[place] = moved
+    f.counts[HOPS] += 1
+    p = end_transmission(port, t)
+    _note_ready(port, t, f)
+    if port < f.num_hosts + 2 * f.num_leaves * NUM_SPINES:
+        append_to_list(TRAVELLING, p, now + LINK_DELAY, flows, t)
+        return
+    row = t.table.flow[p]
+    across = f.source[row] // HOSTS_PER_LEAF != f.destination[row] // HOSTS_PER_LEAF
+    which, links = (ACKNOWLEDGED_ACROSS, 4) if across else (ACKNOWLEDGED, 2)
+    deliver(now + LINK_DELAY + flows.delay, links * LINK_DELAY + flows.delay, which, p, flows, t)
+
+
+@inlined_part
+def _pass_on(now: float, p: int, flows: Flows, t: Tables, f: Fabric) -> None:
+    """Lets a packet arrive behind a link, at the next port of its way; a mark stays."""
+    destination = f.destination[t.table.flow[p]]
+    leaf = destination // HOSTS_PER_LEAF
+    uplinks = f.num_hosts + f.num_leaves * NUM_SPINES
+    port = f.port[p]
+    if port < f.num_hosts and port // HOSTS_PER_LEAF != leaf:
+        here = port // HOSTS_PER_LEAF
+        spine = f.spine[here]
+        f.spine[here] = spine + 1 if spine + 1 < NUM_SPINES else 0
+        port = f.num_hosts + here * NUM_SPINES + spine
+    elif f.num_hosts <= port < uplinks:
+        port = uplinks + (port - f.num_hosts) % NUM_SPINES * f.num_leaves + leaf
+    else:
+        port = uplinks + f.num_leaves * NUM_SPINES + destination
+    marked = t.packets.marked[p]
+    enter(now, port, p, flows, t)
+    t.packets.marked[p] |= marked
+    _note_ready(port, t, f)
+
+
+@inlined_part
+def _note_ready(port: int, t: Tables, f: Fabric) -> None:
+    """Notes a port that is to choose when all else of this instant has happened."""
+    if t.ports.waiting[port] > 0 and t.ports.sending[port] == NONE and not f.is_ready[port]:
+        f.is_ready[port] = True
+        f.ready[f.counts[READY]] = port
+        f.counts[READY] += 1

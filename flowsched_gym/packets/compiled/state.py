@@ -1,0 +1,272 @@
+"""What the compiled loop of packets knows: ports, packets, senders and what becomes of all of them."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.packets.rules.counts import QueueCounts
+from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.rules.windows import Windows
+from flowsched_gym.packets.schedulers import Order
+from flowsched_gym.packets.state import PortParameters
+
+NONE: Final = -1
+"""In place of a packet."""
+ARRIVED: Final = 0
+COMPLETED: Final = 1
+RESENT: Final = 2
+"""Indices of ``Tables.counts``."""
+ACKNOWLEDGED: Final = 0
+LOST: Final = 2
+TRAVELLING: Final = 4
+ACKNOWLEDGED_ACROSS: Final = 6
+"""Where the lists of ``Flows.lists`` begin."""
+
+
+class Ports(NamedTuple):
+    """The ports. Packets that wait are linked lists, one for each queue, or one heap.
+
+    Attributes:
+        room: Packets that may wait at each port.
+        unmarked: Packets that may wait without a mark.
+        capacity: Bytes per s, (num_ports,).
+        waiting: Packets that wait, (num_ports,).
+        sending: Packet that is being sent, (num_ports,); -1: none.
+        end: When its transmission ends, (num_ports,); inf: never.
+        head: First packet of each queue, (num_ports, num_queues).
+        tail: Last one.
+        head_size: Bytes of the first packet, 0 where a queue is empty.
+        heap: Packets by rank, (num_ports, heap_room).
+        arrived: Packets that have waited, (num_ports,).
+        flow_head: First packet of each flow that waits, (num_ports, num_flows).
+        flow_tail: Last one.
+    """
+
+    room: int
+    unmarked: int
+    capacity: FloatArray
+    waiting: IntArray
+    sending: IntArray
+    end: FloatArray
+    head: IntArray
+    tail: IntArray
+    head_size: FloatArray
+    heap: IntArray
+    arrived: IntArray
+    flow_head: IntArray
+    flow_tail: IntArray
+
+
+class Packets(NamedTuple):
+    """The packets, by row of the table.
+
+    Attributes:
+        after: Next packet of the list that a packet is in: of a queue, a flow, acknowledgements, losses; -1: none.
+        before: Packet before it in its flow's list, where there is one.
+        time: When its acknowledgement arrives, or its loss is noticed; since when it waits, where that is counted.
+        marked: Whether it is marked.
+        queue: Queue, of packets in a heap, or where queues are counted.
+        rank: Rank, of packets in a heap.
+        order: Number of arrival, of packets in a heap.
+        place: Index in the heap.
+    """
+
+    after: IntArray
+    before: IntArray
+    time: FloatArray
+    marked: BoolArray
+    queue: IntArray
+    rank: FloatArray
+    order: IntArray
+    place: IntArray
+
+
+class Flows(NamedTuple):
+    """The flows of a replay.
+
+    Attributes:
+        first_packet: First packet of each flow, and behind the last the number of all, (num_flows + 1,).
+        arrival_time: When it arrives, (num_flows,).
+        arrivals: Flows in the order of arrival, (num_flows,).
+        next_packet: Next packet that it sends for the first time.
+        lost_head: First packet that it is to send again; -1: none.
+        lost_tail: Last one.
+        left: Packets to be delivered.
+        latest: Latest packet that was delivered.
+        completion_time: When its last byte is delivered; NaN before it has been sent.
+        drops: Packets dropped.
+        marks: Packets delivered with a mark.
+        disordered: Packets delivered after a later one.
+        order: Flows in the order in which their last packet was acknowledged.
+        windows: Windows of the senders.
+        delay: Delay in s each way.
+        min_rto: Time in s after which a loss is noticed.
+        lists: First and last packet whose acknowledgement is on its way, and whose loss is not noticed yet; in a
+            fabric, too, that is on a link, and whose acknowledgement crosses the spines, (8,).
+    """
+
+    first_packet: IntArray
+    arrival_time: FloatArray
+    arrivals: IntArray
+    next_packet: IntArray
+    lost_head: IntArray
+    lost_tail: IntArray
+    left: IntArray
+    latest: IntArray
+    completion_time: FloatArray
+    drops: IntArray
+    marks: IntArray
+    disordered: IntArray
+    order: IntArray
+    windows: Windows
+    delay: float
+    min_rto: float
+    lists: IntArray
+
+
+class Rows(NamedTuple):
+    """The rows of a trace: see ``PacketTrace``.
+
+    Attributes:
+        kept: Whether there are any.
+        row: Row of each packet, (num_packets,).
+        written: Rows written, (1,).
+        packet: Packet of each row, (num_rows,).
+        arrival_time: See ``PacketTrace``, as for what follows.
+    """
+
+    kept: bool
+    row: IntArray
+    written: IntArray
+    packet: IntArray
+    arrival_time: FloatArray
+    queue: IntArray
+    weight: FloatArray
+    last_seen: FloatArray
+    new_message: BoolArray
+    start_time: FloatArray
+    departure_time: FloatArray
+    dropped: BoolArray
+    marked: BoolArray
+
+
+class Tables(NamedTuple):
+    """All of it.
+
+    Attributes:
+        clock: Time in s, (1,).
+        counts: Arrivals that have happened, flows that are acknowledged, and packets that are sent again, (3,).
+        table: The packets as rules see them.
+        ports: The ports.
+        packets: The packets.
+        queue_counts: What an agent is told of queues.
+        rows: The trace.
+        own: What the scheduler keeps.
+    """
+
+    clock: FloatArray
+    counts: IntArray
+    table: PacketTable
+    ports: Ports
+    packets: Packets
+    queue_counts: QueueCounts
+    rows: Rows
+    own: Any
+
+
+def new_ports(
+    capacity: FloatArray, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
+) -> Ports:
+    """Makes idle ports of these capacities in B/s, (num_ports,)."""
+    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
+    num_ports = len(capacity)
+    lists = num_flows if order is Order.FLOW else 1
+
+    def none(count: int) -> IntArray:
+        return np.full((num_ports, count), NONE, dtype=np.int64)
+
+    return Ports(
+        parameters.room,
+        parameters.unmarked,
+        capacity.copy(),
+        np.zeros(num_ports, dtype=np.int64),
+        np.full(num_ports, NONE, dtype=np.int64),
+        np.full(num_ports, np.inf),
+        none(num_queues),
+        none(num_queues),
+        np.zeros((num_ports, num_queues)),
+        np.zeros((num_ports, heap_room), dtype=np.int64),
+        np.zeros(num_ports, dtype=np.int64),
+        none(lists),
+        none(lists),
+    )
+
+
+def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
+    """Makes packets that are nowhere; whether queues are counted matters to them."""
+    ranked = 1 if order is Order.ARRIVAL else num_packets
+
+    def zeros(count: int) -> IntArray:
+        return np.zeros(count, dtype=np.int64)
+
+    return Packets(
+        np.empty(num_packets, dtype=np.int64),
+        np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
+        np.empty(num_packets),
+        np.zeros(num_packets, dtype=np.bool_),
+        zeros(num_packets if counted else ranked),
+        np.zeros(ranked),
+        zeros(ranked),
+        zeros(ranked),
+    )
+
+
+def new_flows(
+    arrival_time: FloatArray, first_packet: IntArray, windows: Windows, *, delay: float, min_rto: float
+) -> Flows:
+    """Makes flows that have not arrived."""
+    count = len(arrival_time)
+
+    def filled(value: int) -> IntArray:
+        return np.full(count, value, dtype=np.int64)
+
+    return Flows(
+        first_packet,
+        arrival_time.copy(),
+        np.argsort(arrival_time, kind="stable"),
+        first_packet[:-1].copy(),
+        filled(NONE),
+        filled(NONE),
+        np.diff(first_packet),
+        filled(NONE),
+        np.full(count, np.nan),
+        filled(0),
+        filled(0),
+        filled(0),
+        filled(NONE),
+        windows,
+        delay,
+        min_rto,
+        np.full(8, NONE, dtype=np.int64),
+    )
+
+
+def new_rows(num_rows: int, num_packets: int) -> Rows:
+    """Makes an empty trace; one with no rows is not kept."""
+    kept = num_rows > 0
+    return Rows(
+        kept,
+        np.empty(num_packets if kept else 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.empty(num_rows, dtype=np.int64),
+        np.empty(num_rows),
+        np.empty(num_rows, dtype=np.int64),
+        np.empty(num_rows),
+        np.empty(num_rows),
+        np.empty(num_rows, dtype=np.bool_),
+        np.full(num_rows, np.nan),
+        np.full(num_rows, np.nan),
+        np.zeros(num_rows, dtype=np.bool_),
+        np.zeros(num_rows, dtype=np.bool_),
+    )

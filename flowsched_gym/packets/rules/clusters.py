@@ -1,0 +1,180 @@
+"""Clusters of packets: queue weights, the thresholds between them, and the laws that move both (QCluster, section 3.4).
+
+The paper prints neither the law of alpha nor how weights age; ``ClusterLaw`` has ours.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.machine_code.decorators import inlined_part, rule
+from flowsched_gym.machine_code.numerics import power
+
+ARITHMETIC: Final = 0
+GEOMETRIC: Final = 1
+HARMONIC: Final = 2
+ADAPTIVE: Final = 3
+GIVEN: Final = 4
+"""Thresholds that somebody outside has set, and that stay."""
+
+LEAST_WEIGHT: Final = 1.0
+"""Smallest weight of a queue in B, so that sizes can be divided by it."""
+LEAST_ALPHA: Final = 0.05
+MOST_ALPHA: Final = 20.0
+AGED: Final = 0.5
+"""Part of sums and counts that ageing leaves."""
+
+
+class ClusterLaw(NamedTuple):
+    """How clusters move.
+
+    Attributes:
+        proportional: Whether the packets of a queue are to be proportional to its weight, in place of all the same.
+        interval: Packets after which weights, alpha and thresholds move, >= 1.
+        ageing: Packets after which sums and counts halve, >= 1.
+        alpha_step: Factor by which alpha moves, >= 1.
+        quanta: Bytes, or packets, of the queue of the smallest weight in each round: quanta are inverse to weights; 0
+            where they stay.
+        split: First queue of packets without deadline; the queues before it cluster those with one.
+    """
+
+    proportional: bool
+    interval: int
+    ageing: int
+    alpha_step: float
+    quanta: float
+    split: int
+
+
+class Clusters(NamedTuple):
+    """The clusters of each port.
+
+    Attributes:
+        rule: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC``, ``ADAPTIVE`` or ``GIVEN``, (num_ports,) int64.
+        alpha_step: Factor by which alpha moves, (num_ports,) float64.
+        packets: Packets so far, (num_ports,) int64.
+        weight: Weight of each queue in B, (num_ports, num_queues) float64, >= ``LEAST_WEIGHT``, non-decreasing.
+        total: Sum of the weights of packets, aged, (num_ports, num_queues) float64.
+        members: Number of packets, aged, (num_ports, num_queues) float64.
+        alpha: Exponent between neighbours, (num_ports, num_queues - 1) float64.
+        thresholds: Thresholds between neighbours in B, (num_ports, num_queues - 1) float64.
+    """
+
+    rule: IntArray
+    alpha_step: FloatArray
+    packets: IntArray
+    weight: FloatArray
+    total: FloatArray
+    members: FloatArray
+    alpha: FloatArray
+    thresholds: FloatArray
+
+
+def new_clusters(weights: FloatArray, which: int, law: ClusterLaw, num_ports: int) -> Clusters:
+    """Makes clusters with first weights, (num_queues,), the exponents 1 and no packets."""
+    num_queues = len(weights)
+    shape, between = (num_ports, num_queues), (num_ports, num_queues - 1)
+    clusters = Clusters(
+        np.full(num_ports, which, dtype=np.int64),
+        np.full(num_ports, law.alpha_step),
+        np.zeros(num_ports, dtype=np.int64),
+        np.tile(weights, (num_ports, 1)),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.ones(between),
+        np.zeros(between),
+    )
+    for port in range(num_ports):
+        thresholds_between(
+            clusters.weight[port],
+            clusters.members[port],
+            clusters.alpha[port],
+            which,
+            law.proportional,
+            clusters.thresholds[port],
+        )
+    return clusters
+
+
+@rule
+def thresholds_between(
+    weights: FloatArray, packets: FloatArray, alpha: FloatArray, which: int, proportional: bool, thresholds: FloatArray
+) -> None:
+    """Sets the thresholds between queues of these weights (QCluster, section 3.4).
+
+    Args:
+        weights: Weight of each queue in B, (num_queues,), > 0.
+        packets: Packets of each queue, (num_queues,), >= 0.
+        alpha: Exponent between neighbours, (num_queues - 1,), > 0.
+        which: ``ARITHMETIC``, ``GEOMETRIC``, ``HARMONIC`` or ``ADAPTIVE``.
+        proportional: Whether packets count by the weight of their queue.
+        thresholds: Set here, (num_queues - 1,).
+    """
+    for queue in range(len(thresholds)):
+        low, high = weights[queue], weights[queue + 1]
+        if which == ARITHMETIC:
+            thresholds[queue] = (low + high) / 2.0
+        elif which == GEOMETRIC:
+            thresholds[queue] = np.sqrt(low * high)
+        elif which == HARMONIC:
+            thresholds[queue] = 2.0 / (1.0 / low + 1.0 / high)
+        else:
+            ours, next_ones = packets[queue], packets[queue + 1]
+            if proportional:
+                ours, next_ones = ours / low, next_ones / high
+            share = ours / (ours + next_ones) if ours + next_ones > 0.0 else 0.5
+            beta = power(share, alpha[queue])
+            thresholds[queue] = low * beta + high * (1.0 - beta)
+
+
+@inlined_part
+def add_to_cluster(
+    port: int, queue: int, weight: float, law: ClusterLaw, clusters: Clusters, quantum: FloatArray
+) -> None:
+    """Adds a packet to the cluster of its queue, and moves the clusters when it is time."""
+    clusters.total[port, queue] += weight
+    clusters.members[port, queue] += 1.0
+    packets = clusters.packets[port] + 1
+    clusters.packets[port] = packets
+    if packets % law.interval == 0:
+        _move_clusters(port, law, clusters, quantum)
+    if packets % law.ageing == 0:
+        for each in range(clusters.weight.shape[1]):
+            clusters.total[port, each] *= AGED
+            clusters.members[port, each] *= AGED
+
+
+@rule
+def _move_clusters(port: int, law: ClusterLaw, clusters: Clusters, quantum: FloatArray) -> None:
+    """Sets weights, exponents, thresholds and quanta anew."""
+    num_queues = clusters.weight.shape[1]
+    weight, count, alpha = clusters.weight[port], clusters.members[port], clusters.alpha[port]
+    for queue in range(num_queues):
+        if count[queue] > 0.0:
+            weight[queue] = max(clusters.total[port, queue] / count[queue], LEAST_WEIGHT)
+        if queue not in (0, law.split):
+            weight[queue] = max(weight[queue], weight[queue - 1])
+    for queue in range(num_queues - 1):
+        ours, next_ones = count[queue], count[queue + 1]
+        if law.proportional:
+            ours, next_ones = ours / weight[queue], next_ones / weight[queue + 1]
+        if ours < next_ones:
+            alpha[queue] = min(alpha[queue] * clusters.alpha_step[port], MOST_ALPHA)
+        elif ours > next_ones:
+            alpha[queue] = max(alpha[queue] / clusters.alpha_step[port], LEAST_ALPHA)
+    which = clusters.rule[port]
+    if which != GIVEN:
+        thresholds_between(weight, count, alpha, which, law.proportional, clusters.thresholds[port])
+    if law.quanta > 0.0:
+        inverse_quanta(weight, law.quanta, quantum[port])
+
+
+@inlined_part
+def inverse_quanta(weight: FloatArray, largest: float, quantum: FloatArray) -> None:
+    """Sets quanta inverse to the weights of the queues; the first queue gets the largest.
+
+    So rounds are short, and no small message waits for many packets of another queue.
+    """
+    for queue in range(len(weight)):
+        quantum[queue] = largest * weight[0] / weight[queue]

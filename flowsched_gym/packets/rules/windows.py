@@ -1,0 +1,253 @@
+"""The windows of senders: fixed ones, DCTCP's, D2TCP's and TAFE's.
+
+DCTCP: Alizadeh et al., SIGCOMM 2010, and RFC 8257; D2TCP: Vamanan, Hasan, Vijaykumar, SIGCOMM 2012; TAFE: section IV-B.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.windows import HALF, cut_window, imminence, window_growth
+from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
+from flowsched_gym.machine_code.numerics import power
+
+GAIN: Final = 0.0625
+"""Part of the newest share of marks in DCTCP's average (g)."""
+LEAST_WINDOW: Final = 1.0
+FIRST_SHARE: Final = 1.0
+"""First average share of marks (RFC 8257, section 3.3)."""
+MEAN_WINDOW: Final = 0.75
+"""Mean of a window that marks cut by half, over its largest value (D2TCP, section 3.1)."""
+
+
+class Deadlines(NamedTuple):
+    """What D2TCP's senders know besides.
+
+    Attributes:
+        due: Absolute deadline of each flow in s, (num_flows,) float64, inf where there is none.
+        round_start: When the present window of data began, in s, (num_flows,) float64; NaN for not yet.
+        round_time: Time that the last one took, its round trip, in s, (num_flows,) float64; NaN before it ended.
+    """
+
+    due: FloatArray
+    round_start: FloatArray
+    round_time: FloatArray
+
+
+class Windows(NamedTuple):
+    """Windows of all senders, one for each flow.
+
+    Attributes:
+        reacts: Whether they react to marks; fixed otherwise.
+        by_size: Whether they are TAFE's, cut by what is left to send; DCTCP's otherwise.
+        window: Packets that may be on their way, (num_flows,) float64, >= 1.
+        slow_start_end: Window from which on it grows by one in each round trip, (num_flows,) float64.
+        share: Average share of marked packets (DCTCP's alpha), (num_flows,) float64, from 0 to 1.
+        outstanding: Packets on their way, or lost and not known to be, (num_flows,) int64.
+        round_left: Packets whose fate ends the present window of data, (num_flows,) int64.
+        round_acknowledged: Packets acknowledged in it, (num_flows,) int64.
+        round_marked: Marked ones of these, (num_flows,) int64.
+        cut_left: Packets whose fate ends the window of data in which the window was last cut, (num_flows,) int64.
+        part_left: Bytes not acknowledged over the largest flow, (num_flows,) float64, from 0 to 1.
+        packet_part: Bytes of a full packet over the largest flow, (num_flows,) float64.
+        deadlines: What D2TCP's senders know besides; None for others.
+    """
+
+    reacts: bool
+    by_size: bool
+    window: FloatArray
+    slow_start_end: FloatArray
+    share: FloatArray
+    outstanding: IntArray
+    round_left: IntArray
+    round_acknowledged: IntArray
+    round_marked: IntArray
+    cut_left: IntArray
+    part_left: FloatArray
+    packet_part: FloatArray
+    deadlines: Deadlines | None
+
+
+def new_windows(
+    size: FloatArray,
+    window: int,
+    *,
+    payload: float,
+    largest: float,
+    reacts: bool,
+    by_size: bool,
+    due: FloatArray | None = None,
+) -> Windows:
+    """Makes windows of so many packets.
+
+    Args:
+        size: Bytes of each flow, (num_flows,).
+        window: Packets of the first window.
+        payload: Bytes of a full packet.
+        largest: Bytes of the largest flow, > 0.
+        reacts: Whether windows react to marks.
+        by_size: Whether they do so by what is left to send.
+        due: Absolute deadline of each flow in s, (num_flows,), for D2TCP's senders.
+    """
+    num_flows = len(size)
+
+    def zeros() -> IntArray:
+        return np.zeros(num_flows, dtype=np.int64)
+
+    return Windows(
+        reacts,
+        by_size,
+        np.full(num_flows, float(window)),
+        np.full(num_flows, np.inf),
+        np.full(num_flows, FIRST_SHARE),
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        zeros(),
+        np.minimum(size / largest, 1.0),
+        np.full(num_flows, payload / largest),
+        None if due is None else Deadlines(due, np.full(num_flows, np.nan), np.full(num_flows, np.nan)),
+    )
+
+
+@inlined_part
+def average_share(share: float, fraction: float, gain: float) -> float:
+    """Returns the average share of marks after a window of data of which this fraction was marked."""
+    return share + gain * (fraction - share)
+
+
+@inlined_part
+def penalty(share: float, part_left: float, by_size: bool) -> float:
+    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
+
+    Args:
+        share: Average share of marks (alpha).
+        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
+        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
+    """
+    return share * part_left if by_size else share / 2.0
+
+
+@inlined_part
+def may_send(row: int, windows: Windows) -> bool:
+    """Returns whether the window of a flow has room for a packet."""
+    room: bool = windows.outstanding[row] + 1 <= windows.window[row]
+    return room
+
+
+@inlined_part
+def note_sent(row: int, windows: Windows) -> None:
+    """Counts a packet that a flow sends."""
+    windows.outstanding[row] += 1
+
+
+@inlined_part
+def acknowledge(now: float, row: int, marked: bool, windows: Windows) -> None:
+    """Counts a packet that is acknowledged, and lets a window that reacts grow, or cuts it by the penalty of marks.
+
+    A window of data is cut at most once.
+
+    Args:
+        now: Time in s.
+        row: The flow.
+        marked: Whether the packet arrived marked.
+        windows: Windows of all senders.
+    """
+    if windows.reacts:
+        windows.part_left[row] = max(windows.part_left[row] - windows.packet_part[row], 0.0)
+        windows.round_acknowledged[row] += 1
+        if marked:
+            windows.round_marked[row] += 1
+            if windows.cut_left[row] == 0:
+                packets_left = windows.part_left[row] / windows.packet_part[row]
+                rounds = packets_left / (MEAN_WINDOW * windows.window[row])
+                share = estimate(windows.share[row], rounds, now, row, windows.deadlines)
+                part = penalty(share, windows.part_left[row], windows.by_size)
+                window = cut_window(windows.window[row], part, LEAST_WINDOW)
+                windows.window[row] = window
+                windows.slow_start_end[row] = window
+                windows.cut_left[row] = windows.outstanding[row]
+        else:
+            window = windows.window[row]
+            windows.window[row] += window_growth(window < windows.slow_start_end[row], window, 1.0, 0.0, 1.0)
+    _settle(now, row, windows)
+
+
+@inlined_part
+def time_out(now: float, row: int, windows: Windows) -> None:
+    """Notes that a packet was lost: a window that reacts begins anew at one packet, once in a window of data."""
+    if windows.reacts and windows.cut_left[row] == 0:
+        windows.slow_start_end[row] = cut_window(windows.window[row], HALF, LEAST_WINDOW)
+        windows.window[row] = LEAST_WINDOW
+        windows.cut_left[row] = windows.outstanding[row]
+    _settle(now, row, windows)
+
+
+@inlined_part
+def _settle(now: float, row: int, windows: Windows) -> None:
+    """Counts a packet whose fate is known; at the end of a window of data, averages the share of marks."""
+    windows.outstanding[row] -= 1
+    if not windows.reacts:
+        return
+    windows.cut_left[row] = max(windows.cut_left[row] - 1, 0)
+    windows.round_left[row] -= 1
+    if windows.round_left[row] <= 0:
+        acknowledged = windows.round_acknowledged[row]
+        if acknowledged > 0:
+            windows.share[row] = average_share(windows.share[row], windows.round_marked[row] / acknowledged, GAIN)
+        windows.round_left[row] = max(windows.outstanding[row], 1)
+        windows.round_acknowledged[row] = 0
+        windows.round_marked[row] = 0
+        note_round(now, row, windows.deadlines)
+
+
+def _marks_alone(share: float, rounds: float, now: float, row: int, deadlines: None) -> float:
+    return share
+
+
+def _marks_and_deadline(share: float, rounds: float, now: float, row: int, deadlines: Deadlines) -> float:
+    if deadlines.due[row] == np.inf or np.isnan(deadlines.round_time[row]):
+        return share
+    near = imminence(rounds * deadlines.round_time[row], deadlines.due[row] - now)
+    return power(share, near)
+
+
+def _ignore_round(now: float, row: int, deadlines: None) -> None:
+    pass
+
+
+def _note_round(now: float, row: int, deadlines: Deadlines) -> None:
+    deadlines.round_time[row] = now - deadlines.round_start[row]
+    deadlines.round_start[row] = now
+
+
+WITHOUT: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_alone, "note_round": _ignore_round}
+WITH: Final[dict[str, Callable[..., Any]]] = {"estimate": _marks_and_deadline, "note_round": _note_round}
+
+
+def _by_deadlines(name: str, record: type) -> Callable[..., Any]:
+    """Finds the function of this name for senders that know deadlines, or do not."""
+    return (WITH if record is Deadlines else WITHOUT)[name]
+
+
+@chosen_by_type(_by_deadlines)
+def estimate(share: float, rounds: float, now: float, row: int, deadlines: Deadlines | None) -> float:
+    """Returns the share of marks by which a window is cut: of D2TCP, its power by how imminent the deadline is.
+
+    Args:
+        share: Average share of marks (alpha).
+        rounds: Windows of data that the flow has left, as large as windows are in the mean that marks cut by half. Each
+            takes the round trip of the last one. Without a deadline, and in the first of them, the power is 1.
+        now: Time in s.
+        row: The flow.
+        deadlines: What D2TCP's senders know besides; None for others.
+    """
+    raise NotImplementedError
+
+
+@chosen_by_type(_by_deadlines)
+def note_round(now: float, row: int, deadlines: Deadlines | None) -> None:
+    """Notes that a window of data has ended."""

@@ -1,0 +1,274 @@
+"""Serves packets in queues that are clusters of their weights (QCluster, sections 3 and 4)."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
+from flowsched_gym.packets.rules.clusters import (
+    ADAPTIVE,
+    ARITHMETIC,
+    GEOMETRIC,
+    GIVEN,
+    HARMONIC,
+    LEAST_WEIGHT,
+    ClusterLaw,
+    Clusters,
+    add_to_cluster,
+    inverse_quanta,
+    new_clusters,
+)
+from flowsched_gym.packets.rules.queue_choice import Service, first_within, new_service, next_queue
+from flowsched_gym.packets.rules.sketch import Sketch, count, place
+from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.schedulers.parameters import (
+    FULL_PACKET,
+    MOST_QUEUES,
+    NUM_QUEUES,
+    Count,
+    Dequeue,
+    check_choice,
+    check_integer,
+    check_number,
+    check_numbers,
+    check_quanta,
+    check_thresholds,
+)
+from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
+
+INTERVAL: Final = 200
+AGEING: Final = 5_000
+ALPHA_STEP: Final = 1.05
+FIRST_WEIGHT: Final = 1460.0
+"""First weight of the first queue in B, a full payload; the next ones are this times powers of ``WEIGHT_RATIO``."""
+WEIGHT_RATIO: Final = 3.0
+MOST_PACKETS: Final = 2**53
+FEWEST_DEADLINE_QUEUES: Final = 2
+
+LAS: Final = 0
+SRPT: Final = 1
+DEADLINE: Final = 2
+
+
+class Goal(StrEnum):
+    """What QCluster schedules for."""
+
+    LAS = "las"
+    SRPT = "srpt"
+    FQ = "fq"
+    DEADLINE = "deadline"
+
+    @property
+    def weighs(self) -> int:
+        """What a packet weighs by this goal, as rules know it."""
+        return {Goal.SRPT: SRPT, Goal.DEADLINE: DEADLINE}.get(self, LAS)
+
+
+class ThresholdRule(StrEnum):
+    """Thresholds between the weights of neighbouring queues."""
+
+    ARITHMETIC = "arithmetic"
+    GEOMETRIC = "geometric"
+    HARMONIC = "harmonic"
+    ADAPTIVE = "adaptive"
+
+
+class ClusterSize(StrEnum):
+    """Sizes that clusters are to have."""
+
+    SAME = "same"
+    PROPORTIONAL = "proportional"
+
+
+RULES: Final = {
+    ThresholdRule.ARITHMETIC: ARITHMETIC,
+    ThresholdRule.GEOMETRIC: GEOMETRIC,
+    ThresholdRule.HARMONIC: HARMONIC,
+    ThresholdRule.ADAPTIVE: ADAPTIVE,
+}
+"""The rules as ``thresholds_between`` knows them."""
+
+
+class _Cluster(NamedTuple):
+    """What QCluster keeps at each port.
+
+    Attributes:
+        weighs: ``LAS``, ``SRPT`` or ``DEADLINE``.
+        count_after: Whether bytes sent include the packet.
+        capacity: Capacity of each port in B/s, (num_ports,) float64.
+        payload: Bytes of a full packet's payload.
+        law: How clusters move.
+        sketch: Bytes sent, and what avoids disorder.
+        clusters: The clusters.
+        service: How queues are served.
+    """
+
+    weighs: int
+    count_after: bool
+    capacity: FloatArray
+    payload: float
+    law: ClusterLaw
+    sketch: Sketch
+    clusters: Clusters
+    service: Service
+
+
+def _to_cluster(now: float, port: int, p: int, table: PacketTable, own: _Cluster) -> Arrival:
+    flow = table.flow[p]
+    key = table.key[flow]
+    before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, own.sketch)
+    weight = after if own.count_after else before
+    first, last = own.law.split, own.clusters.weight.shape[1] - 1
+    if own.weighs != LAS:
+        weight = table.remaining[p]
+        if own.weighs == DEADLINE and table.due[flow] < np.inf:
+            # Bytes that the link can send until the deadline, for each packet that is left.
+            weight = max(table.due[flow] - now, 0.0) * own.capacity[port] / np.ceil(weight / own.payload)
+            first, last = 0, own.law.split - 1
+    wanted = first_within(weight, port, own.clusters.thresholds, first, last)
+    queue = place(now, port, key, wanted, own.sketch)
+    add_to_cluster(port, queue, weight, own.law, own.clusters, own.service.quantum)
+    return Arrival(queue, 0.0, weight, last_seen, new)
+
+
+def _next_queue(port: int, head_size: FloatArray, own: _Cluster) -> int:
+    return next_queue(port, head_size, own.service)
+
+
+class QCluster(BaseScheduler):
+    """QCluster: a packet enters the first queue with ``weight <= threshold``; thresholds follow the mean weights.
+
+    The paper prints no law for alpha, ageing and first weights, and no weight of packets with deadlines. Here, every
+    ``interval`` packets a queue's weight becomes its sum over its count, made non-decreasing from queue to queue and at
+    least 1 B; alpha_i, first 1, is multiplied by ``alpha_step`` where queue i holds fewer packets than queue i + 1 (for
+    ``proportional`` clusters: over their weights), divided where it holds more, in [0.05, 20]. Then, every ``ageing``
+    packets, sums and counts halve. Packets with a deadline weigh the bytes that the link can send until then, for each
+    packet left, and have the first half of the queues for themselves.
+
+    Args:
+        goal: ``las``: packets weigh bytes sent; ``srpt``: bytes left; ``fq``: bytes sent, served in deficit rounds with
+            quanta inverse to the weights of queues; ``deadline``: time left, or bytes left where there is no deadline.
+        rule: ``arithmetic``, ``geometric``, ``harmonic`` or ``adaptive``; ``None``: ``adaptive`` for ``fq``, as that
+            alone keeps clusters the same size, ``geometric`` for all others.
+        cluster_size: ``same`` or ``proportional``; ``None``: ``same`` for ``fq``, ``proportional`` for all others.
+        initial_weights: First weights of the queues in B, (queues,), >= 1, non-decreasing; ``None`` for 1,460 x 3^i.
+        interval: Packets after which weights, alpha and thresholds move, >= 1.
+        ageing: Packets after which sums and counts halve, >= 1.
+        alpha_step: Factor by which alpha moves, >= 1.
+        thresholds: Thresholds in B, (queues - 1,), that stay; ``None`` for those of the rule.
+        queues: Number of queues; for ``deadline`` at least 2.
+        count: ``before`` or ``after``: whether bytes sent include the packet.
+        dequeue: ``sp``, ``wrr`` or ``drr``: see ``Pias``; ``None``: ``drr`` for ``fq``, ``sp`` for all others.
+        weights: Packets or bytes of each queue in a round, which stay: see ``Pias``; ``None`` with ``fq``: inverse to
+            the weights of queues, one full packet for the first queue.
+        arrays: Arrays of the sketch; see ``SketchParameters`` for it and what follows.
+        buckets: Buckets of each array.
+        hash: Pairs (A, B) of each array.
+        message_gap: Silence in s after which a message begins.
+        flowlet_gap: Silence in s after which a flowlet begins.
+        conservative: Whether only the smallest counts of a packet are raised.
+        disorder: ``none``, ``las`` or ``fq``.
+
+    Raises:
+        ConfigError: A parameter is not allowed.
+    """
+
+    rules = Rules(record=_Cluster, arrive=_to_cluster, choose=_next_queue)
+
+    def __init__(
+        self,
+        goal: str = Goal.LAS,
+        rule: str | None = None,
+        cluster_size: str | None = None,
+        initial_weights: Sequence[float] | FloatArray | None = None,
+        interval: int = INTERVAL,
+        ageing: int = AGEING,
+        alpha_step: float = ALPHA_STEP,
+        thresholds: Sequence[float] | FloatArray | None = None,
+        queues: int | None = None,
+        count: str = Count.AFTER,
+        dequeue: str | None = None,
+        weights: Sequence[float] | None = None,
+        arrays: int | None = None,
+        buckets: int = BUCKETS,
+        hash: Pairs | None = None,
+        message_gap: float | None = GAP,
+        flowlet_gap: float | None = GAP,
+        conservative: bool = False,
+        disorder: str = Disorder.NONE,
+    ) -> None:
+        self._goal = check_choice("goal", goal, Goal)
+        fair = self._goal is Goal.FQ
+        default_rule = ThresholdRule.ADAPTIVE if fair else ThresholdRule.GEOMETRIC
+        self._rule = check_choice("rule", default_rule if rule is None else rule, ThresholdRule)
+        default_size = ClusterSize.SAME if fair else ClusterSize.PROPORTIONAL
+        self._size = check_choice("cluster_size", default_size if cluster_size is None else cluster_size, ClusterSize)
+        self._given = None if thresholds is None else check_thresholds(thresholds, queues)
+        self.num_queues = self._check_queues(queues, initial_weights)
+        self._weights = self._check_weights(initial_weights)
+        self._interval = check_integer("interval", interval, at_least=1, at_most=MOST_PACKETS)
+        self._ageing = check_integer("ageing", ageing, at_least=1, at_most=MOST_PACKETS)
+        self._alpha_step = check_number("alpha_step", alpha_step, at_least=1.0)
+        self._count = check_choice("count", count, Count)
+        default_way = Dequeue.DRR if fair else Dequeue.SP
+        self._dequeue = check_choice("dequeue", default_way if dequeue is None else dequeue, Dequeue)
+        self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
+        self._inverse = fair and weights is None and self._dequeue is not Dequeue.SP
+        self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
+        self.sketch_bytes = self._sketch.num_bytes
+        self.needs_remaining = self._goal in (Goal.SRPT, Goal.DEADLINE)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _Cluster:
+        """Makes room for sketch and clusters, and sets the first thresholds."""
+        full = FULL_PACKET if self._dequeue is Dequeue.DRR else 1.0
+        law = ClusterLaw(
+            proportional=self._size is ClusterSize.PROPORTIONAL,
+            interval=self._interval,
+            ageing=self._ageing,
+            alpha_step=self._alpha_step,
+            quanta=full if self._inverse else 0.0,
+            split=self.num_queues // 2 if self._goal is Goal.DEADLINE else 0,
+        )
+        clusters = new_clusters(self._weights, RULES[self._rule], law, num_ports)
+        if self._given is not None:
+            clusters.rule[:] = GIVEN
+            clusters.thresholds[:] = self._given
+        service = new_service(self._dequeue.way, self._quanta, num_ports)
+        if self._inverse:
+            for port in range(num_ports):
+                inverse_quanta(clusters.weight[port], full, service.quantum[port])
+        return _Cluster(
+            weighs=self._goal.weighs,
+            count_after=self._count is Count.AFTER,
+            capacity=traffic.capacity,
+            payload=traffic.payload,
+            law=law,
+            sketch=self._sketch.new_sketch(traffic, num_ports),
+            clusters=clusters,
+            service=service,
+        )
+
+    def _check_queues(self, queues: object, initial_weights: object) -> int:
+        if queues is None and self._given is not None:
+            queues = len(self._given) + 1
+        elif queues is None and initial_weights is not None:
+            queues = len(check_numbers("initial_weights", initial_weights))
+        fewest = FEWEST_DEADLINE_QUEUES if self._goal is Goal.DEADLINE else 1
+        return check_integer("queues", NUM_QUEUES if queues is None else queues, at_least=fewest, at_most=MOST_QUEUES)
+
+    def _check_weights(self, initial_weights: object) -> FloatArray:
+        if initial_weights is None:
+            ratios = np.full(self.num_queues, WEIGHT_RATIO)
+            ratios[0] = FIRST_WEIGHT
+            weights: FloatArray = np.cumprod(ratios)
+            if not np.isfinite(weights).all():
+                raise ConfigError(f"queues is {self.num_queues}: so many need initial_weights of their own")
+            return weights
+        weights = check_numbers("initial_weights", initial_weights, count=self.num_queues, at_least=LEAST_WEIGHT)
+        if (np.diff(weights) < 0).any():
+            raise ConfigError(f"initial_weights is {weights.tolist()}: they must not decrease")
+        return weights

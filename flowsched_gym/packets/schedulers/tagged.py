@@ -1,0 +1,111 @@
+"""Serves packets in the queues that their tags name, as a switch serves what end hosts have tagged."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
+from flowsched_gym.packets.rules.queue_choice import Service, new_service, next_queue
+from flowsched_gym.packets.rules.sketch import Sketch, count, place
+from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.schedulers.parameters import (
+    MOST_QUEUES,
+    NUM_QUEUES,
+    Dequeue,
+    check_choice,
+    check_integer,
+    check_numbers,
+    check_quanta,
+)
+from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
+
+
+class _Tags(NamedTuple):
+    """Wanted queues.
+
+    Attributes:
+        wanted: Queue that each packet wants, (num_packets,) int64.
+        sketch: What avoids disorder.
+        service: How queues are served.
+    """
+
+    wanted: IntArray
+    sketch: Sketch
+    service: Service
+
+
+def _by_tag(now: float, port: int, p: int, table: PacketTable, own: _Tags) -> Arrival:
+    key = table.key[table.flow[p]]
+    _, weight, last_seen, new = count(now, port, key, table.size[p] - table.header, own.sketch)
+    queue = place(now, port, key, own.wanted[p], own.sketch)
+    return Arrival(queue, 0.0, weight, last_seen, new)
+
+
+def _next_queue(port: int, head_size: FloatArray, own: _Tags) -> int:
+    return next_queue(port, head_size, own.service)
+
+
+class Tagged(BaseScheduler):
+    """Queues by tag, with or without the avoidance of disorder (QCluster, section 3.5).
+
+    Args:
+        tags: Wanted queue of each packet, or in a replay of each flow, whole numbers from 0 to ``queues - 1``.
+        queues: Number of queues.
+        dequeue: ``sp``, ``wrr`` or ``drr``: see ``Pias``.
+        weights: Packets or bytes of each queue in a round: see ``Pias``.
+        arrays: Arrays of the sketch; see ``SketchParameters`` for it and what follows.
+        buckets: Buckets of each array.
+        hash: Pairs (A, B) of each array.
+        message_gap: Silence in s after which a message begins.
+        flowlet_gap: Silence in s after which a flowlet begins.
+        conservative: Whether only the smallest counts of a packet are raised.
+        disorder: ``none``, ``las`` or ``fq``.
+
+    Raises:
+        ConfigError: A parameter is not allowed.
+    """
+
+    rules = Rules(record=_Tags, arrive=_by_tag, choose=_next_queue)
+
+    def __init__(
+        self,
+        tags: Sequence[int] | IntArray,
+        queues: int = NUM_QUEUES,
+        dequeue: str = Dequeue.SP,
+        weights: Sequence[float] | None = None,
+        arrays: int | None = None,
+        buckets: int = BUCKETS,
+        hash: Pairs | None = None,
+        message_gap: float | None = GAP,
+        flowlet_gap: float | None = GAP,
+        conservative: bool = False,
+        disorder: str = Disorder.NONE,
+    ) -> None:
+        self.num_queues = check_integer("queues", queues, at_least=1, at_most=MOST_QUEUES)
+        numbers = check_numbers("tags", tags)
+        if not ((numbers < self.num_queues) & (np.floor(numbers) == numbers)).all():
+            raise ConfigError(f"tags is {shown(tags)}: each must be a whole number from 0 to {self.num_queues - 1}")
+        self._tags = numbers.astype(np.int64)
+        self._dequeue = check_choice("dequeue", dequeue, Dequeue)
+        self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
+        self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
+        self.sketch_bytes = self._sketch.num_bytes
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _Tags:
+        """Gives each packet its tag.
+
+        Raises:
+            ConfigError: There are not as many tags as packets, or flows.
+        """
+        tags, per_flow = self._tags, traffic.packets_of_flow
+        needed, what = (traffic.num_packets, "packets") if per_flow is None else (len(per_flow), "flows")
+        if len(tags) != needed:
+            raise ConfigError(f"tags has {len(tags)} entries: it must have one for each of {needed} {what}")
+        return _Tags(
+            tags if per_flow is None else np.repeat(tags, per_flow),
+            self._sketch.new_sketch(traffic, num_ports),
+            new_service(self._dequeue.way, self._quanta, num_ports),
+        )

@@ -1,6 +1,0 @@
-"""Packets beside the fluid in SimPy: ports, senders and what passes between them."""
-
-from flowsched_gym.simulation.packets.episode import PacketSimulation
-from flowsched_gym.simulation.packets.simulation import Census, FlowOutcomes, PacketReplay, PacketServing
-
-__all__ = ["Census", "FlowOutcomes", "PacketReplay", "PacketServing", "PacketSimulation"]

@@ -1,0 +1,170 @@
+"""Holds the slot policies to hand-made observations."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.envs.columns import Layout
+from flowsched_gym.envs.policies import (
+    EarliestDeadline,
+    FirstSlot,
+    LargestRatio,
+    LastSlot,
+    LeastSlack,
+    Policy,
+    RandomSlot,
+    SlotPolicy,
+    SmallestRatio,
+    SmallestSize,
+)
+from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.systems.artemis.config import Observation
+from flowsched_gym.systems.artemis.observation import artemis_layout
+from flowsched_gym.systems.artemis.policies import FeasibleFirst
+
+FULL = artemis_layout(Observation.FULL, 4)
+PAPER = artemis_layout(Observation.PAPER, 4)
+POLICIES: list[type[SlotPolicy]] = [
+    EarliestDeadline,
+    FirstSlot,
+    LargestRatio,
+    LastSlot,
+    LeastSlack,
+    RandomSlot,
+    SmallestRatio,
+    SmallestSize,
+]
+
+
+def observe(
+    *, size: list[float], span: list[float] | None = None, time_left: list[float] | None = None, layout: Layout = FULL
+) -> npt.NDArray[np.float32]:
+    """Builds an observation with these requests in the first slots; slack follows from a line rate of 125 MB/s."""
+    span = [0.04] * len(size) if span is None else span
+    time_left = span if time_left is None else time_left
+    observation = np.zeros(layout.size, dtype=np.float32)
+    for slot in range(len(size)):
+        values = {
+            "present": 1.0,
+            "size": size[slot],
+            "deadline_span": span[slot],
+            "waiting": span[slot] - time_left[slot],
+            "time_left": time_left[slot],
+            "slack": time_left[slot] - size[slot] / 125e6,
+        }
+        for index, column in enumerate(layout.slot):
+            value = values.get(column.name, 0.0)
+            place = layout.num_context + slot * layout.num_slot_features + index
+            observation[place] = value if column.name == "present" else squash(value, column.scale)
+    return observation
+
+
+def choice(policy: SlotPolicy, observation: npt.NDArray[np.float32]) -> int:
+    return int(policy.predict(observation)[0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "slot"),
+    [
+        (FirstSlot, 0),
+        (LastSlot, 2),
+        (SmallestSize, 1),
+        (EarliestDeadline, 2),
+        (SmallestRatio, 0),
+        (LargestRatio, 2),
+        (LeastSlack, 2),
+    ],
+)
+def test_each_policy_serves_what_its_name_says(policy: type[SlotPolicy], slot: int) -> None:
+    observation = observe(size=[2e5, 1e5, 3e5], span=[0.09, 0.04, 0.05], time_left=[0.03, 0.02, 0.01])
+    assert choice(policy(FULL), observation) == slot
+
+
+def test_slack_counts_the_time_to_send_and_the_deadline_does_not() -> None:
+    observation = observe(size=[1e5, 5e6], time_left=[0.010, 0.040])
+    assert choice(EarliestDeadline(FULL), observation) == 0
+    assert choice(LeastSlack(FULL), observation) == 1
+
+
+def test_a_deadline_that_has_passed_is_the_earliest() -> None:
+    observation = observe(size=[1e5] * 3, time_left=[0.01, -0.02, -0.01])
+    assert choice(EarliestDeadline(FULL), observation) == 1
+
+
+def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
+    policy = FeasibleFirst(FULL, line_rate=125e6, latency=1e-3, share=2.0)
+    # What takes 1 ms + 2 * 250 KB / 125 MB/s = 5 ms needs more than the first two have left.
+    hopeless = observe(size=[2.5e5] * 4, time_left=[0.004, -0.010, 0.020, 0.010])
+    lost = observe(size=[2.5e5] * 2, time_left=[0.004, -0.010])
+    assert choice(policy, hopeless) == 3
+    assert choice(policy, lost) == 1
+
+
+def test_feasible_first_serves_requests_without_a_deadline_after_those_with_one_and_before_hopeless_ones() -> None:
+    policy = FeasibleFirst(FULL, line_rate=125e6, latency=1e-3, share=2.0)
+    never = float("inf")
+    assert choice(policy, observe(size=[2.5e5] * 2, span=[never, 0.04], time_left=[never, 0.02])) == 1
+    assert choice(policy, observe(size=[2.5e5] * 2, span=[0.04, never], time_left=[0.001, never])) == 1
+
+
+@pytest.mark.parametrize("policy", [cls for cls in POLICIES if cls not in (LastSlot, RandomSlot)])
+def test_equal_requests_are_served_oldest_first(policy: type[SlotPolicy]) -> None:
+    assert choice(policy(FULL), observe(size=[1e5] * 4)) == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_policy_chooses_an_empty_slot(policy: type[SlotPolicy]) -> None:
+    chooser = policy(FULL)
+    for num_requests in range(1, 5):
+        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
+        assert all(choice(chooser, observation) < num_requests for _ in range(20))
+
+
+@pytest.mark.parametrize(("policy", "column"), [(EarliestDeadline, "time_left"), (LeastSlack, "slack")])
+def test_a_policy_that_needs_a_column_that_is_not_there_says_so(policy: type[SlotPolicy], column: str) -> None:
+    with pytest.raises(ConfigError, match=f"the observation has no column '{column}': it has size, deadline_span"):
+        policy(PAPER)
+
+
+def test_the_random_policy_chooses_each_request_about_equally_often() -> None:
+    batch = np.stack([observe(size=[1e5, 2e5, 3e5])] * 3000)
+    counts = np.bincount(RandomSlot(FULL, seed=1).predict(batch)[0], minlength=4)
+    assert counts[3] == 0
+    # A binomial count has a standard deviation of 26 here: five of them.
+    assert counts[:3] == pytest.approx([1000] * 3, abs=130)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=20)
+@given(
+    requests=st.lists(
+        st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(1e-3, 0.1)), min_size=1, max_size=4), min_size=1, max_size=6
+    )
+)
+def test_a_batch_is_served_like_its_rows(policy: type[SlotPolicy], requests: list[list[tuple[float, float]]]) -> None:
+    batch = np.stack(
+        [observe(size=[size for size, _ in slots], span=[span for _, span in slots]) for slots in requests]
+    )
+
+    together = policy(FULL, seed=3).predict(batch)[0]
+    one_by_one = policy(FULL, seed=3)
+
+    assert together.shape == (len(batch),)
+    assert together.tolist() == [choice(one_by_one, row) for row in batch]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_speaks_the_protocol_and_passes_the_state_through(policy: type[SlotPolicy]) -> None:
+    chooser = policy(FULL)
+    memory = object()
+    action, state = chooser.predict(
+        observe(size=[1e5]), state=memory, episode_start=np.array([True]), deterministic=True
+    )
+
+    assert isinstance(chooser, Policy)
+    assert state is memory
+    assert action.shape == ()
+    assert np.issubdtype(action.dtype, np.integer)

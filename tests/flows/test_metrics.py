@@ -1,0 +1,197 @@
+"""Holds the metrics to hand-worked examples, to NumPy and to each other."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.metrics import (
+    METRIC_NAMES,
+    SMALLER_IS_BETTER,
+    count_deadlines,
+    deadline_hit_ratio,
+    goodput,
+    jain_index,
+    makespan,
+    merit,
+    percentile,
+    summary,
+    task_completion_times,
+)
+from flowsched_gym.flows.records import Records
+
+
+def make_records(completion, *, arrival=None, size=None, span=None, task=None, destination=None, ideal=None):
+    """Builds records from completion times; unnamed columns get plain values."""
+    completion = np.array(completion, dtype=np.float64)
+    count = len(completion)
+    arrival = np.zeros(count) if arrival is None else np.array(arrival, dtype=np.float64)
+    span = np.full(count, np.inf) if span is None else np.array(span, dtype=np.float64)
+    ideal = np.ones(count) if ideal is None else np.array(ideal, dtype=np.float64)
+    fct = completion - arrival
+    return Records(
+        flow_id=np.arange(count),
+        task_id=np.full(count, -1) if task is None else np.array(task),
+        source=np.full(count, 99),
+        destination=np.zeros(count, dtype=np.int64) if destination is None else np.array(destination),
+        size=np.full(count, 100.0) if size is None else np.array(size, dtype=np.float64),
+        arrival_time=arrival,
+        deadline_span=span,
+        ready_time=arrival.copy(),
+        grant_time=arrival.copy(),
+        completion_time=completion,
+        fct=fct,
+        ideal_fct=ideal,
+        slowdown=fct / ideal,
+        deadline_met=np.isfinite(completion) & (fct <= span),
+    )
+
+
+def test_three_flows_give_the_numbers_worked_by_hand():
+    records = make_records(
+        [2.0, 5.0, 10.0], arrival=[1.0, 1.0, 4.0], size=[10, 20, 60], span=[1.0, 3.0, np.inf], ideal=[1.0, 2.0, 2.0]
+    )
+    metrics = summary(records, capacity=20.0)
+    assert (metrics.num_flows, metrics.num_finished) == (3, 3)
+    assert metrics.makespan == 9.0
+    assert metrics.goodput == 10.0
+    assert metrics.utilisation == 0.5
+    assert metrics.mean_fct == pytest.approx(11 / 3)
+    assert metrics.median_fct == 4.0
+    assert metrics.max_fct == 6.0
+    assert metrics.mean_slowdown == 2.0
+    assert metrics.max_slowdown == 3.0
+    assert metrics.slowdown_fairness == pytest.approx(36 / (3 * 14))
+    assert (metrics.deadlines_met, metrics.deadlines_missed) == (1, 1)
+    assert metrics.deadline_hit_ratio == 0.5
+
+
+def test_times_and_slowdowns_are_better_when_small_and_all_else_when_large():
+    larger = ["num_flows", "num_finished", "goodput", "utilisation", "slowdown_fairness", "deadlines_met"]
+    larger += ["deadline_hit_ratio", "num_tasks"]
+    assert [name for name in METRIC_NAMES if name not in SMALLER_IS_BETTER] == larger
+    assert merit("mean_fct", 1.0) > merit("mean_fct", 2.0)
+    assert merit("deadline_hit_ratio", 0.5) > merit("deadline_hit_ratio", 0.4)
+
+
+def test_what_the_flows_do_not_define_is_nan():
+    metrics = summary(make_records([1.0, 2.0]))
+    assert math.isnan(metrics.deadline_hit_ratio)
+    assert math.isnan(metrics.mean_tct)
+    assert math.isnan(metrics.utilisation)
+    assert (metrics.deadlines_met, metrics.deadlines_missed, metrics.num_tasks) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("completion", [[], [np.nan, np.nan]])
+def test_an_episode_in_which_nothing_finished_has_no_times(completion):
+    metrics = summary(make_records(completion), capacity=1.0)
+    assert metrics.num_finished == 0
+    times = (metrics.makespan, metrics.goodput, metrics.utilisation, metrics.mean_fct, metrics.p99_fct)
+    assert all(math.isnan(value) for value in (*times, metrics.max_slowdown, metrics.slowdown_fairness))
+
+
+def test_a_flow_due_after_the_stop_counts_neither_as_met_nor_as_missed():
+    records = make_records([1.0, np.nan, 1.0, np.nan], span=[2.0, 2.0, 9.0, 9.0])
+    assert count_deadlines(records, now=3.0) == (1, 1)
+    assert count_deadlines(records) == (2, 2)
+    assert summary(records, now=3.0).deadline_hit_ratio == 0.5
+    assert summary(records).mean_fct == 1.0
+    metrics = summary(records).as_dict()
+    assert tuple(metrics) == METRIC_NAMES
+    assert all(type(value) is float for value in metrics.values())
+    assert math.isnan(deadline_hit_ratio(records, now=1.0))
+
+
+def test_a_task_ends_with_its_last_flow_and_begins_with_its_first():
+    records = make_records([4.0, 9.0, 3.0, 7.0], arrival=[1.0, 5.0, 0.0, 2.0], task=[7, 2, 7, -1])
+    tasks = task_completion_times(records)
+    assert tasks.task_id.tolist() == [2, 7]
+    assert tasks.tct.tolist() == [4.0, 4.0]
+    assert summary(records).mean_tct == 4.0
+
+
+def test_a_task_with_an_unfinished_flow_has_no_completion_time():
+    records = make_records([4.0, np.nan, 3.0], task=[0, 0, 1])
+    assert np.isnan(task_completion_times(records).tct).tolist() == [True, False]
+    metrics = summary(records)
+    assert (metrics.num_tasks, metrics.mean_tct) == (2, 3.0)
+
+
+def test_utilisation_is_averaged_over_the_hosts_that_receive_and_needs_a_capacity_that_a_link_can_have():
+    records = make_records([10.0, 10.0], size=[100, 50], destination=[0, 10**12])
+    assert summary(records, capacity=10.0).utilisation == pytest.approx(0.75)
+    for capacity in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ConfigError, match="capacity"):
+            summary(records, capacity=capacity)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 100))
+def test_percentiles_are_numpys(values, percent):
+    ordered = np.sort(np.array(values))
+    # The interpolation rounds differently in the last bits.
+    assert percentile(ordered, percent) == pytest.approx(float(np.percentile(ordered, percent)), rel=1e-9, abs=1e-9)
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30), st.floats(1e-2, 1e2))
+def test_jains_index_is_scale_free_and_lies_between_one_over_n_and_one(values, scale):
+    array = np.array(values)
+    index = jain_index(array)
+    assert 1 / len(array) - 1e-9 <= index <= 1 + 1e-9
+    assert jain_index(array * scale) == pytest.approx(index)
+    assert jain_index(np.full(len(array), scale)) == pytest.approx(1.0)
+    assert jain_index(scale * (np.arange(len(array)) == 0)) == pytest.approx(1 / len(array))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_summary_agrees_with_the_single_functions(seed):
+    generator = np.random.default_rng(seed)
+    count = int(generator.integers(1, 40))
+    arrival = generator.random(count)
+    completion = arrival + generator.exponential(1.0, count)
+    completion[generator.random(count) < 0.2] = np.nan
+    records = make_records(
+        completion,
+        arrival=arrival,
+        span=np.where(generator.random(count) < 0.3, np.inf, 1.0),
+        task=generator.integers(-1, 5, count),
+    )
+    metrics = summary(records)
+    finished = records.fct[np.isfinite(records.fct)]
+    tct = task_completion_times(records).tct
+    np.testing.assert_equal(metrics.makespan, makespan(records))
+    np.testing.assert_equal(metrics.goodput, goodput(records))
+    np.testing.assert_equal(metrics.deadline_hit_ratio, deadline_hit_ratio(records))
+    assert metrics.num_tasks == len(tct)
+    if len(finished):
+        expected = [np.percentile(finished, percent) for percent in (50, 95, 99, 99.9, 100)]
+        found = [metrics.median_fct, metrics.p95_fct, metrics.p99_fct, metrics.p999_fct, metrics.max_fct]
+        assert found == pytest.approx(expected)
+        assert metrics.mean_fct == pytest.approx(finished.mean())
+
+
+def test_a_summary_of_more_flows_takes_no_more_calls():
+    assert _calls_for(10_000) == _calls_for(100)
+
+
+def _calls_for(count):
+    """Counts the functions, Python's and C's, that one summary calls."""
+    generator = np.random.default_rng(0)
+    arrival = np.sort(generator.random(count))
+    completion = arrival + generator.exponential(1.0, count)
+    records = make_records(completion, arrival=arrival, span=np.ones(count), task=np.arange(count) // 10)
+    calls = 0
+
+    def count_calls(_frame, event, _argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count_calls)
+    try:
+        summary(records, capacity=1e9)
+    finally:
+        sys.setprofile(None)
+    return calls

@@ -1,0 +1,158 @@
+"""Shows what each discipline does on a few flows, worked by hand: one link of 1 B/s, so bytes are seconds."""
+
+import numpy as np
+import pytest
+
+import flowsched_gym
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid import Discipline
+from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.topology import big_switch, one_link
+from flowsched_gym.workload import Workload
+from tests.flows import VARIANTS, make_flows, parameters_for
+
+
+def finish(workload: Workload, discipline: str, **parameters: object) -> list[float]:
+    """Returns when the flows finish."""
+    records = flowsched_gym.replay(
+        workload, discipline=discipline, topology=one_link(capacity=1.0), parameters=parameters
+    )
+    times: list[float] = records.completion_time.tolist()
+    return times
+
+
+def test_fifo_serves_in_the_order_of_arrival() -> None:
+    assert finish(make_flows([1.0, 0.0, 2.0], [1.0, 4.0, 1.0]), "fifo") == [5.0, 4.0, 6.0]
+
+
+def test_ps_serves_all_flows_equally() -> None:
+    assert finish(make_flows([0.0, 0.0], [1.0, 3.0]), "ps") == [2.0, 4.0]
+
+
+def test_srpt_lets_the_nearly_finished_flow_finish() -> None:
+    # At 3, flow 0 has one byte left; flow 1 brings two. At 0.5, flow 2 brings less than flow 0 has left.
+    assert finish(make_flows([0.0, 3.0, 0.5], [3.5, 2.0, 0.5]), "srpt") == [4.0, 6.0, 1.0]
+
+
+def test_psjf_interrupts_a_nearly_finished_flow_for_one_that_was_smaller_from_the_start() -> None:
+    assert finish(make_flows([0.0, 3.0], [4.0, 2.0]), "psjf") == [6.0, 5.0]
+
+
+def test_sjf_never_interrupts_a_flow() -> None:
+    assert finish(make_flows([0.0, 1.0, 2.0], [4.0, 2.0, 1.0]), "sjf") == [4.0, 7.0, 5.0]
+
+
+def test_las_serves_the_newcomer_until_it_has_had_as_much_and_then_shares() -> None:
+    # Flow 1 catches up at 4; then both have two bytes left to send at half the link.
+    assert finish(make_flows([0.0, 2.0], [4.0, 4.0]), "las") == [8.0, 8.0]
+    assert finish(make_flows([0.0, 2.0], [4.0, 3.0]), "las") == [7.0, 6.0]
+
+
+def test_edf_serves_the_earliest_deadline_and_last_those_without_one() -> None:
+    workload = make_flows([0.0, 0.0, 0.0, 0.0], [2.0, 1.0, 1.0, 3.0], span=[np.inf, 9.0, 4.0, np.inf])
+    assert finish(workload, "edf") == [4.0, 2.0, 1.0, 7.0]
+
+
+def test_ssdf_and_lsdf_order_by_size_over_time_allowed() -> None:
+    # Ratios 1/2, 1/4, 2/3; the last flow has no deadline and comes last in both.
+    workload = make_flows([0.0] * 4, [2.0, 1.0, 2.0, 1.0], span=[4.0, 4.0, 3.0, np.inf])
+    assert finish(workload, "ssdf") == [3.0, 1.0, 5.0, 6.0]
+    assert finish(workload, "lsdf") == [4.0, 5.0, 2.0, 6.0]
+
+
+def test_the_ratio_counts_from_the_arrival_whatever_the_time() -> None:
+    # The later flow has the ratio 1/8, although its absolute deadline is the later one.
+    workload = make_flows([0.0, 1.0], [4.0, 1.0], span=[8.0, 8.0])
+    assert finish(workload, "ssdf") == [5.0, 2.0]
+    assert finish(workload, "lsdf") == [4.0, 5.0]
+
+
+def test_mlfq_demotes_a_flow_that_has_attained_a_threshold() -> None:
+    workload = make_flows([0.0, 1.0], [4.0, 2.0])
+    # Flow 0 has sent two bytes at 3 (alone, then at half) and makes way for flow 1, which has sent one.
+    assert finish(workload, "mlfq", thresholds=[2.0]) == [6.0, 4.0]
+    # In the order of entry flow 0 keeps the link until 2.
+    assert finish(workload, "mlfq", thresholds=[2.0], within="fifo") == [6.0, 4.0]
+
+
+def test_a_flow_as_large_as_a_threshold_finishes_before_the_demoted_ones() -> None:
+    workload = make_flows([0.0, 0.0], [3.0, 2.0])
+    assert finish(workload, "mlfq", thresholds=[2.0], within="fifo") == [5.0, 4.0]
+
+
+def test_a_preempted_flow_stays_at_the_head_of_its_queue() -> None:
+    # Flow 0 enters queue 1 at 1, flow 1 at 2; flow 2 takes the link at 2.5; then flow 0 goes on before flow 1.
+    workload = make_flows([0.0, 0.0, 2.5], [3.0, 3.0, 1.0])
+    assert finish(workload, "mlfq", thresholds=[1.0], within="fifo") == [5.0, 7.0, 3.5]
+
+
+def test_qsjf_sorts_by_original_size_and_a_size_on_the_limit_belongs_to_the_smaller() -> None:
+    workload = make_flows([0.0] * 4, [3.0, 2.0, 5.0, 1.0])
+    assert finish(workload, "qsjf", thresholds=[2.0, 4.0], within="fifo") == [6.0, 2.0, 11.0, 3.0]
+    assert finish(workload, "qsjf", thresholds=[2.0, 4.0], within="ps") == [6.0, 3.0, 11.0, 2.0]
+
+
+def test_wfq_gives_each_queue_its_weight_while_both_hold_flows() -> None:
+    workload = make_flows([0.0] * 3, [3.0, 3.0, 2.0])
+    queues = {"queue": [0, 0, 1], "weights": [3.0, 1.0]}
+    # Queue 0 has 3/4 of the link: shared, each of its flows finishes at 8; one after the other, at 4 and 8.
+    assert finish(workload, "wfq", **queues, within="ps") == [8.0, 8.0, 8.0]
+    assert finish(workload, "wfq", **queues, within="fifo") == [4.0, 8.0, 8.0]
+
+
+def test_ranked_serves_as_told_and_otherwise_in_the_order_of_arrival() -> None:
+    discipline = Ranked()
+    simulation = Simulation(make_flows([0.0, 0.0, 0.0, 1.0], [4.0] * 4), one_link(capacity=1.0), discipline)
+    simulation.run(until=1.0)
+    for row in (1, 2):
+        discipline.serve_first(row)
+    simulation.links.request_sharing()
+    simulation.run()
+
+    # Flow 0 has sent one byte at 1; then flow 2, which was put first last, goes before flow 1.
+    assert simulation.records().completion_time.tolist() == [12.0, 9.0, 5.0, 16.0]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_other_links_do_not_meet(variant) -> None:
+    alone, empty = make_flows([2.0], [3.0]), make_flows([], [])
+    apart = make_flows([0.0, 0.0], [3.0, 2.0], source=[0, 1], destination=[1, 0])
+    parameters = parameters_for(variant, apart)
+
+    assert isinstance(make_discipline(variant.discipline, dict(parameters)), Discipline)
+    assert DISCIPLINES[variant.discipline].__doc__
+    assert finish(alone, variant.discipline, **parameters_for(variant, alone)) == [5.0]
+    records = flowsched_gym.replay(
+        apart, discipline=variant.discipline, topology=big_switch(num_hosts=2, capacity=1.0), parameters=parameters
+    )
+    assert records.completion_time.tolist() == [3.0, 2.0]
+    nothing = parameters | ({"queue": []} if "queue" in parameters else {})
+    assert finish(empty, variant.discipline, **nothing) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("sjrf", {}, "discipline is 'sjrf': it must be one of fifo, ps, srpt, sjf, psjf, las, edf, ssdf, lsdf, mlfq"),
+        ("ps", {"alpha": 1}, "discipline ps has no parameter 'alpha': it takes none"),
+        ("mlfq", {"threshold": [1.0]}, "discipline mlfq has no parameter 'threshold': it takes thresholds, within"),
+        ("mlfq", {}, "discipline mlfq takes thresholds, within, groups: .*thresholds"),
+        ("mlfq", {"thresholds": [2.0, 1.0]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
+        ("qsjf", {"thresholds": [float("nan")]}, r"thresholds is .*they must be finite, > 0 B and increasing"),
+        ("mlfq", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
+        ("qsjf", {"thresholds": []}, r"thresholds is \[\]: there must be at least one, between two queues"),
+        ("mlfq", {"thresholds": [1.0], "within": "lifo"}, "within is 'lifo': it must be one of ps, fifo"),
+        ("wfq", {"queue": [0], "weights": [0.0]}, r"weights is \[0\.0\]: each must be finite and > 0.*, at least one"),
+        ("wfq", {"queue": [2], "weights": [1.0, 1.0]}, "queue holds 2: each must be 0 to 1"),
+        ("wfq", {"queue": [0, 0.5], "weights": [1.0]}, r"queue is \[0, 0\.5\]: it must be a list of whole numbers"),
+        ("wfq", {"queue": "a", "weights": [1.0]}, "queue is 'a': it must be a list of numbers"),
+        ("wfq", {"queue": [0, 2**70], "weights": [1.0]}, "queue is .*: it must be a list of whole numbers"),
+        ("wfq", {"queue": [0], "weights": [1e-320]}, r"weights is \[1e-320\]: each must be finite and > 0"),
+        ("mlfq", {"thresholds": 1e5}, r"thresholds is 100000\.0: it must be a list of numbers, such as \[1, 2\.5\]"),
+        (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),
+    ],
+)
+def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(name, parameters, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_discipline(name, parameters)

@@ -1,0 +1,188 @@
+"""Holds MEMR to exact solutions, to the paper's example and to a plain reading of its algorithms."""
+
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowsched_gym.fluid.rules.routing.memr import (
+    expansion_ratio,
+    expect_on_links,
+    least_expected_rate,
+    pick_hop_by_hop,
+    pick_whole_path,
+)
+from flowsched_gym.topology.network import Network
+from flowsched_gym.topology.routing import RoutingKind
+from tests.exact import TOLERANCE, cases_of
+from tests.fluid.crossroads import Flow, crossroads, random_crossroads
+
+MEMR, HOP_BY_HOP = RoutingKind.MEMR, RoutingKind.MEMR_HOP_BY_HOP
+
+
+@pytest.mark.parametrize("case", cases_of("memr"), ids=lambda case: case["id"])
+def test_ratios_rates_and_choices_are_exact(case: dict[str, Any]) -> None:
+    now, capacity, num_ports = case["now"], case["capacity"], len(case["ports"])
+    new = {"aT": now, "size": case["new_size"], "rs": case["new_size"], "dst": case["dst"], "esr": np.inf}
+    flows = [new, *(flow for port in case["ports"] for flow in port)]
+    arrival, size, left, rate = (np.array([flow[name] for flow in flows]) for name in ("aT", "size", "rs", "esr"))
+    destination = np.array([flow["dst"] for flow in flows])
+    ends = 1 + np.cumsum([0, *map(len, case["ports"])])
+    tables = [np.arange(ends[port], ends[port + 1]) for port in range(num_ports)]
+
+    gmer = [least_expected_rate(now, capacity, 0, rows, size, arrival, left, destination, rate) for rows in tables]
+    gpe = [expansion_ratio(now, capacity, 0, rows, size, arrival, left) for rows in tables]
+
+    assert gpe == pytest.approx(case["gpe"], rel=TOLERANCE)
+    assert gmer == pytest.approx(case["gmer"], rel=TOLERANCE)
+    ports = Network(np.full(num_ports, capacity), np.arange(num_ports + 1), np.arange(num_ports))
+    for pick in (pick_whole_path, pick_hop_by_hop):
+        assert pick(0, num_ports, ports, np.array(gpe), np.array(gmer)) == case["chosen_port"]
+
+
+@pytest.mark.parametrize("kind", [MEMR, HOP_BY_HOP])
+def test_the_example_of_section_5_2_comes_out(kind: RoutingKind) -> None:
+    """On P1 waits a flow of size 4, on P2 two of size 1: the new one of size 1 overtakes the first, not the others."""
+    flows = [Flow(path=0, size=4.0), Flow(path=1), Flow(path=1), Flow()]
+    assert crossroads(((0,), (1,)), flows).choose(kind) == 0
+    assert crossroads(((1,), (0,)), flows).choose(kind) == 0
+
+
+FORK: Final = ((0, 1, 3, 9), (0, 1, 4, 9), (0, 2, 5, 9), (0, 2, 6, 9))
+"""Two switches, each of which leads to two others."""
+
+
+def test_hop_by_hop_does_not_see_what_comes_behind_the_next_link() -> None:
+    """Link 2 looks busier than link 1, but both links behind link 1 are busier still."""
+    paths = (*FORK, (1,), (2,), (3,), (4,))
+    flows = [
+        Flow(path=5, size=1.0),
+        *(Flow(path=6, size=1.0), Flow(path=6, size=1.0)),
+        *(Flow(path=7, size=1.0), Flow(path=7, size=1.0), Flow(path=7, size=1.0)),
+        Flow(choices=(0, 4)),
+    ]
+
+    assert crossroads(paths, flows).choose(MEMR) == 2
+    assert crossroads(paths, flows).choose(HOP_BY_HOP) == 0
+
+
+@pytest.mark.parametrize("failed", [3, 4])
+def test_hop_by_hop_leaves_a_switch_by_the_link_that_is_alive(failed: int) -> None:
+    assert crossroads(FORK, [Flow()], failed=[failed]).choose(HOP_BY_HOP) == (1 if failed == 3 else 0)
+
+
+def test_equal_ratios_are_told_apart_by_the_tail_rate() -> None:
+    """On each path a larger flow would go last, so the ratio is 1; the one that has waited longer would be slower."""
+    flows = [Flow(path=2, size=10.0), Flow(path=3, size=10.0, arrival=2.0), Flow(arrival=4.0, choices=(0, 2))]
+    assert crossroads(((0, 1, 3), (0, 2, 3), (1,), (2,)), flows).choose(MEMR, now=4.0) == 1
+
+
+FAR: Final = ((0, 1, 3), (0, 2, 3), (1, 4))
+"""Two paths between two hosts, and a path of another host to the second of them over the link 1."""
+
+
+def test_a_larger_flow_to_the_same_host_warns_of_a_failure_behind_the_link() -> None:
+    """The flow on link 1 is all but sent, so its tail rate is high; behind it, link 4 has failed."""
+    stuck = Flow(path=2, size=100.0, left=0.01)
+    new = Flow(choices=(0, 2))
+    assert crossroads(FAR, [stuck, Flow(path=1, size=100.0), new]).choose(MEMR) == 0
+    assert crossroads(FAR, [stuck, Flow(path=1, size=100.0), new], failed=[4]).choose(MEMR) == 1
+
+
+@pytest.mark.parametrize(("size", "destination", "chosen"), [(1.0, 0, 1), (1.0, 1, 0), (100.0, 0, 0)])
+def test_only_larger_flows_to_the_same_host_warn(size: float, destination: int, chosen: int) -> None:
+    """But for the failed link, both paths promise the same."""
+    flows = [Flow(path=path, size=100.0, left=1.0) for path in (2, 1)]
+    new = Flow(size=size, destination=destination, choices=(0, 2))
+    assert crossroads(FAR, [*flows, new], failed=[4]).choose(MEMR) == chosen
+
+
+@pytest.mark.parametrize("far", [(1, 4), (4, 1)])
+def test_a_larger_flow_to_the_same_host_warns_of_a_queue_on_its_path(far: tuple[int, int]) -> None:
+    """Without link 4 the flow on link 1 would expect more than the new one gets from link 2."""
+    now, paths = 100.0, (*FAR[:2], far, (4,))
+    flows = [Flow(path=path, size=100.0, left=1.0, arrival=now, destination=path % 2) for path in (2, 1)]
+    queue = [Flow(path=3, size=9.0, destination=1, arrival=now) for _ in range(30)]
+    new = Flow(choices=(0, 2), arrival=now)
+    assert crossroads(paths, [*flows, new]).choose(MEMR, now=now) == 0
+    assert crossroads(paths, [*flows, *queue, new]).choose(MEMR, now=now) == 1
+
+
+def test_nothing_is_expected_on_a_failed_link() -> None:
+    scene = crossroads(FAR, [Flow(path=1, size=4.0), Flow(choices=(0, 2))], failed=[1])
+    ratio, rate = np.zeros(5), np.zeros(5)
+    expect_on_links(1, scene.at(0.0, scene.active[:1]), ratio, rate)
+    assert ratio.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0]
+    assert rate.tolist() == [0.8, 0.0, 0.8, 0.8, 0.0]
+
+
+@pytest.mark.parametrize("kind", [MEMR, HOP_BY_HOP])
+def test_the_order_of_the_live_flows_rounds_nothing(kind: RoutingKind) -> None:
+    for seed in range(10):
+        scene = random_crossroads(seed)
+        for values in (scene.state.size, scene.state.remaining):
+            np.divide(values, 3.0, out=values)
+        backwards = scene._replace(active=scene.active[::-1].copy())
+
+        for row in range(len(scene.active)):
+            ratio, rate = np.zeros((2, 2, len(scene.network.capacity)))
+            for one, other, each in zip(ratio, rate, (scene, backwards), strict=True):
+                expect_on_links(row, each.at(0.125, each.active), one, other)
+            assert ratio[0].tolist() == ratio[1].tolist()
+            assert rate[0].tolist() == rate[1].tolist()
+            assert scene.choose(kind, row, now=0.125) == backwards.choose(kind, row, now=0.125)
+
+
+def gpe(now: int, capacity: int, size: int, table: list[tuple[int, int, int]]) -> Fraction:
+    """Follows Algorithm 5 line by line, for flows of (arrival, size, rest); equal ratios as in Algorithm 2."""
+    table = list(table)
+    while True:
+        total = sum(rest for *_, rest in table) + size
+        least, last = Fraction(total, size), None
+        for arrival, other, rest in table:
+            ratio = Fraction((now - arrival) * capacity + total, other)
+            if ratio < least or (last and ratio == least and (rest * other, arrival) > (last[2] * last[1], last[0])):
+                least, last = ratio, (arrival, other, rest)
+        if last is None:
+            return least
+        table.remove(last)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_the_expansion_ratio_is_that_of_algorithm_5(data: st.DataObject) -> None:
+    now, capacity, size = 8, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 9))
+    flows = st.integers(1, 9).flatmap(lambda size: st.tuples(st.integers(0, now), st.just(size), st.integers(1, size)))
+    table = data.draw(st.lists(flows, max_size=6))
+    arrival, sizes, left = np.array([(now, size, size), *table], dtype=np.float64).T.copy()
+    rows = np.array(data.draw(st.permutations(range(1, 1 + len(table)))), dtype=np.int64)
+
+    found = expansion_ratio(float(now), float(capacity), 0, rows, sizes, arrival, left)
+
+    assert found == pytest.approx(float(gpe(now, capacity, size, table)), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("rows", [[1, 2], [2, 1]])
+def test_the_larger_work_goes_last_among_equal_ratios(rows: list[int]) -> None:
+    """Two flows have the ratio 2; without the first (3 * 3 against 6 * 1), 3 B are left, which the new one shares."""
+    arrival, size, left = np.array([8.0, 8.0, 2.0]), np.array([2.0, 3.0, 6.0]), np.array([2.0, 3.0, 1.0])
+    assert expansion_ratio(8.0, 1.0, 0, np.array(rows), size, arrival, left) == pytest.approx(1.5)
+
+
+def test_equal_ratios_stay_equal_in_floating_point() -> None:
+    """Behind a larger flow the ratio is 1 for whatever sizes; a rounding would let it pass for another."""
+    for size in np.arange(1, 100) / 1000.0:
+        sizes, arrival = np.array([size, 10.0, 20.0]), np.zeros(3)
+        assert expansion_ratio(0.0, 1.0, 0, np.array([1, 2]), sizes, arrival, np.array([size, 0.7, 1.1])) == 1.0
+
+
+def test_a_flow_whose_path_has_failed_brings_its_waiting_time() -> None:
+    """A flow of size 2 that has waited for 10 s goes before one of size 1 that is new."""
+    size, left = np.array([2.0, 1.0]), np.array([1.0, 1.0])
+    waited = expansion_ratio(10.0, 1.0, 0, np.array([1]), size, np.array([0.0, 10.0]), left)
+    fresh = expansion_ratio(10.0, 1.0, 0, np.array([1]), size, np.array([10.0, 10.0]), left)
+    assert waited == pytest.approx((10.0 + 1.0) / 2.0)
+    assert fresh == pytest.approx((1.0 + 1.0) / 2.0)

@@ -1,0 +1,185 @@
+"""What no scheduler can break, for every discipline: capacity, bytes, work, causality."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+
+from flowsched_gym.fluid.simpy import Simulation
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import Workload, first_flows
+from tests.flows import VARIANTS, Variant, make_flows, make_simulation, parameters_for, simulate
+from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
+
+ROUNDING = 1e-9
+"""Relative; what float64 loses over a few dozen events is far below."""
+
+EVENT_LIMIT = 10_000
+"""A run of eight flows that needs more events than this does not come to an end; some weights are set anew often."""
+
+SWITCH = big_switch(num_hosts=NUM_HOSTS, capacity=1.0)
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+
+
+def events(simulation: Simulation) -> Iterator[None]:
+    """Runs a simulation to its end and yields after each event."""
+    for _ in range(EVENT_LIMIT):
+        if simulation.finished:
+            return
+        simulation.env.step()
+        yield
+    pytest.fail(f"{simulation.num_delivered} of {simulation.workload.num_flows} flows finished in {EVENT_LIMIT} events")
+
+
+def link_rates(simulation: Simulation) -> npt.NDArray[np.float64]:
+    """Adds up the rates of the flows on each link."""
+    topology, controls = simulation.topology, simulation.controls
+    total = np.zeros(topology.num_links)
+    for row, rate in enumerate(simulation.state.rate):
+        path = controls.path[row]
+        for link in topology.path_links[topology.path_start[path] : topology.path_start[path + 1]]:
+            total[link] += rate
+    return total
+
+
+def instant_is_over(simulation: Simulation) -> bool:
+    return simulation.env.peek() > simulation.now
+
+
+def busy_periods(workload: Workload) -> list[tuple[float, float]]:
+    """Finds when one link of capacity 1 is busy, whoever is served: (begin, end) of each period."""
+    periods: list[tuple[float, float]] = []
+    for row in np.argsort(workload.arrival_time, kind="stable"):
+        arrival, size = float(workload.arrival_time[row]), float(workload.size[row])
+        if periods and arrival <= periods[-1][1] * (1 + ROUNDING):
+            periods[-1] = (periods[-1][0], max(periods[-1][1], arrival) + size)
+        else:
+            periods.append((arrival, arrival + size))
+    return periods
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_no_link_carries_more_than_its_capacity_and_bytes_are_neither_lost_nor_made(variant, workload) -> None:
+    simulation = make_simulation(workload, variant, SWITCH)
+    state = simulation.state
+    before = state.attained.copy()
+    for _ in events(simulation):
+        assert state.rate.min() >= 0
+        assert (link_rates(simulation) <= SWITCH.capacity * (1 + ROUNDING)).all()
+        assert state.attained + state.remaining == pytest.approx(state.volume, rel=ROUNDING)
+        assert (state.attained >= before).all()
+        assert (state.remaining >= 0).all()
+        before = state.attained.copy()
+
+    assert state.attained.tolist() == state.volume.tolist()
+    assert state.remaining.tolist() == [0.0] * workload.num_flows
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_the_link_never_idles_while_a_flow_waits(variant: Variant, workload: Workload) -> None:
+    simulation = make_simulation(workload, variant)
+    for _ in events(simulation):
+        if instant_is_over(simulation) and simulation.links.num_active:
+            assert simulation.state.rate.sum() == pytest.approx(1.0, rel=ROUNDING)
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_busy_periods_of_one_link_are_the_same_for_every_discipline(variant: Variant, workload: Workload) -> None:
+    records = simulate(workload, variant)
+    for begin, end in busy_periods(workload):
+        inside = (workload.arrival_time >= begin) & (workload.arrival_time <= end * (1 + ROUNDING))
+        assert records.completion_time[inside].max() == pytest.approx(end, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("variant", [variant for variant in VARIANTS if variant != Variant("wfq", "fifo")], ids=str)
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_on_the_switch_every_flow_meets_a_full_link(variant: Variant, workload: Workload) -> None:
+    simulation = make_simulation(workload, variant, SWITCH)
+    for _ in events(simulation):
+        if not instant_is_over(simulation):
+            continue
+        spare = SWITCH.capacity - link_rates(simulation)
+        for row in simulation.links.active[: simulation.links.num_active]:
+            path = simulation.controls.path[row]
+            crossed = SWITCH.path_links[SWITCH.path_start[path] : SWITCH.path_start[path + 1]]
+            assert spare[crossed].min() <= ROUNDING
+
+
+@each_variant
+@pytest.mark.parametrize("topology", [None, SWITCH], ids=["one-link", "big-switch"])
+@settings(max_examples=10)
+@given(workload=random_flows() | simultaneous_flows())
+def test_every_flow_finishes_and_none_faster_than_alone(variant: Variant, topology: None, workload: Workload) -> None:
+    records = simulate(workload, variant, topology)
+    assert np.isfinite(records.completion_time).all()
+    assert records.ideal_fct.tolist() == workload.size.tolist()
+    assert (records.slowdown >= 1 - ROUNDING).all()
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_what_has_finished_does_not_depend_on_flows_that_come_later(variant: Variant, workload: Workload) -> None:
+    order = np.argsort(workload.arrival_time, kind="stable")
+    assert workload.deadline_span is not None
+    workload = make_flows(workload.arrival_time[order], workload.size[order], span=workload.deadline_span[order])
+    kept = (workload.num_flows + 1) // 2
+    later = workload.arrival_time[kept] if kept < workload.num_flows else np.inf
+    parameters = parameters_for(variant, workload)
+    fewer = parameters | ({"queue": parameters["queue"][:kept]} if "queue" in parameters else {})  # type: ignore[index]
+
+    all_flows = simulate(workload, variant, parameters=parameters)
+    first = simulate(first_flows(workload, kept), variant, parameters=fewer)
+
+    early = first.completion_time < later * (1 - ROUNDING)
+    assert all_flows.completion_time[:kept][early] == pytest.approx(first.completion_time[early], rel=ROUNDING)
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_twice_the_bytes_on_twice_the_capacity_change_nothing(variant: Variant, workload: Workload) -> None:
+    assert workload.deadline_span is not None
+    doubled = make_flows(
+        workload.arrival_time,
+        2 * workload.size,
+        span=workload.deadline_span,
+        source=workload.source,
+        destination=workload.destination,
+    )
+
+    slow = simulate(workload, variant, SWITCH)
+    fast = simulate(doubled, variant, big_switch(num_hosts=NUM_HOSTS, capacity=2.0))
+
+    # A factor of two changes no mantissa: even the rounding is the same.
+    assert fast.completion_time.tolist() == slow.completion_time.tolist()
+
+
+@each_variant
+@settings(max_examples=10)
+@given(workload=random_flows())
+def test_numbering_the_flows_backwards_changes_nothing_but_ties(variant: Variant, workload: Workload) -> None:
+    distinct = np.unique(workload.arrival_time, return_index=True)[1]
+    assert workload.deadline_span is not None
+    arrival, size, span = (
+        column[distinct] for column in (workload.arrival_time, workload.size, workload.deadline_span)
+    )
+    forward = make_flows(arrival, size, span=span)
+    backward = make_flows(arrival[::-1], size[::-1], span=span[::-1])
+    parameters = parameters_for(variant, forward)
+    turned = parameters | ({"queue": parameters["queue"][::-1]} if "queue" in parameters else {})  # type: ignore[index]
+
+    one_way = simulate(forward, variant, parameters=parameters)
+    other_way = simulate(backward, variant, parameters=turned)
+
+    assert other_way.completion_time[::-1] == pytest.approx(one_way.completion_time, rel=ROUNDING)
