@@ -148,7 +148,7 @@ def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]
     for sources in versions:
         for name, source in sources.items():
             head = "from typing import NamedTuple\nfrom flowsched_gym.machine_code.decorators import rule\n"
-            (installed / "model" / "rules" / f"{name}.py").write_text(f"{head}{source}\n")
+            (installed / "fluid" / "rules" / f"{name}.py").write_text(f"{head}{source}\n")
         printed.append(run_python(f"{BEFORE}; from flowsched_gym.fluid.rules.outer import *; {program}", **variables))
     assert any("outer" in name for name in files_of(folder / "cache"))
     return printed
