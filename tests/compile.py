@@ -17,7 +17,7 @@ import flowsched_gym
 from flowsched_gym.machine_code.messages import QUIET_VARIABLE
 from flowsched_gym.workload import draw_flows, make_workload
 from tests.envs.episodes import SHORT
-from tests.flows import COMPILED, Variant, parameters_for
+from tests.simulate import COMPILED, Variant, parameters_for
 
 
 def compile_environment(env_id: str) -> None:

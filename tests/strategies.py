@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from flowsched_gym.workload import Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 NUM_HOSTS: Final = 3
 LARGEST: Final = 8

@@ -33,7 +33,9 @@ def test_every_name_that_a_package_hands_on_stands_in_its_all_and_can_be_importe
         declared = list(getattr(module, "__all__", ()))
         handed_on = {name for name in names_handed_on(source) if not name.startswith("_")}
 
-        assert handed_on <= set(declared), f"{source.relative_path}: not in __all__: {sorted(handed_on - set(declared))}"
+        assert handed_on <= set(declared), (
+            f"{source.relative_path}: not in __all__: {sorted(handed_on - set(declared))}"
+        )
         assert len(declared) == len(set(declared)), source.relative_path
         assert [name for name in declared if not hasattr(module, name)] == [], source.relative_path
 

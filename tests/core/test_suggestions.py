@@ -13,7 +13,7 @@ from flowsched_gym.core.errors import ConfigError, UnknownArgumentError
 from flowsched_gym.core.suggestions import listed, similar
 from flowsched_gym.evaluation import evaluate, make_environment
 from flowsched_gym.workload import make_workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
 ARTEMIS = "flowsched/Artemis-v0"

@@ -13,7 +13,7 @@ from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
 from tests.envs.pictures import cells, table
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 # Numbers
 

@@ -16,7 +16,7 @@ from flowsched_gym.workload import LinkChanges, with_future
 from tests.envs.episodes import core, each_environment
 from tests.envs.test_states import act, remainder, shown, started
 from tests.envs.vectors import TIES, SimultaneousFlows, keep_event_logs
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 SEED = 5
 NUM_BEFORE = 2

@@ -13,7 +13,7 @@ from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import FixedWorkload, PoissonWorkload, Uniform
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 HOSTS = 4
 FLOWS = PoissonWorkload(

@@ -13,7 +13,7 @@ from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, SHORT
 from tests.envs.pictures import Recorder, moments
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 WIDEST: Final = 100
 

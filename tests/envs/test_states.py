@@ -18,8 +18,8 @@ from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, action_at, core, each_environment, make, pairwise
 from tests.envs.vectors import exactly, keep_event_logs
-from tests.flows import make_flows
 from tests.processes import run_python
+from tests.simulate import make_flows
 
 SEED = 31
 DECISIONS = 45

@@ -8,7 +8,7 @@ import pytest
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.workload import make_workload, read_flows
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 FLOWS = {
     "flow_id": [3, 5, 9],

@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.evaluation.bounds.bound import deadline_bound
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import FixedWorkload, LinkChanges, find_source, workload_from_columns
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 UNIX_TIME = 1.7e9
 TICK = 2.0**-22

@@ -21,7 +21,7 @@ from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, FixedWorkload
 from tests.envs.episodes import ENVIRONMENTS, SHORT
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 NUM_CALLS: Final = 4_000 if os.environ.get("FLOWSCHED_FAULTS") == "full" else 100
 

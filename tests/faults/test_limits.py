@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.topology import make_topology
 from flowsched_gym.workload import FixedWorkload, LinkChanges, Workload, make_workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 ARTEMIS = "flowsched/Artemis-v0"
 ORDER = "flowsched/MERPOrder-v0"

@@ -11,7 +11,7 @@ from flowsched_gym import Workload
 from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.envs.state import fingerprint
 from flowsched_gym.workload import LinkChanges, first_flows
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 CHANGES = [(0.0, 64, False), (0.0, 80, False), (1.5, 64, True)]
 

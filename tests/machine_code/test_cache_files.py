@@ -12,7 +12,7 @@ from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.environment import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles
-from flowsched_gym.machine_code.decorators import rule
+from flowsched_gym.machine_code.decorators import engine_function
 
 Damage = Callable[[Path], object]
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def called_anew() -> tuple[float, int]:
-    compiled: Any = rule(triple)
+    compiled: Any = engine_function(triple)
     return compiled(2.0), sum(compiled.stats.cache_hits.values())
 
 
@@ -64,7 +64,7 @@ def test_damaged_machine_code_is_compiled_anew_and_replaced(folder, caplog, suff
 
 def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(folder: Path) -> None:
     """Stands for a kill between the two files: the index is of this version, the machine code of the one before."""
-    older: Any = rule(triple)
+    older: Any = engine_function(triple)
     older._cache._cache_file._version += " of a release before"
     older(2.0)
     (code,) = folder.rglob("*.nbc")

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.machine_code.cache import source_files
-from flowsched_gym.machine_code.decorators import inlined_part, rule
+from flowsched_gym.machine_code.decorators import engine_function, inlined_part, rule
 from tests.envs.episodes import ENVIRONMENTS
 from tests.processes import run, run_python
 
@@ -25,7 +25,7 @@ PACKAGE: Final = Path(__file__).parents[2] / "flowsched_gym"
 EPISODES: Final = """
 import itertools, json
 from numba.core import event
-from flowsched_gym.machine_code import compile as compiling
+from flowsched_gym.machine_code import decorators as compiling
 if {time_before} is None:
     compiling.perf_counter = itertools.count(step=1e-5).__next__
 else:
@@ -50,7 +50,7 @@ With the usual time before compiling, each call of a rule takes 10 us by the clo
 ARTEMIS: Final = "flowsched/Artemis-v0"
 PLAIN: Final = float("inf")
 AT_ONCE: Final = 0.0
-BEFORE: Final = "from flowsched_gym.fluid.rules import compile; compile.TIME_BEFORE_COMPILING = 0.0"
+BEFORE: Final = "from flowsched_gym.machine_code import decorators; decorators.TIME_BEFORE_COMPILING = 0.0"
 
 
 def play(
@@ -98,7 +98,7 @@ def test_rules_are_compiled_when_they_have_run_long_enough_or_arrays_are_long(tm
     program = """
 import itertools
 import numpy as np
-from flowsched_gym.machine_code import compile as compiling
+from flowsched_gym.machine_code import decorators as compiling
 from flowsched_gym.fluid.rules.transport.windows import wire_volume
 compiling.perf_counter = itertools.count(step=0.2).__next__
 def call(num_flows):
@@ -147,7 +147,7 @@ def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]
     variables = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1"}
     for sources in versions:
         for name, source in sources.items():
-            head = "from typing import NamedTuple\nfrom flowsched_gym.machine_code.decorators import rule\n"
+            head = "from typing import NamedTuple\nfrom flowsched_gym.machine_code.decorators import engine_function\n"
             (installed / "fluid" / "rules" / f"{name}.py").write_text(f"{head}{source}\n")
         printed.append(run_python(f"{BEFORE}; from flowsched_gym.fluid.rules.outer import *; {program}", **variables))
     assert any("outer" in name for name in files_of(folder / "cache"))
@@ -155,13 +155,17 @@ def outcomes(folder: Path, program: str, *versions: dict[str, str]) -> list[str]
 
 
 def test_an_edited_rule_is_not_served_from_the_cache_of_a_rule_in_another_file_that_calls_it(tmp_path: Path) -> None:
-    outer = "from flowsched_gym.fluid.rules.inner import inner\n@rule\ndef outer(x):\n    return 10 * inner(x)"
-    inner = [{"outer": outer, "inner": f"@rule\ndef inner(x):\n    return x + {number}"} for number in (1, 2)]
+    outer = (
+        "from flowsched_gym.fluid.rules.inner import inner\n@engine_function\ndef outer(x):\n    return 10 * inner(x)"
+    )
+    inner = [
+        {"outer": outer, "inner": f"@engine_function\ndef inner(x):\n    return x + {number}"} for number in (1, 2)
+    ]
     assert outcomes(tmp_path, "print(outer(0))", *inner) == ["10", "20"]
 
 
 def test_machine_code_of_a_release_whose_classes_have_moved_is_compiled_anew(tmp_path: Path) -> None:
-    rest = "(NamedTuple):\n    x: int\n@rule\ndef outer(pair):\n    return pair.x\n"
+    rest = "(NamedTuple):\n    x: int\n@engine_function\ndef outer(pair):\n    return pair.x\n"
     outer = [{"outer": f"class {name}{rest}Pair = {name}"} for name in ("Before", "After")]
     assert outcomes(tmp_path, "print(outer(Pair(7)))", *outer) == ["7", "7"]
 
@@ -198,7 +202,7 @@ def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_pat
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(home))
     program = """
 import numpy as np
-from flowsched_gym.machine_code import compile as compiling
+from flowsched_gym.machine_code import decorators as compiling
 from flowsched_gym.fluid.rules.transport.windows import wire_volume
 compiling.TIME_BEFORE_COMPILING = 0.0
 volume = np.empty(1)
@@ -217,8 +221,8 @@ def test_two_processes_that_start_together_compile_once(tmp_path: Path) -> None:
     """The rule takes a second to compile; each process waits until the other is there too."""
     lines = "".join(f"        x = math.sin(x) if x > {i} else x * math.exp(-x / {i + 1}.0)\n" for i in range(100))
     begin = (
-        "import math\nfrom flowsched_gym.machine_code.decorators import rule\n"
-        "@rule\ndef slow(x):\n    for _ in range(9):\n"
+        "import math\nfrom flowsched_gym.machine_code.decorators import engine_function\n"
+        "@engine_function\ndef slow(x):\n    for _ in range(9):\n"
     )
     (tmp_path / "racing.py").write_text(f"{begin}{lines}    return x\n")
     program = """
@@ -254,7 +258,7 @@ def test_a_full_disk_stops_no_rule(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(IndexDataCacheFile, "_save_data", refuse)
 
-    @rule
+    @engine_function
     def double(values: np.ndarray) -> None:
         for place in range(len(values)):
             values[place] *= 2.0

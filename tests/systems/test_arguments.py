@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, UnstableLoadWarning, write_flows
 from tests.envs.episodes import SHORT, each_environment, play
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 NAN: Final = float("nan")
 COUNT: Final = "it must be an integer >= 1"

@@ -12,7 +12,7 @@ from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
 from tests.envs.episodes import SHORT
 from tests.envs.vectors import NATIVE, Pair, actions_at, each_native, exactly, make_native
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 pytestmark = pytest.mark.usefixtures("event_logs")
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.workload import Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 FloatArray = npt.NDArray[np.float64]
 

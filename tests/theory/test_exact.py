@@ -15,7 +15,7 @@ from flowsched_gym.fluid.rules.sharing.share_links import share_links
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.topology.network import Network
 from tests.exact import FOLDER, TOLERANCE, cases_of
-from tests.flows import COMPILED, OF_TASKS, on_each_engine
+from tests.simulate import COMPILED, OF_TASKS, on_each_engine
 
 ENGINES = ("simpy", "compiled")
 

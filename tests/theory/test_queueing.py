@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import flowsched_gym
-from tests.flows import COMPILED, Variant
+from tests.simulate import COMPILED, Variant
 from tests.theory.estimates import Estimate, Known, Queue, estimate
 
 FloatArray = npt.NDArray[np.float64]

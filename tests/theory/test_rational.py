@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import flowsched_gym
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import OF_TASKS, VARIANTS, Variant, parameters_for
+from tests.simulate import OF_TASKS, VARIANTS, Variant, parameters_for
 from tests.strategies import NUM_HOSTS, simultaneous_flows
 from tests.theory.rational import Flow, finish_times
 

@@ -10,7 +10,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.topology import Topology, big_switch, fat_tree, leaf_spine, make_topology, multi_plane, tree9
 from tests.exact import cases_of
-from tests.flows import on_each_engine
+from tests.simulate import on_each_engine
 
 
 def links_of(topology: Topology, path: int) -> list[int]:

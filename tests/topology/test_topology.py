@@ -8,7 +8,7 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.topology import TOPOLOGIES, Topology, big_switch, leaf_spine, make_topology, one_link
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 
 def links_between(topology: Topology, source: int, destination: int) -> list[str]:

@@ -10,7 +10,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, FlowFileError
 from flowsched_gym.evaluation import evaluate
 from flowsched_gym.workload import FixedWorkload, find_source, make_workload, write_flows
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 FLOWS = make_flows([0.0, 1.0], [3.0, 4.0])
 

@@ -16,7 +16,7 @@ from flowsched_gym.workload import (
     make_workload,
     offered_traffic,
 )
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 WEB_SEARCH, DATA_MINING = load_cdf("web_search"), load_cdf("data_mining")
 

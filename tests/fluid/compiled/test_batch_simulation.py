@@ -16,7 +16,7 @@ from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload, make_workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 LOG_LENGTH = 20_000

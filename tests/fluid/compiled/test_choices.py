@@ -17,7 +17,7 @@ from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 LOG_LENGTH = 20_000
 SPINES = {

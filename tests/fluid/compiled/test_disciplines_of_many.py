@@ -11,7 +11,7 @@ from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import COMPILED, VARIANTS, make_flows, parameters_for
+from tests.simulate import COMPILED, VARIANTS, make_flows, parameters_for
 
 LOG_LENGTH: Final = 1_000
 NUM_FLOWS: Final = 40

@@ -13,7 +13,7 @@ from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
-from tests.flows import EACH_COMPILED, Variant, make_flows, parameters_for
+from tests.simulate import EACH_COMPILED, Variant, make_flows, parameters_for
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 NEAR = [

@@ -10,7 +10,7 @@ from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import VARIANTS, make_flows, parameters_for
+from tests.simulate import VARIANTS, make_flows, parameters_for
 
 
 def finish(workload: Workload, discipline: str, **parameters: object) -> list[float]:

@@ -11,11 +11,15 @@ from flowsched_gym.fluid.rules.sharing.allocation_cache import forget, new_alloc
 from flowsched_gym.fluid.rules.sharing.filling import new_filling
 from flowsched_gym.fluid.rules.sharing.incremental import DIRTY, leave, share_incrementally
 from flowsched_gym.fluid.rules.sharing.share_links import share_links
+from flowsched_gym.machine_code.decorators import engine_function
 from flowsched_gym.topology.network import Network
 
 NUM_FLOWS = 60
 LONGEST = 4
 ROW = np.uint32
+
+
+compiled_leave, compiled_forget = engine_function(leave), engine_function(forget)
 
 
 class Changing:
@@ -47,8 +51,8 @@ class Changing:
                 self.change()
             if self.rng.random() < 0.03:
                 self.network.capacity[self.rng.integers(len(self.network.capacity))] = self.rng.integers(0, 4)
-                forget(0, self.cache)
-                forget(1, self.cache)
+                compiled_forget(0, self.cache)
+                compiled_forget(1, self.cache)
                 # The rows of the second network are counted from 0 here.
                 assert not self.cache.flows["level"].any()
             yield
@@ -66,7 +70,7 @@ class Changing:
         if what < 2:
             self.active.remove(row)
             self.rate[row] = 0.0
-            self.num_served = leave(1, ROW(row), self.rate, self.served, self.num_served, self.cache)
+            self.num_served = compiled_leave(1, ROW(row), self.rate, self.served, self.num_served, self.cache)
         elif what == 2:
             controls.priority[row] = min(controls.priority[row] + 1, self.num_priorities - 1)
         elif what == 3:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import Workload, first_flows
-from tests.flows import VARIANTS, Variant, make_flows, make_simulation, parameters_for, simulate
+from tests.simulate import VARIANTS, Variant, make_flows, make_simulation, parameters_for, simulate
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 ROUNDING = 1e-9

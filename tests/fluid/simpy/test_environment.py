@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from simpy.events import ProcessGenerator
 
+import flowsched_gym
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import LAST_ROW
 from flowsched_gym.fluid import EventKind
-from flowsched_gym.fluid import simpy as simulation
 from flowsched_gym.fluid.simpy import NetworkEnvironment
 
 
@@ -55,8 +55,10 @@ def test_events_of_one_instant_happen_by_kind_then_by_row_and_what_follows_at_on
 
 
 def test_simpy_is_used_by_its_public_interface_but_for_the_one_method() -> None:
-    sources = {path.name: path.read_text(encoding="utf-8") for path in Path(simulation.__file__).parent.glob("*.py")}
+    paths = [path for path in Path(flowsched_gym.__file__).parent.rglob("*.py") if "simpy" in str(path)]
+    sources = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert len(sources) > 10
     private = re.compile(r"\b(?:event|env|simpy)\._\w+|self\._(?:queue|eid|now|ok|value)\b")
     found = {name: private.findall(text) for name, text in sources.items() if private.search(text)}
-    assert list(found) == ["environment.py"]
-    assert not private.search(sources["environment.py"].partition("    def at")[0])
+    assert list(found) == ["simpy_environment.py"]
+    assert not private.search(sources["simpy_environment.py"].partition("    def at")[0])

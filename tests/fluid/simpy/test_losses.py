@@ -21,7 +21,7 @@ from flowsched_gym.fluid.disciplines import Fifo, Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, Topology, big_switch
 from flowsched_gym.workload import Workload, make_workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 SLOW: Final = big_switch(num_hosts=3, capacity=1.0, delay=1.0)

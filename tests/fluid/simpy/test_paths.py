@@ -12,7 +12,7 @@ from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 SPINES = leaf_spine(num_leaves=2, num_spines=2, hosts_per_leaf=2, capacity=1.0)
 """Hosts 0 and 1, and 2 and 3; leaf 0 reaches spine s by link 8 + s, leaf 1 is reached from it by link 14 + s."""

@@ -12,7 +12,7 @@ from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 LINK = one_link(capacity=1.0)
 

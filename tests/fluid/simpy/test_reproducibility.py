@@ -4,8 +4,8 @@ import hashlib
 
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import draw_flows, make_workload
-from tests.flows import VARIANTS, simulate
 from tests.processes import run_python
+from tests.simulate import VARIANTS, simulate
 
 PROGRAM = "from tests.fluid.simpy.test_reproducibility import fingerprint; print(fingerprint())"
 

@@ -12,7 +12,7 @@ from flowsched_gym.fluid.disciplines import Mlfq, Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 ARRIVAL, LAST_BYTE_SENT, DECISION, BYTE_THRESHOLD, DELIVERY = (
     EventKind.ARRIVAL,

@@ -14,7 +14,7 @@ from flowsched_gym.fluid.disciplines import Ps, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch
 from flowsched_gym.workload import Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 SLOW = big_switch(num_hosts=3, capacity=1.0, delay=1.0)
 GIGABIT = big_switch(num_hosts=3, capacity=125e6, delay=250e-6)

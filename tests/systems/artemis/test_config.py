@@ -7,7 +7,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.workload import FixedWorkload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 ID = "flowsched/Artemis-v0"
 

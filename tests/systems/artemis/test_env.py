@@ -14,7 +14,7 @@ from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import ENVIRONMENTS, pairwise, play
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 ID = "flowsched/Artemis-v0"
 MILLISECOND = 125_000.0

@@ -11,7 +11,7 @@ from flowsched_gym.systems.artemis.env import ArtemisEnv
 from flowsched_gym.systems.artemis.panels import Outlook, shown_destination, time_left
 from flowsched_gym.workload import Workload
 from tests.envs.pictures import Recorder, cells, moments, panel, table
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 HEAVY: dict[str, Any] = {"workload": "gather-heavy", "bursts": 30, "k": 3, "f": 10}
 

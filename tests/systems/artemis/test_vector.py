@@ -10,7 +10,7 @@ from flowsched_gym.flows.records import DEADLINE_TOLERANCE, latest_completion
 from flowsched_gym.systems.artemis import SYSTEM
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import Pair
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 pytestmark = pytest.mark.usefixtures("event_logs")
 

@@ -8,7 +8,7 @@ import pytest
 
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.vectors import Pair, exactly
-from tests.flows import make_flows
+from tests.simulate import make_flows
 from tests.systems.serial import serial
 from tests.systems.serial.serial import SerialEnv
 

@@ -11,7 +11,7 @@ from flowsched_gym.envs.drawing.formats import ratio_text
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
 from flowsched_gym.systems.auto.long_flows.seen import path_of
 from tests.envs.pictures import moments, panel, table
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 FEW = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
 

@@ -5,7 +5,7 @@ import pytest
 
 from flowsched_gym.fluid import Records
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsEnv
-from tests.flows import make_flows
+from tests.simulate import make_flows
 from tests.systems.auto.long_flows.by_hand import AS_IT_WAS, begin, choices
 
 

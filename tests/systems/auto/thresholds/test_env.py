@@ -13,7 +13,7 @@ from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
 from flowsched_gym.systems.auto.thresholds.mapping import action_of_thresholds, thresholds_of_action
 from flowsched_gym.workload import UnstableLoadWarning, Workload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 KILOBYTE_PER_SECOND = 8e-6
 """In Gbps: flows of thousands of bytes take seconds."""

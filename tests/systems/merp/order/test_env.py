@@ -14,7 +14,7 @@ from flowsched_gym.fluid.pending_decisions import OrderDecision
 from flowsched_gym.systems.merp.order.env import MERPOrderEnv
 from flowsched_gym.workload import Workload
 from tests.envs.episodes import play
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 ONE_BYTE_PER_SECOND = 8e-9
 """Gbps."""

@@ -10,7 +10,7 @@ from flowsched_gym.systems.merp.route.config import MERPRouteConfig, core_cables
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.topology import fat_tree
 from flowsched_gym.workload import LinkChanges, PoissonWorkload
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 
 def source_of(**arguments: Any) -> PoissonWorkload:

@@ -19,7 +19,7 @@ from flowsched_gym.systems.merp.route.env import MERPRouteEnv
 from flowsched_gym.topology import fat_tree
 from flowsched_gym.workload import LinkChanges, Workload
 from tests.envs.episodes import play
-from tests.flows import make_flows
+from tests.simulate import make_flows
 
 MILLISECOND = 125_000.0
 """Bytes that a link carries in 1 ms."""

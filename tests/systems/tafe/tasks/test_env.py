@@ -15,7 +15,7 @@ from flowsched_gym.registration import load_target, policy_specs
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
 from flowsched_gym.workload import Precedence, Workload, make_workload, workload_from_columns
 from tests.envs.episodes import play
-from tests.flows import make_flows
+from tests.simulate import make_flows
 from tests.theory.test_tasks import flows
 
 ONE_BYTE_PER_SECOND = 8e-9
