@@ -35,7 +35,7 @@ DRAWS: Final = frozenset(
 
 SUMS_OF_INTEGERS: Final = frozenset(
     [
-        "encoders.layout",
+        "envs.columns",
         "envs.decision_vector",
         "envs.drawing.canvas",
         "envs.drawing.frame",

@@ -18,7 +18,6 @@ MODULES: Final = (
     "flowsched_gym.workload",
     "flowsched_gym.topology",
     "flowsched_gym.envs.policies",
-    "flowsched_gym.envs.encoders",
     "flowsched_gym.envs",
     "flowsched_gym.flows.metrics",
     "flowsched_gym.evaluation",
