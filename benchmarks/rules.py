@@ -16,13 +16,15 @@ from typing import Final
 
 from flowsched_gym.evaluation import evaluate, write_json
 from flowsched_gym.leaderboard import Setting, load_suite
-from flowsched_gym.registration import policy_specs
+from flowsched_gym.registration import find_environment
 
 HERE: Final = Path(__file__).resolve().parent
 FOUND: Final = HERE / "rules.json"
 SUITE: Final = load_suite("standard-v1")
 ARTEMIS: Final = "flowsched/Artemis-v0"
-BASES: Final = tuple(spec.name for spec in policy_specs(ARTEMIS).values() if not spec.options and spec.name != "random")
+BASES: Final = tuple(
+    each.name for each in find_environment(ARTEMIS).policies if not each.options and each.name != "random"
+)
 RULES: Final = {"skip-late": "margin_ms", "paced": "active", "postpone-late": "margin_ms"}
 """Rules that are tuned, with the option that is tuned beside the base."""
 MARGINS_MS: Final = (0, 1, 2.2, 3, 4, 5, 6, 8)
@@ -38,7 +40,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="play the best ones in the test episodes")
     options = parser.parse_args()
     found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
-    names = [name for name, setting in SUITE.settings.items() if setting.environment == ARTEMIS]
+    names = [name for name, setting in SUITE.settings.items() if setting.spec.id == ARTEMIS]
     for name in options.only or names:
         if options.run:
             play(name, found[name])
@@ -70,7 +72,7 @@ def share_met(setting: Setting, policy: str) -> float:
     """Plays the validation episodes; returns the share of deadlines met, in %."""
     kwargs = {**setting.heuristic_kwargs(policy), "engine": "compiled"}
     seeds = SUITE.validation
-    result = evaluate(setting.environment, policy, episodes=len(seeds), seed=seeds[0], kwargs=kwargs)
+    result = evaluate(setting.spec, policy, episodes=len(seeds), seed=seeds[0], kwargs=kwargs)
     return round(PERCENT * result.interval(setting.metric).mean, 2)
 
 

@@ -11,53 +11,50 @@ import gymnasium
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed, similar
 from flowsched_gym.systems import artemis, auto, merp, qcluster, tafe
-from flowsched_gym.systems.spec import NOTHING, Ability, EnvironmentSpec, PolicySpec, SystemSpec
+from flowsched_gym.systems.spec import NOTHING, OPTIONS, Ability, EnvironmentSpec, PolicySpec, SystemSpec
 
 SYSTEMS: Final[tuple[SystemSpec, ...]] = (artemis.SYSTEM, merp.SYSTEM, auto.SYSTEM, qcluster.SYSTEM, tafe.SYSTEM)
 """The systems, one line each."""
 
-OPTIONS: Final = ":"
-"""What stands between the name of a policy and its options."""
+ENVIRONMENTS: Final = {spec.id: spec for system in SYSTEMS for spec in system.environments}
+"""The environments by id."""
+
+MODEL_SUFFIX: Final = ".zip"
+"""What the path of a trained model ends with."""
 MAX_POLICY_LETTERS: Final = 500
 """Letters of a policy's name and options at most."""
 
 
 def register_environments() -> None:
     """Registers every environment; a second call changes nothing."""
-    for system in SYSTEMS:
-        for environment in system.environments:
-            if environment.id not in gymnasium.registry:
-                gymnasium.register(
-                    environment.id,
-                    entry_point=environment.entry_point,
-                    vector_entry_point=environment.vector_entry_point,
-                )
+    for spec in ENVIRONMENTS.values():
+        if spec.id not in gymnasium.registry:
+            gymnasium.register(spec.id, entry_point=spec.entry_point, vector_entry_point=spec.vector_entry_point)
 
 
-def system_of(env_id: str) -> tuple[SystemSpec, EnvironmentSpec]:
-    """Finds the system and the environment of an id.
+def find_environment(environment: str | EnvironmentSpec) -> EnvironmentSpec:
+    """Finds an environment by its id; once found, it is passed on as it is.
 
     Args:
-        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
+        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
 
     Raises:
         ConfigError: No environment of this package has this id.
     """
-    wanted = env_id.removeprefix("flowsched_gym:")
-    found = {environment.id: (system, environment) for system in SYSTEMS for environment in system.environments}
-    if wanted not in found:
-        raise ConfigError(f"environment is {env_id!r}: it must be one of {listed(wanted, found)}")
-    return found[wanted]
+    if isinstance(environment, EnvironmentSpec):
+        return environment
+    wanted = environment.removeprefix("flowsched_gym:")
+    if wanted not in ENVIRONMENTS:
+        raise ConfigError(f"environment is {environment!r}: it must be one of {listed(wanted, ENVIRONMENTS)}")
+    return ENVIRONMENTS[wanted]
 
 
-def check_arguments(env_id: str, kwargs: Iterable[str]) -> dict[str, inspect.Parameter]:
+def check_arguments(spec: EnvironmentSpec, kwargs: Iterable[str]) -> dict[str, inspect.Parameter]:
     """Returns the parameters of an environment by name, and refuses arguments that are none of them.
 
     Raises:
-        ConfigError: There is no such environment.
         UnknownArgumentError: It has no such argument.
     """
-    spec = system_of(env_id)[1]
     parameters = dict(inspect.signature(load_target(spec.entry_point)).parameters)
     for name in kwargs:
         if name not in parameters:
@@ -65,70 +62,53 @@ def check_arguments(env_id: str, kwargs: Iterable[str]) -> dict[str, inspect.Par
     return parameters
 
 
-def heuristic_arguments(env_id: str, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
+def heuristic_arguments(spec: EnvironmentSpec, kwargs: Mapping[str, Any], policy: str | None = None) -> dict[str, Any]:
     """Returns the arguments under which a heuristic meets the same episodes as an agent.
 
     Args:
-        env_id: Id of the environment.
+        spec: The environment.
         kwargs: The agent's arguments.
         policy: The heuristic, with its options, so that the environment offers the actions that it takes. Default: one
             that does what every agent may do.
     """
-    needed = {} if policy is None else _required(env_id, policy)
-    return {**kwargs, **system_of(env_id)[1].heuristic_kwargs, **needed}
+    needed = {} if policy is None else _required(spec, policy)
+    return {**kwargs, **spec.heuristic_kwargs, **needed}
 
 
-def policy_specs(env_id: str) -> dict[str, PolicySpec]:
-    """Lists the policies of an environment by name."""
-    return {policy.name: policy for policy in system_of(env_id)[1].policies}
+def is_named(policy: str) -> bool:
+    """Returns whether a policy, as it is given on a command line, is one of any environment, options or not."""
+    return any(spec.names(policy) for spec in ENVIRONMENTS.values())
 
 
-def planner_specs(env_id: str) -> dict[str, PolicySpec]:
-    """Lists the planners of an environment by name."""
-    return {policy.name: policy for policy in system_of(env_id)[1].planners}
+def is_model(policy: str) -> bool:
+    """Returns whether a policy, as it is given on a command line, is a model file, not a planner that follows one."""
+    return policy.endswith(MODEL_SUFFIX) and not is_named(policy)
 
 
-def is_named(policy: str, env_id: str | None = None) -> bool:
-    """Returns whether a policy, as it is given on a command line, is one of an environment's, with options or without.
-
-    Args:
-        policy: What is given.
-        env_id: Id of the environment. Default: any of them.
-    """
-    name = policy.partition(OPTIONS)[0]
-    ids = [environment.id for system in SYSTEMS for environment in system.environments] if env_id is None else [env_id]
-    return any(name in policy_specs(each) or name in planner_specs(each) for each in ids)
-
-
-def policy_ability(env_id: str, policy: str) -> Ability:
-    """Returns what a heuristic does and uses, its base included.
-
-    Args:
-        env_id: Id of the environment.
-        policy: The heuristic, with its options.
+def policy_ability(spec: EnvironmentSpec, policy: str) -> Ability:
+    """Returns what a heuristic of an environment, with its options, does and uses, its base included.
 
     Raises:
         ConfigError: There is no such policy or option.
     """
-    spec, options = _read_policy(env_id, policy)
-    base = options.get("base", spec.base)
-    of_base = policy_ability(env_id, base) if isinstance(base, str) and is_named(base, env_id) else NOTHING
-    return of_base + spec.ability
+    found, options = _read_policy(spec, policy)
+    base = options.get("base", found.base)
+    of_base = policy_ability(spec, base) if isinstance(base, str) and spec.names(base) else NOTHING
+    return of_base + found.ability
 
 
-def agent_ability(env_id: str, kwargs: Mapping[str, Any], *, trained: bool = False) -> Ability:
+def agent_ability(spec: EnvironmentSpec, kwargs: Mapping[str, Any], *, trained: bool = False) -> Ability:
     """Returns what an agent may do and knows in an environment.
 
     Args:
-        env_id: Id of the environment.
+        spec: The environment.
         kwargs: Its arguments.
-        trained: Whether it has been trained there.
+        trained: Whether the agent has been trained there.
 
     Raises:
-        ConfigError: There is no such environment.
         UnknownArgumentError: It has no such argument.
     """
-    spec, parameters = system_of(env_id)[1], check_arguments(env_id, kwargs)
+    parameters = check_arguments(spec, kwargs)
     found = spec.ability
     for name, additions in spec.abilities.items():
         found += additions.get(str(kwargs.get(name, parameters[name].default)), NOTHING)
@@ -151,19 +131,19 @@ def make_policy(name: str, env: Any, *, seed: int = 0) -> Any:
         ConfigError: There is no such policy or option, it needs a column that the observation lacks, or an action
             that the environment does not offer.
     """
-    spec, options = _read_policy(env.spec.id, name)
-    return load_target(spec.target).for_env(env, seed=seed, **options)
+    found, options = _read_policy(find_environment(env.spec.id), name)
+    return load_target(found.target).for_env(env, seed=seed, **options)
 
 
-def _required(env_id: str, policy: str) -> dict[str, Any]:
+def _required(spec: EnvironmentSpec, policy: str) -> dict[str, Any]:
     """Returns the arguments that a policy needs, and those that its base needs."""
-    spec, options = _read_policy(env_id, policy)
+    found, options = _read_policy(spec, policy)
     base = options.get("base")
-    of_base = _required(env_id, base) if isinstance(base, str) and is_named(base, env_id) else {}
-    return {**of_base, **spec.requires}
+    of_base = _required(spec, base) if isinstance(base, str) and spec.names(base) else {}
+    return {**of_base, **found.requires}
 
 
-def _read_policy(env_id: str, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
+def _read_policy(spec: EnvironmentSpec, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
     """Finds a policy, and reads its options.
 
     Raises:
@@ -171,10 +151,10 @@ def _read_policy(env_id: str, policy: str) -> tuple[PolicySpec, dict[str, Any]]:
     """
     if len(policy) > MAX_POLICY_LETTERS:
         raise ConfigError(f"policy is {shown(policy)}: it must have at most {MAX_POLICY_LETTERS} letters")
-    known = policy_specs(env_id) | planner_specs(env_id)
+    known = spec.named_policies
     name, mark, text = policy.partition(OPTIONS)
     if name not in known:
-        raise ConfigError(f"policy is {shown(policy)}: {system_of(env_id)[1].id} has {listed(name, known)}")
+        raise ConfigError(f"policy is {shown(policy)}: {spec.id} has {listed(name, known)}")
     options = _read_options(policy, text) if mark else {}
     for key in options:
         if key not in known[name].options:

@@ -24,10 +24,9 @@ from flowsched_gym.evaluation import (
     resolve_policy,
 )
 from flowsched_gym.fluid import Records
-from flowsched_gym.integrations.batched_model import batched
-from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.integrations.sb3 import batched, load_policy
 from flowsched_gym.leaderboard.play import model_digest
-from flowsched_gym.registration import heuristic_arguments, is_named, planner_specs, policy_specs, system_of
+from flowsched_gym.registration import find_environment, heuristic_arguments, is_named
 
 __all__ = ["Comparison", "Contestant", "heuristics_of", "play_all"]
 
@@ -88,12 +87,11 @@ def heuristics_of(env_id: str, names: Sequence[str] = ()) -> list[Contestant]:
     Raises:
         ConfigError: A name is unknown.
     """
-    known, planners = policy_specs(env_id), planner_specs(env_id)
+    spec = find_environment(env_id)
     for name in names:
-        if not is_named(name, env_id):
-            spec = system_of(env_id)[1]
-            raise ConfigError(f"policies has {name!r}: {spec.id} has {listed(name, (*known, *planners))}")
-    return [Contestant(name=name, source=name) for name in (names or known)]
+        if not spec.names(name):
+            raise ConfigError(f"policies has {name!r}: {spec.id} has {listed(name, spec.named_policies)}")
+    return [Contestant(name=name, source=name) for name in names or spec.heuristics]
 
 
 def play_all(
@@ -127,12 +125,13 @@ def play_all(
         ConfigError: A model cannot be read, or an argument is not allowed.
         SpaceMismatchError: A model was trained with other spaces.
     """
-    bound = bound and system_of(env_id)[1].bounded
+    spec = find_environment(env_id)
+    bound = bound and spec.bounded
     players = [
         (
             contestant,
             _policy_of(contestant, env_id, kwargs),
-            kwargs if contestant.learned else heuristic_arguments(env_id, kwargs, contestant.source),
+            kwargs if contestant.learned else heuristic_arguments(spec, kwargs, contestant.source),
         )
         for contestant in contestants
     ]

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.registration import SYSTEMS, system_of
+from flowsched_gym.registration import ENVIRONMENTS, SYSTEMS, find_environment
 from flowsched_gym.systems.spec import EnvironmentSpec
 
 __all__ = ["default_of", "register_environment_defaults", "schema_name"]
@@ -59,7 +59,7 @@ def default_of(env: str, group: str) -> str:
     Raises:
         ConfigError: The environment is none of the package.
     """
-    environments = {_file_name(each): each for system in SYSTEMS for each in system.environments}
+    environments = {_file_name(each): each for each in ENVIRONMENTS.values()}
     if env not in environments:
         raise ConfigError(
             f"env is {env!r}: it must be one of {listed(env, environments)}; with a file of your own, workload, policy "
@@ -77,7 +77,7 @@ def default_of(env: str, group: str) -> str:
 
 def _file_name(environment: EnvironmentSpec) -> str:
     name = environment.id.rpartition("/")[2].rpartition("-v")[0].lower()
-    system = system_of(environment.id)[0].name
+    system = next(each.name for each in SYSTEMS if environment in each.environments)
     own = name.removeprefix(system)
     return f"{system}_{own}" if own and own != name else name
 
@@ -95,4 +95,4 @@ def _episodes(*, _root_: DictConfig) -> int:
 
 
 def _spec(root: DictConfig) -> EnvironmentSpec:
-    return system_of(str(root.env.environment_id))[1]
+    return find_environment(str(root.env.environment_id))

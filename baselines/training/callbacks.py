@@ -23,8 +23,8 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import Player, paired_ratio, resolve_policy
-from flowsched_gym.integrations.batched_model import batched
-from flowsched_gym.registration import heuristic_arguments
+from flowsched_gym.integrations.sb3 import batched
+from flowsched_gym.registration import find_environment, heuristic_arguments
 
 __all__ = ["Checkpoints", "Comparisons", "Curves", "Interruption", "ProgressBar", "Schedules", "TrainingInterrupted"]
 
@@ -153,13 +153,14 @@ class Comparisons(_BetweenUpdates):
         self._report = report
         self.due_at = 0
         self.last_summary = ""
-        self._player = Player(env_id, heuristic_arguments(env_id, kwargs))
+        spec = find_environment(env_id)
+        self._player = Player(spec, heuristic_arguments(spec, kwargs))
         try:
             policies = {name: resolve_policy(name, self._player.env, seed=config.seed) for name in config.baselines}
             self._baselines = {name: self._play(policy) for name, policy in policies.items()}
         finally:
             self._player.close()
-        self._player = Player(env_id, kwargs)
+        self._player = Player(spec, kwargs)
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps >= self.due_at:

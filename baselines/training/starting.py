@@ -17,7 +17,7 @@ from torch import nn
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.registration import heuristic_arguments
+from flowsched_gym.registration import find_environment, heuristic_arguments
 
 __all__ = ["first_action", "start_at", "start_with_std"]
 
@@ -40,7 +40,8 @@ def first_action(start: str | Sequence[float], env_id: str, kwargs: dict[str, An
             heuristic.
     """
     named = isinstance(start, str)
-    env = make_environment(env_id, heuristic_arguments(env_id, kwargs) if named else kwargs)
+    spec = find_environment(env_id)
+    env = make_environment(spec, heuristic_arguments(spec, kwargs) if named else kwargs)
     try:
         space = env.action_space
         if not isinstance(space, spaces.Box):

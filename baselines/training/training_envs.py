@@ -24,7 +24,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.envs import VectorState
 from flowsched_gym.integrations.sb3 import SB3VecEnv, make_sb3_vec_env
-from flowsched_gym.registration import system_of
+from flowsched_gym.registration import find_environment
 
 __all__ = [
     "Episode",
@@ -217,7 +217,7 @@ def restore_environments(envs: VecEnv, states: Mapping[str, Any], observations: 
 
 
 def _has_native(env_id: str) -> bool:
-    return system_of(env_id)[1].vector_entry_point is not None
+    return find_environment(env_id).vector_entry_point is not None
 
 
 def _description(envs: VecEnv) -> str:

@@ -21,7 +21,7 @@ import flowsched_gym
 from benchmarks.paper import auto_delay, auto_long_flows, auto_search
 from benchmarks.paper.auto_schemes import Scheme, clusters_of, learned, replayed, told_of_changes
 from benchmarks.paper.merp import DIGITS, SEEDS, Runs
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.fluid import Records

@@ -12,7 +12,7 @@ from benchmarks.paper.merp import DIGITS
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.evaluation.environment import make_vector
+from flowsched_gym.evaluation.player import make_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.systems.auto.long_flows.env import AuTOLongFlowsVectorEnv
 from flowsched_gym.systems.auto.long_flows.seen import long_on_links

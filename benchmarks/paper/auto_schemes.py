@@ -16,8 +16,8 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.evaluation import make_environment
-from flowsched_gym.evaluation.environment import make_vector
-from flowsched_gym.evaluation.vector_rollout import rollout_vector
+from flowsched_gym.evaluation.player import make_vector
+from flowsched_gym.evaluation.rollout import rollout_vector
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Mlfq
@@ -133,8 +133,7 @@ def _model(file: Path, kwargs: dict[str, object]) -> Scheme:
     """Returns a trained agent as a scheme."""
 
     def load(arguments: dict[str, object]) -> Policy:
-        from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
-        from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
+        from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
 
         return batched(load_policy(file, make_environment(ENVIRONMENT, arguments)))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.coflow_rules import Coflows
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.flows.metrics import task_completion_times

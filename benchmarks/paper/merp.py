@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import flowsched_gym
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.units import (
     BYTES_PER_KILOBYTE,
     SECONDS_PER_MICROSECOND,

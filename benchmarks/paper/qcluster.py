@@ -27,7 +27,7 @@ from benchmarks.paper.qcluster_studies import (
     static_thresholds,
     studies,
 )
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, gbps_to_capacity
 from flowsched_gym.evaluation import write_json
 from flowsched_gym.packets.fabric import NUM_HOSTS

@@ -40,7 +40,7 @@ from flowsched_gym.evaluation import BOUND_POLICY, EnvironmentFlows, EvaluationR
 from flowsched_gym.evaluation.figures import CURVES, LEARNED
 from flowsched_gym.leaderboard import Table, format_interval, load_suite, read_results
 from flowsched_gym.leaderboard.comparison import ability_of
-from flowsched_gym.registration import policy_specs
+from flowsched_gym.registration import find_environment
 
 SUITE: Final = load_suite("standard-v1")
 HERE: Final = Path(__file__).resolve().parent
@@ -212,7 +212,7 @@ def thesis_table(results: list[EvaluationResult], workload: str) -> Table:
     """Lays the policies of the thesis, and the agents trained here, beside the thesis's figures."""
     figures = json.loads((DATA / "artemis_thesis.json").read_text(encoding="utf-8"))[workload]
     found = {result.policy: result for result in results}
-    heuristics = {BOUND_POLICY, *policy_specs(ARTEMIS)}
+    heuristics = {BOUND_POLICY, *find_environment(ARTEMIS).heuristics}
     learned = [name for name in found if name.partition(":")[0] not in heuristics | {*THESIS_POLICIES}]
     rows = []
     for policy in (*THESIS_POLICIES, *learned, "feasible-first"):

@@ -12,7 +12,7 @@ import numpy as np
 
 import flowsched_gym
 from benchmarks.paper.merp import DIGITS, Runs
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.evaluation import write_json

@@ -24,7 +24,7 @@ from benchmarks.paper.thesis_matches import matches_table
 from flowsched_gym.evaluation import Interval, bootstrap_interval
 from flowsched_gym.leaderboard import Table, compare, format_interval, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.comparison import OF_SEARCH
-from flowsched_gym.registration import agent_ability, policy_ability
+from flowsched_gym.registration import agent_ability, find_environment, policy_ability
 from flowsched_gym.systems import Ability
 
 __all__ = ["DOCUMENT", "thesis_markdown"]
@@ -218,10 +218,10 @@ def best_of(policies: dict[str, Any], names: Iterable[str]) -> str:
 def ability(policy: str, found: dict[str, Any]) -> Ability:
     """Returns what a policy may do, and what it knows."""
     if policy in AGENTS:
-        return agent_ability(ARTEMIS, AGENTS[policy], trained=True)
+        return agent_ability(find_environment(ARTEMIS), AGENTS[policy], trained=True)
     if policy in SEARCHES:
-        return agent_ability(ARTEMIS, DEFERRING.get(policy, {})) + OF_SEARCH
-    return policy_ability(ARTEMIS, name_of(policy, found))
+        return agent_ability(find_environment(ARTEMIS), DEFERRING.get(policy, {})) + OF_SEARCH
+    return policy_ability(find_environment(ARTEMIS), name_of(policy, found))
 
 
 def name_of(policy: str, found: dict[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from flowsched_gym.cli.output import INTERRUPTED
+__all__ = ["INTERRUPTED", "main"]
 
-__all__ = ["main"]
+INTERRUPTED: Final = 130
+"""Exit status after an interrupt: 128 + SIGINT, as shells count."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,12 +12,12 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn, TextIO
 
 from flowsched_gym import __version__
+from flowsched_gym.cli import INTERRUPTED
 from flowsched_gym.cli.options import COMMANDS
-from flowsched_gym.cli.output import INTERRUPTED
 from flowsched_gym.core.errors import FlowSchedError, FlowSchedWarning, one_line
 from flowsched_gym.core.suggestions import similar
 
@@ -105,8 +105,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
         # The commands import most of the package, which takes longer than help or a wrong argument should.
-        run: Callable[[argparse.Namespace], None] = importlib.import_module(options.module).run
-        run(options)
+        module, _, function = options.target.partition(":")
+        getattr(importlib.import_module(module), function)(options)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else SUCCESS
     return SUCCESS
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         description = f"{command.summary[0].upper()}{command.summary[1:]}."
         subparser = commands.add_parser(name, help=command.summary, description=description, allow_abbrev=False)
         command.add_arguments(subparser)
-        subparser.set_defaults(module=command.module)
+        subparser.set_defaults(target=command.target)
     return parser
 
 

@@ -7,13 +7,11 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from flowsched_gym.cli.arguments import key_values
-from flowsched_gym.cli.output import print_json, standard_output_kept_clean, without_nan
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean, without_nan
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_target, write_text
 from flowsched_gym.envs.policies import Policy
@@ -25,12 +23,12 @@ from flowsched_gym.evaluation import (
     resolve_policy,
     result_content,
 )
-from flowsched_gym.evaluation.texts import check_label, check_printable
+from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
-from flowsched_gym.leaderboard import Table, default_metric, metrics_beside, played_apart
-from flowsched_gym.registration import OPTIONS, heuristic_arguments, is_named
+from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
+from flowsched_gym.registration import find_environment, heuristic_arguments, is_model, is_named
+from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 
-MODEL_SUFFIX: Final = ".zip"
 OUT_SUFFIXES: Final = (".json", ".csv")
 REWARD: Final = "reward"
 METRICS_BESIDE: Final = 2
@@ -38,41 +36,28 @@ METRICS_BESIDE: Final = 2
 CSV_COLUMNS: Final = ("policy", "metric", "unit", "mean", "low", "high", "confidence", "num_episodes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Player:
-    """A policy that plays.
-
-    Attributes:
-        label: Its name in the result.
-        policy: What acts.
-        kwargs: Arguments of its environment.
-    """
-
-    label: str
-    policy: Policy
-    kwargs: Mapping[str, object]
-
-
 def run(options: argparse.Namespace) -> None:
     """Plays the episodes, and prints and writes the results."""
-    kwargs = key_values("--kwarg", options.kwarg)
+    spec, kwargs = find_environment(options.environment), key_values("--kwarg", options.kwarg)
     if options.out is not None:
-        _check_out(options.out)
+        if not options.out.endswith(OUT_SUFFIXES):
+            raise ConfigError(f"--out is {options.out!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
+        check_target(options.out)
     with standard_output_kept_clean(), ExitStack() as processes, ProgressBar("playing episodes") as progress:
         # All of them before the first one plays: what is wrong with the last one is known at once.
-        players = _players(options, kwargs, processes)
+        policies = _policies(options, spec, kwargs, processes)
         results: list[EvaluationResult] = []
-        for player in players:
+        for label, policy, arguments in policies:
             results.append(
                 evaluate(
-                    options.environment,
-                    player.policy,
+                    spec,
+                    policy,
                     episodes=options.episodes,
                     seed=options.seed,
-                    kwargs=player.kwargs,
-                    label=player.label,
+                    kwargs=arguments,
+                    label=label,
                     command=_command(options),
-                    progress=lambda done, each: progress(len(results) * each + done, len(players) * each),
+                    progress=lambda done, each: progress(len(results) * each + done, len(policies) * each),
                 )
             )
     if options.out is not None:
@@ -82,8 +67,8 @@ def run(options: argparse.Namespace) -> None:
         return
     names = ", ".join(result.policy for result in results)
     counts = sorted({len(result.episodes) for result in results})
-    print(f"{names} on {results[0].environment}, {' or '.join(map(str, counts))} episode{'s' * (counts != [1])}:")
-    table, hidden = _table(results, everything=options.all)
+    print(f"{names} on {spec.id}, {' or '.join(map(str, counts))} episode{'s' * (counts != [1])}:")
+    table, hidden = _table(results, spec.metric, everything=options.all)
     print(table.text(), end="")
     if hidden:
         print(f"--all shows {hidden} more metrics.")
@@ -91,40 +76,35 @@ def run(options: argparse.Namespace) -> None:
         print(f"Intervals need at least {MIN_EPISODES} episodes.")
 
 
-def _players(options: argparse.Namespace, kwargs: Mapping[str, object], processes: ExitStack) -> list[_Player]:
-    """Makes all policies, and loads the models; what a result could not hold is refused before any is played.
+def _policies(
+    options: argparse.Namespace, spec: EnvironmentSpec, kwargs: Mapping[str, object], processes: ExitStack
+) -> list[tuple[str, Policy, Mapping[str, object]]]:
+    """Makes all policies, each with its label and the arguments of its environment, and loads the models.
 
-    Policies that are not the package's act in processes of their own.
+    What a result could not hold is refused before any of them plays. Policies that are not the package's act in
+    processes of their own.
     """
-    models = [source for source in options.policy if _is_model(source)]
+    beside_models = any(map(is_model, options.policy))
     check_printable("the command", _command(options))
-    players = []
+    made: list[tuple[str, Policy, Mapping[str, object]]] = []
     for label, source in zip(_labels(options.policy), options.policy, strict=True):
         check_label("--policy", label)
-        is_model = source in models
-        if is_model or (OPTIONS in source and not is_named(source)):
-            apart = played_apart(label, source, options.environment, kwargs, is_model=is_model, trust=options.trust)
-            policy, arguments = processes.enter_context(apart), kwargs
-        else:
-            named = models and is_named(source, options.environment)
-            arguments = heuristic_arguments(options.environment, kwargs, source) if named else kwargs
-            env = make_environment(options.environment, arguments)
-            try:
-                policy = resolve_policy(source, env, seed=options.seed)
-            finally:
-                env.close()
-        players.append(_Player(label=label, policy=policy, kwargs=arguments))
-    return players
-
-
-def _is_model(source: str) -> bool:
-    """Returns whether a policy is a model file; a planner that follows one is none."""
-    return source.endswith(MODEL_SUFFIX) and not is_named(source)
+        if is_model(source) or (OPTIONS in source and not is_named(source)):
+            apart = played_apart(label, source, spec, kwargs, is_model=is_model(source), trust=options.trust)
+            made.append((label, processes.enter_context(apart), kwargs))
+            continue
+        arguments = heuristic_arguments(spec, kwargs, source) if beside_models and spec.names(source) else kwargs
+        env = make_environment(spec, arguments)
+        try:
+            made.append((label, resolve_policy(source, env, seed=options.seed), arguments))
+        finally:
+            env.close()
+    return made
 
 
 def _labels(sources: Sequence[str]) -> list[str]:
     """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
-    paths = {source: Path(source).resolve() for source in sources if _is_model(source)}
+    paths = {source: Path(source).resolve() for source in sources if is_model(source)}
     for source, path in paths.items():
         if sum(paths.get(other) == path for other in sources) > 1:
             raise ConfigError(f"--policy gives {source!r} twice: each policy must have a name of its own")
@@ -141,20 +121,19 @@ def _labels(sources: Sequence[str]) -> list[str]:
     return labels
 
 
-def _table(results: Sequence[EvaluationResult], *, everything: bool) -> tuple[Table, int]:
+def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:
     """Lays out metrics that are defined, with their intervals, policies below each other.
 
     Args:
         results: One result for each policy.
-        everything: Whether all metrics are shown, instead of the one that the environment's tables are ordered by, two
-            more and the reward.
+        metric: The metric that the environment's tables are ordered by.
+        everything: Whether all metrics are shown, instead of that one, two more and the reward.
 
     Returns:
         The table, and the number of metrics that it leaves out.
     """
     columns = [result.intervals() for result in results]
     defined = [name for name in columns[0] if any(each[name].mean == each[name].mean for each in columns)]
-    metric = default_metric(results[0])
     first = [metric, *metrics_beside(metric)[:METRICS_BESIDE], REWARD]
     order = [name for name in first if name in defined]
     if everything or not order:
@@ -169,13 +148,6 @@ def _table(results: Sequence[EvaluationResult], *, everything: bool) -> tuple[Ta
     confidence = f"{columns[0][REWARD].confidence:.0%}"
     heads = ("metric", "unit", "policy", "mean", f"{confidence} from", "to")
     return Table(columns=heads, rows=tuple(rows)), len(defined) - len(order)
-
-
-def _check_out(path: str) -> None:
-    """Refuses a file that could not be written, before any time is spent on its content."""
-    if not path.endswith(OUT_SUFFIXES):
-        raise ConfigError(f"--out is {path!r}: its extension must be one of {', '.join(OUT_SUFFIXES)}")
-    check_target(path)
 
 
 def _document(results: Sequence[EvaluationResult]) -> Mapping[str, object]:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from flowsched_gym.cli.arguments import key_values
-from flowsched_gym.cli.output import print_json, standard_output_kept_clean
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli.output import ProgressBar, print_json, standard_output_kept_clean
 from flowsched_gym.core.errors import ConfigError, FlowSchedError
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, read_result, result_content, write_result
 from flowsched_gym.leaderboard import (
@@ -31,7 +30,6 @@ from flowsched_gym.leaderboard import (
     verify,
 )
 from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
-from flowsched_gym.registration import policy_specs, system_of
 
 YOURS: Final = "yours:"
 """What stands before the name of an own result where a published one has that name too."""
@@ -53,7 +51,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.list:
         width = max(len(setting.name) for setting in settings)
         for setting in settings:
-            print(f"{setting.name:{width}}  {setting.environment}  {setting.title}")
+            print(f"{setting.name:{width}}  {setting.spec.id}  {setting.title}")
         return
     kwargs = key_values("--kwarg", options.kwarg)
     work = [(setting, entrant) for setting in settings for entrant in _entrants(options, setting)]
@@ -159,8 +157,8 @@ def _entrants(options: argparse.Namespace, setting: Setting) -> list[Entrant]:
     """Lists who plays in a setting: whom the command names, else every heuristic and the bound."""
     if options.policy:
         return entrants_of(options.policy, label=options.label)
-    bound = [BOUND_POLICY] if system_of(setting.environment)[1].bounded else []
-    return entrants_of([*bound, *policy_specs(setting.environment)])
+    bound = [BOUND_POLICY] if setting.spec.bounded else []
+    return entrants_of([*bound, *setting.spec.heuristics])
 
 
 def _is_of(path: Path, suite: Suite, setting: Setting, entrant: Entrant) -> bool:
@@ -228,7 +226,7 @@ def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace
         print(tables_markdown(results, suite), end="")
         return
     for setting, members in group_results(results, list(suite.settings.values())):
-        print(f"\n{setting.name}: {setting.environment}, {setting.title}")
+        print(f"\n{setting.name}: {setting.spec.id}, {setting.title}")
         print(comparison_table(members, metric=setting.metric).text(), end="")
         mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
         print(f"Yours, which nobody has verified: {mine or 'none'}; all others are published by flowsched-gym.")

@@ -20,16 +20,16 @@ class Command(NamedTuple):
     Attributes:
         summary: What it does, in one phrase.
         add_arguments: Adds its arguments to a parser.
-        module: Module with its ``run(options)``, imported once the arguments are right.
+        target: ``module:function`` that runs it on the arguments, imported once these are right.
     """
 
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    module: str
+    target: str
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _add_json(parser)
 
 
 def _add_workload(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +41,7 @@ def _add_workload(parser: argparse.ArgumentParser) -> None:
         "name", metavar="NAME", help="name of the workload, or a file that describes one (.yaml, .json)"
     )
     parser.add_argument("--flows", type=positive_integer, required=True, metavar="N", help="number of flows")
-    parser.add_argument(
-        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the draw ({DEFAULT_SEED})"
-    )
+    _add_seed(parser, "seed of the draw")
     parser.add_argument(
         "--load", type=positive_number, metavar="L", help="offered bytes per second over a link's capacity"
     )
@@ -58,26 +56,11 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
     _add_flows(parser)
     parser.add_argument("--discipline", required=True, metavar="NAME", help="name of the discipline")
-    parser.add_argument(
-        "--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"name of the topology ({DEFAULT_TOPOLOGY})"
-    )
-    parser.add_argument(
-        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
-    )
+    _add_topology(parser, "name of the topology")
     _add_capacity(parser)
     _add_pairs(parser, "--param", "parameter of the discipline, such as thresholds=1e5,1e6 or within=fifo")
-    parser.add_argument(
-        "--seed",
-        type=seed,
-        default=DEFAULT_SEED,
-        metavar="S",
-        help=f"seed of a workload's draw, and of the hash that chooses among equal paths ({DEFAULT_SEED})",
-    )
-    parser.add_argument(
-        "--engine", default="simpy", metavar="NAME", help="simpy, the reference, or compiled: the same records sooner"
-    )
-    parser.add_argument("--out", metavar="FILE", help="records to write (.csv, or .parquet)")
-    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
+    _add_seed(parser, "seed of a workload's draw, and of the hash that chooses among equal paths")
+    _add_outcome(parser, "records")
     parser.add_argument("--plot", metavar="FILE", help="figure to write: completion times and a timeline (.png, ...)")
 
 
@@ -87,7 +70,7 @@ def _add_serve_packets(parser: argparse.ArgumentParser) -> None:
         "trace has a row for each packet. `flowsched list` names schedulers."
     )
     parser.add_argument("packets", metavar="PACKETS", help="packet file (.csv)")
-    _add_packet_options(parser, "trace")
+    _add_scheduler(parser, "trace")
 
 
 def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
@@ -96,49 +79,9 @@ def _add_replay_packets(parser: argparse.ArgumentParser) -> None:
         "of a flow file are those of `flowsched replay`. `flowsched list` names schedulers."
     )
     _add_flows(parser)
-    _add_packet_options(parser, "records")
-    parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"topology ({DEFAULT_TOPOLOGY})")
-    parser.add_argument(
-        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
-    )
+    _add_scheduler(parser, "records")
+    _add_topology(parser, "topology")
     parser.add_argument("--trace", metavar="FILE", help="trace of the packets to write (.csv, or .parquet)")
-
-
-def _add_flows(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "flows",
-        metavar="FLOWS",
-        help="flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload",
-    )
-
-
-def _add_packet_options(parser: argparse.ArgumentParser, written: str) -> None:
-    """Adds the options of both commands for packets."""
-    parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
-    _add_capacity(parser)
-    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=240, window=64 or delay=2e-5")
-    parser.add_argument(
-        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the sketch's hash ({DEFAULT_SEED})"
-    )
-    parser.add_argument(
-        "--engine",
-        default="simpy",
-        metavar="NAME",
-        help=f"simpy, the reference, or compiled: the same {written} sooner",
-    )
-    parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
-    parser.add_argument("--json", action="store_true", help="print the metrics as one JSON document")
-
-
-def _add_capacity(parser: argparse.ArgumentParser) -> None:
-    capacity = parser.add_mutually_exclusive_group()
-    capacity.add_argument(
-        "--link-gbps",
-        type=positive_number,
-        metavar="G",
-        help="capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)",
-    )
-    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -163,13 +106,11 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"number of episodes of each policy ({DEFAULT_EPISODES})",
     )
-    parser.add_argument(
-        "--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"seed of the first episode ({DEFAULT_SEED})"
-    )
+    _add_seed(parser, "seed of the first episode")
     _add_pairs(parser, "--kwarg", "argument of the environment, such as workload=gather-heavy or k=3")
     _add_trust(parser)
     parser.add_argument("--all", action="store_true", help="print all metrics, instead of the four that tell most")
-    parser.add_argument("--json", action="store_true", help="print the results as one JSON document")
+    _add_json(parser, "the results as ")
     parser.add_argument("--out", metavar="FILE", help="results to write: all of them (.json), or the table (.csv)")
 
 
@@ -237,7 +178,7 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
         )
     for action in (run, table):
         action.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
-        action.add_argument("--json", action="store_true", help="print the results as one JSON document")
+        _add_json(action, "the results as ")
     verify = actions.add_parser("verify", help="take the actions of result files again", allow_abbrev=False)
     verify.epilog = (
         "Computes every number anew from the actions in the file; nothing that the file names is loaded. A policy of "
@@ -250,6 +191,61 @@ def _add_leaderboard(parser: argparse.ArgumentParser) -> None:
     )
     verify.add_argument("--suite", metavar="FILE", help="suite file, for a suite that is not the package's")
     _add_trust(verify)
+
+
+def _add_flows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "flows",
+        metavar="FLOWS",
+        help="flow file (.csv, .parquet), workload file (.yaml, .json), or name of a workload",
+    )
+
+
+def _add_topology(parser: argparse.ArgumentParser, meaning: str) -> None:
+    parser.add_argument("--topology", default=DEFAULT_TOPOLOGY, metavar="NAME", help=f"{meaning} ({DEFAULT_TOPOLOGY})")
+    parser.add_argument(
+        "--hosts", type=positive_integer, metavar="N", help="number of hosts, where the topology leaves it free"
+    )
+
+
+def _add_capacity(parser: argparse.ArgumentParser) -> None:
+    capacity = parser.add_mutually_exclusive_group()
+    capacity.add_argument(
+        "--link-gbps",
+        type=positive_number,
+        metavar="G",
+        help="capacity of every link in Gbps (1; packets on leaf-spine: 10, between leaves and spines four times that)",
+    )
+    capacity.add_argument("--capacity", type=positive_number, metavar="B_PER_S", help="the same in bytes per second")
+
+
+def _add_scheduler(parser: argparse.ArgumentParser, written: str) -> None:
+    """Adds the options of both commands for packets."""
+    parser.add_argument("--scheduler", required=True, metavar="NAME", help="name of the scheduler")
+    _add_capacity(parser)
+    _add_pairs(parser, "--param", "parameter, such as thresholds=1e4,1e5, buffer=240, window=64 or delay=2e-5")
+    _add_seed(parser, "seed of the sketch's hash")
+    _add_outcome(parser, written)
+
+
+def _add_outcome(parser: argparse.ArgumentParser, written: str) -> None:
+    """Adds by which engine a simulation runs, and where its outcome goes."""
+    parser.add_argument(
+        "--engine",
+        default="simpy",
+        metavar="NAME",
+        help=f"simpy, the reference, or compiled: the same {written} sooner",
+    )
+    parser.add_argument("--out", metavar="FILE", help=f"{written} to write (.csv, or .parquet)")
+    _add_json(parser, "the metrics as ")
+
+
+def _add_seed(parser: argparse.ArgumentParser, meaning: str) -> None:
+    parser.add_argument("--seed", type=seed, default=DEFAULT_SEED, metavar="S", help=f"{meaning} ({DEFAULT_SEED})")
+
+
+def _add_json(parser: argparse.ArgumentParser, what: str = "") -> None:
+    parser.add_argument("--json", action="store_true", help=f"print {what}one JSON document")
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
@@ -269,30 +265,36 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "list": Command(
         "list environments, disciplines, schedulers, policies, workloads and topologies",
         _add_list,
-        "flowsched_gym.cli.list_command",
+        "flowsched_gym.cli.package_commands:run_list",
     ),
-    "workload": Command("draw a workload into a flow file", _add_workload, "flowsched_gym.cli.workload_command"),
-    "replay": Command("run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.replay_command"),
+    "workload": Command(
+        "draw a workload into a flow file", _add_workload, "flowsched_gym.cli.flow_commands:run_workload"
+    ),
+    "replay": Command(
+        "run a discipline on the flows of a file", _add_replay, "flowsched_gym.cli.flow_commands:run_replay"
+    ),
     "serve-packets": Command(
         "run a scheduler on the packets of a file, at one port",
         _add_serve_packets,
-        "flowsched_gym.cli.serve_packets_command",
+        "flowsched_gym.cli.flow_commands:run_serve_packets",
     ),
     "replay-packets": Command(
         "run a scheduler on the flows of a file, sent in packets",
         _add_replay_packets,
-        "flowsched_gym.cli.replay_packets_command",
+        "flowsched_gym.cli.flow_commands:run_replay_packets",
     ),
     "evaluate": Command(
-        "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command"
+        "play episodes of an environment with policies", _add_evaluate, "flowsched_gym.cli.evaluate_command:run"
     ),
     "compile": Command(
-        "compile the engine of vector environments beforehand", _add_compile, "flowsched_gym.cli.compile_command"
+        "compile the engine of vector environments beforehand",
+        _add_compile,
+        "flowsched_gym.cli.package_commands:run_compile",
     ),
     "leaderboard": Command(
         "play policies in a suite, set them beside the published results, play results again",
         _add_leaderboard,
-        "flowsched_gym.cli.leaderboard_command",
+        "flowsched_gym.cli.leaderboard_command:run",
     ),
 }
 """The commands by name."""

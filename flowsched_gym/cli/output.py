@@ -1,4 +1,9 @@
-"""Prints results: columns for people, one JSON document for programs."""
+"""Prints results, columns for people and one JSON document for programs, and shows how far a long task is.
+
+The progress stands on standard error, once a task has taken two seconds. On a terminal it is a bar that is redrawn in
+place; elsewhere (a log file) a plain line every ten per cent. Messages of the compiler meanwhile (see
+`flowsched_gym.machine_code.messages`) stand above the bar.
+"""
 
 import contextlib
 import json
@@ -6,11 +11,13 @@ import math
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterator, Mapping
-from typing import Final
+from contextlib import ExitStack
+from typing import Final, TextIO
 
-INTERRUPTED: Final = 130
-"""Exit status after an interrupt: 128 + SIGINT, as shells count."""
+from flowsched_gym.machine_code.messages import announced_by
+
 LEAST_ROOM: Final = 30
 """Characters that a meaning gets at least, however narrow the terminal."""
 
@@ -54,3 +61,85 @@ def standard_output_kept_clean() -> Iterator[None]:
     """Sends to standard error what other code, such as a user's policy, prints meanwhile."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
+
+
+SECONDS_BEFORE_SHOWING: Final = 2.0
+SECONDS_BETWEEN_FRAMES: Final = 0.1
+BAR_WIDTH: Final = 30
+PERCENT_BETWEEN_LINES: Final = 10
+SECONDS_PER_MINUTE: Final = 60
+
+
+class ProgressBar:
+    """A progress bar called with (done, total); it leaves the terminal clean at the end of its ``with`` block.
+
+    Args:
+        task: What is going on, such as "reading flows".
+        stream: Where to show it. Default: standard error.
+    """
+
+    def __init__(self, task: str, stream: TextIO | None = None) -> None:
+        self._task = task
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty()
+        self._start = time.monotonic()
+        self._last_frame = self._start
+        self._next_percent = 0
+        self._shown = 0
+        self._announcing = ExitStack()
+
+    def __enter__(self) -> "ProgressBar":
+        """Prints lines about the compiler above the bar from now on."""
+        self._announcing.enter_context(announced_by(self._print_above))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._announcing.close()
+        self._wipe()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Records the progress, and shows it when it is time."""
+        now = time.monotonic()
+        if now - self._start < SECONDS_BEFORE_SHOWING or total <= 0:
+            return
+        if self._terminal:
+            if now - self._last_frame >= SECONDS_BETWEEN_FRAMES:
+                self._last_frame = now
+                self._draw(done / total, now - self._start)
+            return
+        percent = 100 * done // total
+        if percent >= self._next_percent:
+            self._next_percent = percent - percent % PERCENT_BETWEEN_LINES + PERCENT_BETWEEN_LINES
+            self._stream.write(f"{self._task}: {percent}%\n")
+            self._stream.flush()
+
+    def _draw(self, share: float, elapsed: float) -> None:
+        """Draws the bar in place, with the time that it may still take."""
+        filled = int(share * BAR_WIDTH)
+        bar = "#" * filled + "-" * (BAR_WIDTH - filled)
+        left = f", {_format_time(elapsed * (1 - share) / share)} left" if share > 0 else ""
+        self._write(f"{self._task} [{bar}] {share:4.0%}{left}")
+
+    def _write(self, line: str) -> None:
+        """Writes a line in place of the one before."""
+        self._stream.write("\r" + line.ljust(self._shown))
+        self._stream.flush()
+        self._shown = max(self._shown, len(line))
+
+    def _wipe(self) -> None:
+        """Leaves the line of the bar empty."""
+        if self._terminal and self._shown:
+            self._stream.write("\r" + " " * self._shown + "\r")
+            self._stream.flush()
+            self._shown = 0
+
+    def _print_above(self, line: str) -> None:
+        """Prints a line; the bar is drawn anew below it."""
+        self._wipe()
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+
+def _format_time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
+    return f"{minutes}:{rest:02d}"

@@ -1,16 +1,23 @@
 """Evaluates policies and disciplines: rollouts, reference runs, bounds, statistics, result files."""
 
-from flowsched_gym.evaluation.bounds.bound import BoundMethod, DeadlineBound, deadline_bound
-from flowsched_gym.evaluation.environment import make_environment
-from flowsched_gym.evaluation.evaluate import SameEpisodesWarning, evaluate, plays_the_same, resolve_policy
-from flowsched_gym.evaluation.packets import replay_packets, serve_packets
-from flowsched_gym.evaluation.player import Player, Progress
-from flowsched_gym.evaluation.reference import (
+from flowsched_gym.evaluation.bounds import (
     BOUND_POLICY,
+    BoundMethod,
+    DeadlineBound,
     EnvironmentFlows,
     bound_of_simulation,
+    deadline_bound,
     evaluate_bound,
-    evaluate_discipline,
+)
+from flowsched_gym.evaluation.packets import replay_packets, serve_packets
+from flowsched_gym.evaluation.player import (
+    Player,
+    Progress,
+    SameEpisodesWarning,
+    evaluate,
+    make_environment,
+    plays_the_same,
+    resolve_policy,
 )
 from flowsched_gym.evaluation.replay import replay
 from flowsched_gym.evaluation.result_files import read_result, result_content, result_name, write_json, write_result
@@ -24,7 +31,6 @@ from flowsched_gym.evaluation.statistics import (
     interquartile_mean,
     paired_difference,
     paired_ratio,
-    performance_profile,
     probability_of_improvement,
 )
 
@@ -50,12 +56,10 @@ __all__ = [
     "deadline_bound",
     "evaluate",
     "evaluate_bound",
-    "evaluate_discipline",
     "interquartile_mean",
     "make_environment",
     "paired_difference",
     "paired_ratio",
-    "performance_profile",
     "plays_the_same",
     "probability_of_improvement",
     "read_result",

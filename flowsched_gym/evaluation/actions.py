@@ -85,8 +85,10 @@ class ActionLog:
         return taken
 
 
-def pack_actions(episodes: Sequence[Actions]) -> dict[str, object]:
-    """Returns the actions of the episodes of a run as a file holds them."""
+def pack_actions(episodes: Sequence[Actions]) -> dict[str, object] | None:
+    """Returns the actions of the episodes of a run as a file holds them; ``None`` where nobody acted."""
+    if not episodes:
+        return None
     joined = np.concatenate(episodes)
     name = _smallest(joined)
     data = joined.astype(DTYPES[name]).tobytes()

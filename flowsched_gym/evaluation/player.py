@@ -1,23 +1,39 @@
-"""Plays the episodes of an evaluation: side by side in a native vector environment where the policy allows it.
+"""Evaluates a policy on an environment over many episodes, each with a seed of its own.
 
-A policy allows it that promises to be pure (`flowsched_gym.envs.policies.Policy`): heuristics that compare columns, and
-models wrapped by `flowsched_gym.integrations.batched_model`. Every other one, which may draw or remember, is played in
-a single environment, one episode after the other. So is any policy that is asked to draw (``deterministic=False``), any
+Episode e begins with ``reset(seed=seed + e)``, so that every policy evaluated with the same seed sees the same flows.
+
+Episodes are played side by side in a native vector environment where the policy allows it: one that promises to be pure
+(`flowsched_gym.envs.policies.Policy`), such as heuristics that compare columns, and models wrapped by
+`flowsched_gym.integrations.sb3.batched`. Every other one, which may draw or remember, is played in a single
+environment, one episode after the other. So is any policy that is asked to draw (``deterministic=False``), any
 environment with a render mode, any whose system has no native vector environment, an episode that is alone or huge, and
 little work as long as the vector environment would have to be compiled first. A result does not show how many episodes
 were played at once, and by which engine.
 """
 
 import math
+import time
+import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from flowsched_gym.envs import FlowSchedVectorEnv
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
+from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
+from flowsched_gym.envs.drawing.render_modes import check_render_mode
 from flowsched_gym.envs.policies import Policy, is_pure
-from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_environment, make_vector
-from flowsched_gym.evaluation.rollout import EpisodeResult, rollout
-from flowsched_gym.evaluation.vector_rollout import rollout_vector
+from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run, check_label
+from flowsched_gym.evaluation.rollout import EpisodeResult, rollout, rollout_vector
 from flowsched_gym.fluid import Records
+from flowsched_gym.fluid.compiled.loop import run_many
+from flowsched_gym.fluid.compiled.stepping import step
+from flowsched_gym.machine_code.decorators import compiles, is_compiled
+from flowsched_gym.registration import check_arguments, find_environment, is_named, load_target, make_policy
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import FixedWorkload, with_workload_read
 
 Progress = Callable[[int, int], None]
 """Called with the number of episodes done and of all episodes."""
@@ -32,23 +48,95 @@ LITTLE_WORK: Final = 50_000
 """Flows that are played sooner one episode after the other than rules are compiled, by models too."""
 
 
+class SameEpisodesWarning(FlowSchedWarning):
+    """Episodes that cannot differ were asked for: one is played.
+
+    Args:
+        policy: Name of the policy.
+        episodes: How many were asked for.
+    """
+
+    def __init__(self, policy: str, episodes: int) -> None:
+        super().__init__(
+            f"the flows are given and {policy} draws nothing, so that all {episodes} episodes would be the same: "
+            "one is played, and there is no interval"
+        )
+
+
+def make_environment(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Makes a single environment of this package.
+
+    Args:
+        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
+        kwargs: Its arguments.
+
+    Raises:
+        ConfigError: The id or an argument is unknown, or a value is not allowed.
+        MissingDependencyError: A package that the render mode needs is not installed.
+    """
+    spec = find_environment(environment)
+    check_arguments(spec, kwargs)
+    check_render_mode(kwargs.get("render_mode"))  # before Gymnasium, which warns and then wraps the environment
+    return gymnasium.make(spec.id, **kwargs)
+
+
+def make_vector(environment: str | EnvironmentSpec, kwargs: Mapping[str, Any], *, num_envs: int) -> FlowSchedVectorEnv:
+    """Makes the native vector environment of a system that has one.
+
+    Nothing is reset by itself: whoever plays says which environments begin which episodes.
+
+    Args:
+        environment: As in `make_environment`.
+        kwargs: Arguments that a single environment can be made with.
+        num_envs: Number of environments, >= 1.
+
+    Raises:
+        ConfigError: There is no such environment.
+    """
+    envs: Any = gymnasium.make_vec(
+        find_environment(environment).id,
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=AutoresetMode.DISABLED,
+        **kwargs,
+    )
+    return cast(FlowSchedVectorEnv, envs)
+
+
+def has_vector(spec: EnvironmentSpec) -> bool:
+    """Returns whether an environment has a native vector form, and machine code is not switched off."""
+    return spec.vector_entry_point is not None and compiles()
+
+
+def has_machine_code(spec: EnvironmentSpec) -> bool:
+    """Returns whether the native vector form of an environment that has one can start at once.
+
+    If not, its rules are compiled first, which takes half a minute; then they are on disk.
+    """
+    base = gymnasium.make(spec.id).unwrapped
+    if isinstance(base, DecisionEnv):
+        return is_compiled(step, for_record=type(base.rules))
+    # One loop runs the networks of all others.
+    return is_compiled(run_many)
+
+
 class Player:
     """Environments in which policies play episodes.
 
     Args:
-        env_id: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it.
-        kwargs: Arguments of the environment.
+        spec: The environment.
+        kwargs: Its arguments.
 
     Attributes:
         env: The single environment, for policies to be made from.
 
     Raises:
-        ConfigError: The id or an argument is unknown, or a value is not allowed.
+        ConfigError: An argument is unknown, or a value is not allowed.
     """
 
-    def __init__(self, env_id: str, kwargs: Mapping[str, Any]) -> None:
-        self.env = make_environment(env_id, kwargs)
-        self._env_id = env_id
+    def __init__(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
+        self.env = make_environment(spec, kwargs)
+        self._spec = spec
         self._kwargs = dict(kwargs)
         self._vector: FlowSchedVectorEnv | None = None
 
@@ -62,15 +150,7 @@ class Player:
         progress: Progress | None = None,
         on_records: OnRecords | None = None,
     ) -> tuple[EpisodeResult, ...]:
-        """Plays episodes, each from ``reset(seed=seed + e)`` to its end.
-
-        Args:
-            policy: Who plays.
-            episodes: Number of episodes, >= 1.
-            seed: Seed of the first episode, an integer >= 0.
-            deterministic: Passed on to the policy: its most likely action instead of a draw.
-            progress: Called before the first and after every episode.
-            on_records: Called after every episode.
+        """Plays episodes, each from ``reset(seed=seed + e)`` to its end; the arguments are those of `evaluate`.
 
         Returns:
             The episodes, in the order of their seeds.
@@ -78,19 +158,27 @@ class Player:
         Raises:
             SpaceMismatchError: The policy was made for other spaces.
         """
-        seeds = range(seed, seed + episodes)
+        num_ended = 0
+
+        def end(episode: int, records: Callable[[], Records]) -> None:
+            nonlocal num_ended
+            num_ended += 1
+            if on_records is not None:
+                on_records(episode, records())
+            if progress is not None:
+                progress(num_ended, episodes)
+
         if progress is not None:
             progress(0, episodes)
+        seeds = range(seed, seed + episodes)
         vector = self._vector_for(seeds) if deterministic and is_pure(policy) else None
         if vector is not None:
-            return self._play_side_by_side(vector, policy, seeds, progress, on_records)
+            ended = lambda episode, row: end(episode, lambda: vector.records(row))  # noqa: E731 - used once
+            return tuple(rollout_vector(vector, policy, seeds=seeds, ended=ended))
         results = []
         for episode in range(episodes):
             results.append(rollout(self.env, policy, seed=seeds[episode], deterministic=deterministic))
-            if on_records is not None:
-                on_records(episode, self.env.get_wrapper_attr("records")())
-            if progress is not None:
-                progress(episode + 1, episodes)
+            end(episode, self.env.get_wrapper_attr("records"))
         return tuple(results)
 
     def close(self) -> None:
@@ -99,33 +187,13 @@ class Player:
         if self._vector is not None:
             self._vector.close()
 
-    def _play_side_by_side(
-        self,
-        vector: FlowSchedVectorEnv,
-        policy: Policy,
-        seeds: range,
-        progress: Progress | None,
-        on_records: OnRecords | None,
-    ) -> tuple[EpisodeResult, ...]:
-        num_done = 0
-
-        def tell(episode: int, number: int) -> None:
-            nonlocal num_done
-            num_done += 1
-            if on_records is not None:
-                on_records(episode, vector.records(number))
-            if progress is not None:
-                progress(num_done, len(seeds))
-
-        return tuple(rollout_vector(vector, policy, seeds=seeds, ended=tell))
-
     def _vector_for(self, seeds: range) -> FlowSchedVectorEnv | None:
         """Returns a vector for some episodes, that of the last time if its size is right; None if there is no use."""
-        if not has_vector(self._env_id) or self._kwargs.get("render_mode") is not None:
+        if not has_vector(self._spec) or self._kwargs.get("render_mode") is not None:
             return None
         self.env.reset(seed=seeds[0])
         num_flows = self.env.get_wrapper_attr("workload").num_flows
-        if len(seeds) * num_flows <= LITTLE_WORK and not has_machine_code(self._env_id):
+        if len(seeds) * num_flows <= LITTLE_WORK and not has_machine_code(self._spec):
             return None
         most = max(1, min(MAX_ENVS, MAX_FLOWS // num_flows))
         # In rounds of equal size nobody waits for a last, small one.
@@ -135,5 +203,122 @@ class Player:
         if self._vector is None or self._vector.num_envs != num_envs:
             if self._vector is not None:
                 self._vector.close()
-            self._vector = make_vector(self._env_id, self._kwargs, num_envs=num_envs)
+            self._vector = make_vector(self._spec, self._kwargs, num_envs=num_envs)
         return self._vector
+
+
+def evaluate(
+    environment: str | EnvironmentSpec,
+    policy: str | Policy,
+    *,
+    episodes: int,
+    seed: int,
+    kwargs: Mapping[str, Any] | None = None,
+    label: str | None = None,
+    deterministic: bool = True,
+    command: str | None = None,
+    progress: Progress | None = None,
+    on_records: OnRecords | None = None,
+    repeat: bool = False,
+) -> EvaluationResult:
+    """Plays episodes of an environment with a policy, side by side where the policy allows it.
+
+    Episodes that cannot differ, those of given flows with a policy that neither draws nor remembers, are played once.
+
+    Args:
+        environment: ``flowsched/<Name>-v0``, or that with ``flowsched_gym:`` before it, or what the registry has of it.
+        policy: Name of one of the system's policies, ``module:Class``, or an object with ``predict``.
+        episodes: Number of episodes, >= 1; intervals need ``MIN_EPISODES``.
+        seed: Seed of the first episode, an integer >= 0; the next ones count on from it. Also that of policies that
+            draw.
+        kwargs: Arguments of the environment.
+        label: Name of the policy in the result. Default: its name, or its class.
+        deterministic: Passed on to the policy: its most likely action instead of a draw.
+        command: Command line to keep with the result.
+        progress: Called before the first and after every episode.
+        on_records: Called with each episode's number, from 0, and the records of its flows, in the order in which
+            episodes end.
+        repeat: Whether episodes that cannot differ are played all the same, to stand beside others that can.
+
+    Warns:
+        SameEpisodesWarning: One episode is played in place of several.
+
+    Raises:
+        ConfigError: An argument, a name or an argument of the environment is not allowed.
+        InvalidAction: The policy chose something other than an action.
+        SpaceMismatchError: The policy was made for other spaces.
+    """
+    begun = time.monotonic()
+    episodes, seed = check_episodes(episodes, seed)
+    kwargs = with_workload_read(kwargs or {})
+    source = policy if isinstance(policy, str) else None
+    spec = find_environment(environment)
+    player = Player(spec, kwargs)
+    try:
+        if label is None:
+            label = policy if isinstance(policy, str) else type(policy).__name__
+        check_label("policy", label)
+        if isinstance(policy, str):
+            policy = resolve_policy(policy, player.env, seed=seed)
+        if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
+            warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
+            episodes = 1
+        results = player.play(
+            policy, episodes=episodes, seed=seed, deterministic=deterministic, progress=progress, on_records=on_records
+        )
+    except InvalidAction as error:
+        raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
+    finally:
+        player.close()
+    return EvaluationResult(
+        environment=spec.id,
+        kwargs=kwargs,
+        policy=label,
+        source=source,
+        runs=(Run(episodes=results),),
+        made=Provenance.here(command=command, seconds=time.monotonic() - begun),
+    )
+
+
+def plays_the_same(policy: Policy, env: gymnasium.Env[Any, Any]) -> bool:
+    """Returns whether all episodes are equal: the flows are given, and the policy neither draws nor remembers.
+
+    Seeds decide nothing else: an episode is a function of its flows and the actions.
+    """
+    return is_pure(policy) and isinstance(env.get_wrapper_attr("source"), FixedWorkload)
+
+
+def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Policy:
+    """Makes a policy from its name.
+
+    Args:
+        name: Name of one of the system's policies, with options where it has some, or ``module:Class`` of a class
+            with ``for_env``.
+        env: The environment that it will act in.
+        seed: Seed of policies that draw.
+
+    Raises:
+        ConfigError: There is no such policy, or it cannot act in this environment.
+    """
+    if ":" not in name or is_named(name):
+        policy: Policy = make_policy(name, env, seed=seed)
+        return policy
+    target = load_target(name)
+    if not hasattr(target, "for_env"):
+        raise ConfigError(f"policy is {name!r}: the class needs a class method for_env(env, *, seed)")
+    made: Policy = target.for_env(env, seed=seed)
+    if not hasattr(made, "predict"):
+        raise ConfigError(f"policy is {name!r}: what its for_env returns has no predict method")
+    return made
+
+
+def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
+    """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's.
+
+    Raises:
+        ConfigError: ``episodes`` is not an integer >= 1, or ``seed`` not an integer >= 0.
+    """
+    for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ConfigError(f"{name} is {value!r}: it must be an integer >= {least}")
+    return int(episodes), int(seed)

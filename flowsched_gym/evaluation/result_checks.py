@@ -2,15 +2,16 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.evaluation.reference import BOUND_POLICY
+from flowsched_gym.evaluation.bounds import BOUND_POLICY
 from flowsched_gym.evaluation.results import EvaluationResult
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.registration import OPTIONS, SYSTEMS
+from flowsched_gym.registration import ENVIRONMENTS
+from flowsched_gym.systems.spec import OPTIONS
 
 REACHABLE: Final = "reachable_hit_ratio"
 """A metric of the bound alone."""
@@ -34,25 +35,15 @@ LARGEST_FIGURE: Final = 1 << 53
 DIGEST: Final = re.compile(r"[0-9a-f]{32}")
 DATE: Final = re.compile(r"(\d{4}-\d{2}-\d{2})?")
 INTERVAL_FIELDS: Final = ("mean", "low", "high", "confidence", "num_samples")
-DISCIPLINE: Final = "-discipline"
 
 
 def builtin_names() -> set[str]:
     """Lists the names of all policies of the package, and of the bound."""
-    environments = [environment for system in SYSTEMS for environment in system.environments]
-    named = {each.name for environment in environments for each in (*environment.policies, *environment.planners)}
-    return named | {BOUND_POLICY}
+    return {BOUND_POLICY, *(name for spec in ENVIRONMENTS.values() for name in spec.named_policies)}
 
 
 def check_result(result: EvaluationResult) -> None:
-    """Refuses a result with a number out of its range, numbers that contradict each other, or another's name.
-
-    Args:
-        result: The result.
-
-    Raises:
-        ConfigError: There is one; the message names it.
-    """
+    """Refuses a result with a number out of its range, numbers that contradict each other, or another's name."""
     _check_name(result)
     models = [run.model for run in result.runs if run.model is not None]
     if models and len(models) < len(result.runs):
@@ -66,7 +57,7 @@ def check_result(result: EvaluationResult) -> None:
             raise ConfigError(f"model, seed is {shown(model.seed)}: it must be >= 0")
     if len({model.digest for model in models}) < len(models):
         raise ConfigError("runs: two have the same model")
-    acts = result.policy != BOUND_POLICY and not result.policy.endswith(DISCIPLINE)
+    acts = result.policy != BOUND_POLICY
     known = (*METRIC_NAMES, REACHABLE)
     for name in result.metric_names:
         if name not in known:
@@ -79,11 +70,7 @@ def check_result(result: EvaluationResult) -> None:
 
 
 def check_made(made: Mapping[str, Any]) -> None:
-    """Refuses what cannot be said of how a result was made; types of the values have been checked.
-
-    Raises:
-        ConfigError: There is something.
-    """
+    """Refuses what cannot be said of how a result was made; types of the values have been checked."""
     if not DATE.fullmatch(made["date"]):
         raise ConfigError(f"made, date is {shown(made['date'])}: it must be year-month-day")
     if not 0 <= made["seconds"] <= LARGEST_FIGURE:
@@ -97,11 +84,7 @@ def check_made(made: Mapping[str, Any]) -> None:
 
 
 def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
-    """Refuses intervals of other metrics, or with other keys or types.
-
-    Raises:
-        ConfigError: There is one.
-    """
+    """Refuses intervals of other metrics, or with other keys or types."""
     for name in {**found, **dict.fromkeys(names)}:
         entry = found.get(name)
         if name not in names or not isinstance(entry, dict) or set(entry) != set(INTERVAL_FIELDS):
@@ -117,11 +100,7 @@ def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
 
 
 def _check_name(result: EvaluationResult) -> None:
-    """Refuses the name of a policy of the package, or of the bound, for anything else.
-
-    Raises:
-        ConfigError: It is one.
-    """
+    """Refuses the name of a policy of the package, or of the bound, for anything else."""
     name = result.policy.partition(OPTIONS)[0]
     source = None if result.source is None else result.source.partition(OPTIONS)[0]
     is_bound = BOUND_POLICY in (result.policy, source)
@@ -131,16 +110,10 @@ def _check_name(result: EvaluationResult) -> None:
         raise ConfigError(f"policy is {shown(result.policy)}, which is one of the package: what played is another")
     if is_bound and not result.policy == result.source == BOUND_POLICY:
         raise ConfigError(f"policy is {shown(result.policy)}, source {shown(result.source)}: one of them is the bound")
-    if result.reference is not None and result.policy.endswith(DISCIPLINE):
-        raise ConfigError(f"policy is {shown(result.policy)}: a discipline plays in no suite")
 
 
 def _check_episode(episode: EpisodeResult) -> None:
-    """Refuses an episode whose numbers cannot be.
-
-    Raises:
-        ConfigError: One cannot.
-    """
+    """Refuses an episode whose numbers cannot be."""
     values = episode.metrics
 
     def refuse(name: str, allowed: str) -> None:
@@ -149,15 +122,17 @@ def _check_episode(episode: EpisodeResult) -> None:
     if episode.seed > LARGEST_SEED:
         raise ConfigError(f"seed is {shown(episode.seed)}: it must be at most {LARGEST_SEED}")
     for name, value in values.items():
-        if name in RATIOS:
-            _within(name, value, lambda number: 0 <= number <= 1, "from 0 to 1", refuse)
-        elif name in COUNTS:
+        if name in COUNTS:
             if not (value >= 0 and value == int(value)):
                 refuse(name, "a whole number >= 0")
+        elif name in RATIOS:
+            if value < 0 or value > 1:
+                refuse(name, "from 0 to 1")
         elif name.endswith("_slowdown"):
-            _within(name, value, lambda number: number >= 1 - ROUNDING, ">= 1", refuse)
-        else:
-            _within(name, value, lambda number: number >= 0, ">= 0", refuse)
+            if value < 1 - ROUNDING:
+                refuse(name, ">= 1")
+        elif value < 0:  # what is not defined is NaN, and passes
+            refuse(name, ">= 0")
     for less, more in ORDERED:
         if less in values and more in values and values[less] > values[more] * (1 + ROUNDING):
             refuse(less, f"at most {more}, which is {values[more]!r}")
@@ -169,11 +144,3 @@ def _check_episode(episode: EpisodeResult) -> None:
     finished, mean = values.get("num_finished"), values.get("mean_fct")
     if finished is not None and mean is not None and (finished > 0) == math.isnan(mean):
         refuse("mean_fct", "known if and only if a flow has finished")
-
-
-def _within(
-    name: str, value: float, is_allowed: Callable[[float], bool], allowed: str, refuse: Callable[[str, str], None]
-) -> None:
-    """Refuses a value that is not allowed; NaN stands for one that is not defined."""
-    if not (math.isnan(value) or is_allowed(value)):
-        refuse(name, allowed)

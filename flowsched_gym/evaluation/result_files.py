@@ -4,13 +4,13 @@ A result file is one JSON object::
 
     schema       "flowsched-result/3"
     suite        suite, digest and setting that the episodes belong to; null for episodes of no suite
-    environment  id, or "disciplines/<topology>" for a discipline without an environment
+    environment  its id
     kwargs       arguments of the environment, by name; a user's own workload as the mapping that describes it
-    policy       name of the policy, "<name>-discipline" for one that acts inside the network, or of the bound
+    policy       name of the policy, or of the bound
     source       what was played: a heuristic's name, module:Class, a path of models; null for an object
     runs         one for each training of an agent, one for any other policy: model (file, digest, training seed; null
                  without a model), actions (dtype, shape of one action, data: the actions of all episodes one after the
-                 other, little-endian, compressed by zlib, in base64; null for a bound or a discipline) and episodes
+                 other, little-endian, compressed by zlib, in base64; null for a bound) and episodes
                  (seed, num_decisions and reward: one list each, one value per episode; metrics: one such list for each
                  metric, by name; null where a value is not defined)
     intervals    per metric: mean, low, high, confidence, num_samples (null where not known)
@@ -39,12 +39,17 @@ from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.actions import FIELDS as ACTION_FIELDS
 from flowsched_gym.evaluation.actions import MOST_BYTES, pack_actions, unpack_actions
 from flowsched_gym.evaluation.result_checks import check_intervals, check_made, check_result
-from flowsched_gym.evaluation.results import EvaluationResult, ModelFile, Provenance, Run, SuiteReference
+from flowsched_gym.evaluation.results import (
+    EvaluationResult,
+    ModelFile,
+    Provenance,
+    Run,
+    SuiteReference,
+    check_printable,
+)
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import bootstrap_interval
-from flowsched_gym.evaluation.texts import check_printable
-from flowsched_gym.registration import check_arguments
-from flowsched_gym.topology import TOPOLOGIES
+from flowsched_gym.registration import check_arguments, find_environment
 from flowsched_gym.workload import plain_variant, workload_label
 
 SCHEMA: Final = "flowsched-result/3"
@@ -54,8 +59,6 @@ LONGEST_REASON: Final = 300
 NAME_DIGEST_BYTES: Final = 4
 """Bytes of the digest that tells a user's own workloads apart in file names."""
 NONE: Final = type(None)
-
-Actions = npt.NDArray[Any]
 
 FIELDS: Final = {
     "schema": str,
@@ -74,17 +77,9 @@ SUITE_FIELDS: Final = {"suite": str, "digest": str, "setting": str}
 RUN_FIELDS: Final = {"model": (dict, NONE), "actions": (dict, NONE), "episodes": dict}
 MODEL_FIELDS: Final = {"name": str, "digest": str, "seed": (int, NONE)}
 EPISODE_FIELDS: Final = {"seed": list, "num_decisions": list, "reward": list, "metrics": dict}
-MADE_FIELDS: Final = {
-    "command": (str, NONE),
-    "date": str,
-    "seconds": (int, float),
-    "versions": dict,
-    "hardware": dict,
-}
+MADE_FIELDS: Final = {"command": (str, NONE), "date": str, "seconds": (int, float), "versions": dict, "hardware": dict}
 RENDER_MODE: Final = "render_mode"
 """Argument that is no part of a result: whoever plays it again must not have a window opened."""
-DISCIPLINES: Final = "disciplines"
-"""Prefix of the topology where disciplines played without an environment."""
 
 
 def result_content(result: EvaluationResult) -> dict[str, object]:
@@ -103,19 +98,13 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
         "runs": [
             {
                 "model": None if run.model is None else asdict(run.model),
-                "actions": _actions(run.episodes),
+                "actions": pack_actions([each.actions for each in run.episodes if each.actions is not None]),
                 "episodes": _columns(run.episodes),
             }
             for run in result.runs
         ],
         "intervals": {
-            name: {
-                "mean": _nan_to_null(interval.mean),
-                "low": _nan_to_null(interval.low),
-                "high": _nan_to_null(interval.high),
-                "confidence": interval.confidence,
-                "num_samples": interval.num_samples,
-            }
+            name: {key: _nan_to_null(value) for key, value in asdict(interval).items()}
             for name, interval in result.intervals().items()
         },
         "made": asdict(result.made),
@@ -197,7 +186,7 @@ def _result(content: Any) -> EvaluationResult:
         _check_keys("suite", content["suite"], SUITE_FIELDS)
     _check_keys("made", content["made"], MADE_FIELDS)
     check_made(content["made"])
-    _check_environment(content["environment"], content["kwargs"])
+    check_arguments(find_environment(content["environment"]), content["kwargs"])
     result = EvaluationResult(
         environment=content["environment"],
         kwargs=content["kwargs"],
@@ -227,12 +216,6 @@ def _columns(episodes: tuple[EpisodeResult, ...]) -> dict[str, object]:
     }
 
 
-def _actions(episodes: tuple[EpisodeResult, ...]) -> dict[str, object] | None:
-    """Returns the actions of a run; None where nobody acted."""
-    taken = [episode.actions for episode in episodes if episode.actions is not None]
-    return pack_actions(taken) if taken else None
-
-
 def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
     """Reads the episodes of a run, and their actions, None where there are none."""
     _check_keys("episodes", columns, EPISODE_FIELDS)
@@ -244,7 +227,7 @@ def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
         for value in columns[name]:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ConfigError(f"episodes, {name} holds {shown(value)}: it must be an integer >= 0")
-    actions: Sequence[Actions | None] = [None] * len(columns["seed"])
+    actions: Sequence[npt.NDArray[Any] | None] = [None] * len(columns["seed"])
     if packed is not None:
         _check_keys("actions", packed, ACTION_FIELDS)
         try:
@@ -266,15 +249,6 @@ def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
 def _digest(content: Mapping[str, object]) -> str:
     text = json.dumps(content, sort_keys=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
-
-
-def _check_environment(name: str, kwargs: Mapping[str, Any]) -> None:
-    """Refuses what is no environment with its arguments, nor disciplines on a topology."""
-    disciplines, _, topology = name.rpartition("/")
-    if disciplines != DISCIPLINES:
-        check_arguments(name, kwargs)
-    elif topology not in TOPOLOGIES:
-        raise ConfigError(f"environment is {shown(name)}: {DISCIPLINES}/ is followed by {listed(topology, TOPOLOGIES)}")
 
 
 def _check_keys(where: str, content: Any, allowed: Mapping[str, Any]) -> None:
@@ -327,7 +301,7 @@ def _short(value: object) -> object:
 
 
 def _nan_to_null(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return None if value != value else value
 
 
 def _lay_out(value: object, indent: str = "") -> str:

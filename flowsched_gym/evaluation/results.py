@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import time
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -11,11 +13,12 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.statistics import Interval, bootstrap_interval, bootstrap_intervals
-from flowsched_gym.evaluation.texts import check_label, check_name, check_printable
+from flowsched_gym.registration import find_environment
+from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import plain_variant
 
 CORE_PACKAGES: Final = ("flowsched-gym", "gymnasium", "numba", "numpy", "simpy")
@@ -159,6 +162,15 @@ class EvaluationResult:
                     raise ConfigError(f"episode {episode.seed} of {self.policy} has other metrics than the first one")
 
     @property
+    def spec(self) -> EnvironmentSpec:
+        """What the registry has of the environment.
+
+        Raises:
+            ConfigError: There is no such environment.
+        """
+        return find_environment(self.environment)
+
+    @property
     def episodes(self) -> tuple[EpisodeResult, ...]:
         """Episodes of the first run."""
         return self.runs[0].episodes
@@ -225,3 +237,47 @@ def _processor() -> str:
     except OSError:  # only Linux has this file
         names = []
     return names[0] if names else platform.processor() or platform.machine()
+
+
+NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
+"""Letters, digits, and marks that no format gives a meaning."""
+LABEL: Final = re.compile(r"[A-Za-z0-9_ .,:/+=%-]{1,200}")
+"""What the name of a policy may have: no letters that look like others, and no brackets, as tables add in some."""
+CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
+LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
+"""What makes a link of a plain text."""
+
+
+def check_name(name: str, value: str) -> None:
+    """Refuses a name that Markdown or HTML would read as more than a text, such as a link."""
+    if not NAME.fullmatch(value) or not value.isprintable():
+        raise ConfigError(
+            f"{name} is {shown(value)}: it must have 1 to 200 letters, digits, spaces and . , : / + = % ( ) _ -"
+        )
+    if LINK.search(value):
+        raise ConfigError(f"{name} is {shown(value)}: it must not be a link")
+
+
+def check_label(name: str, value: str) -> None:
+    """Refuses a name of a policy that could be taken for another policy's, or for what a table adds to names."""
+    check_name(name, value)
+    if not LABEL.fullmatch(value) or value != value.strip():
+        raise ConfigError(
+            f"{name} is {shown(value)}: the name of a policy must have letters from a to z, digits, spaces and "
+            ". , : / + = % _ - (--label gives one)"
+        )
+
+
+def check_printable(where: str, content: object) -> None:
+    """Refuses control characters, such as escape codes of a terminal, in all texts of a JSON document."""
+    if isinstance(content, str):
+        if any(unicodedata.category(letter) in CONTROLS for letter in content):
+            raise ConfigError(f"{where} has the text {shown(content)}: it must have no control characters")
+    elif isinstance(content, Mapping):
+        for key, value in content.items():
+            check_printable(where, key)
+            check_printable(where, value)
+    elif isinstance(content, (list, tuple)):
+        for value in content:
+            check_printable(where, value)

@@ -82,17 +82,6 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
     return middle
 
 
-def performance_profile(samples: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Returns the share of runs and episodes that reach each threshold, (num_thresholds,) (Agarwal et al., section 4).
-
-    Args:
-        samples: Values, larger ones better, (num_runs, num_episodes).
-        thresholds: What is to be reached, (num_thresholds,).
-    """
-    share: FloatArray = (samples.reshape(-1)[None, :] >= thresholds[:, None]).mean(axis=1)
-    return share
-
-
 def bootstrap_interval(
     values: Sequence[float] | FloatArray,
     *,

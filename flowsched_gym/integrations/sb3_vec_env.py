@@ -22,7 +22,7 @@ from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.infos import LazyInfos
-from flowsched_gym.registration import system_of
+from flowsched_gym.registration import find_environment
 from flowsched_gym.workload.checks import check_choice
 
 try:
@@ -272,7 +272,7 @@ def make_sb3_vec_env(
     Raises:
         ConfigError: There is no such environment, or an argument is not allowed.
     """
-    has_native = system_of(env_id)[1].vector_entry_point is not None
+    has_native = find_environment(env_id).vector_entry_point is not None
     default = VectorizeMode.VECTOR_ENTRY_POINT if has_native else VectorizeMode.SYNC
     mode = default
     if vectorization_mode is not None:

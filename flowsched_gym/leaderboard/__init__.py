@@ -5,10 +5,10 @@ from flowsched_gym.leaderboard.comparison import (
     column_of,
     compare,
     comparison_table,
+    curves_of,
     metrics_beside,
     reference_of,
 )
-from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.document import (
     leaderboard_markdown,
     learned_table,
@@ -19,8 +19,15 @@ from flowsched_gym.leaderboard.document import (
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, play, result_path
 from flowsched_gym.leaderboard.policy_process import played_apart
 from flowsched_gym.leaderboard.published import published_results, same_as_published, write_published
-from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting, default_metric, group_results, read_results
-from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
+from flowsched_gym.leaderboard.suite import (
+    SUITES,
+    VIEW_ARGUMENTS,
+    Setting,
+    Suite,
+    group_results,
+    load_suite,
+    read_results,
+)
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 
@@ -38,7 +45,6 @@ __all__ = [
     "compare",
     "comparison_table",
     "curves_of",
-    "default_metric",
     "entrants_of",
     "format_interval",
     "group_results",

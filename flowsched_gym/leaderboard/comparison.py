@@ -7,7 +7,7 @@ sizes that it is told, is no merit of learning. Rules are all policies but train
 Intervals are over episodes and, for an agent that was trained several times, over trainings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,9 +25,8 @@ from flowsched_gym.evaluation import (
     probability_of_improvement,
 )
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
-from flowsched_gym.leaderboard.settings import default_metric
 from flowsched_gym.leaderboard.table import Table, format_interval
-from flowsched_gym.registration import agent_ability, is_named, planner_specs, policy_ability
+from flowsched_gym.registration import agent_ability, policy_ability
 from flowsched_gym.systems import Ability
 
 OF_THE_BOUND: Final = Ability(("all",), ("the future",))
@@ -130,17 +129,16 @@ def ability_of(result: EvaluationResult) -> Ability:
     """Returns what a policy might do, and what it knew."""
     if result.policy == BOUND_POLICY:
         return OF_THE_BOUND
-    name = result.source or result.policy
-    if not result.learned and not plans(result) and is_named(name, result.environment):
-        return policy_ability(result.environment, name)
-    found = agent_ability(result.environment, result.kwargs, trained=result.learned)
+    spec, name = result.spec, result.source or result.policy
+    if not result.learned and not plans(result) and spec.names(name):
+        return policy_ability(spec, name)
+    found = agent_ability(spec, result.kwargs, trained=result.learned)
     return found + OF_SEARCH if plans(result) else found
 
 
 def plans(result: EvaluationResult) -> bool:
     """Returns whether what played tries its choices on copies of the episode, as search does."""
-    planners = planner_specs(result.environment)
-    return any(name is not None and name.partition(":")[0] in planners for name in (result.source, result.policy))
+    return any(name is not None and result.spec.plans(name) for name in (result.source, result.policy))
 
 
 def compare(
@@ -170,7 +168,7 @@ def compare(
                 "evaluate both with the same seed and number of episodes"
             )
         by_name[result.policy] = result
-    metric = metric or default_metric(results[0])
+    metric = metric or results[0].spec.metric
     if reference is not None and reference not in by_name:
         raise ConfigError(f"reference is {reference!r}: there are results of {', '.join(by_name)}")
     abilities = {name: ability_of(result) for name, result in by_name.items()}
@@ -209,7 +207,7 @@ def comparison_table(
         ConfigError: As in `compare`.
     """
     rows = rows or compare(results, metric=metric, reference=reference)
-    metric = metric or default_metric(results[0])
+    metric = metric or results[0].spec.metric
     shown = column_of(metric)
 
     def cells(values: Sequence[Interval | None], *, signed: bool = False) -> list[str]:
@@ -305,3 +303,25 @@ def _known_merit(metric: str, mean: float) -> float:
 
 def _range(result: EvaluationResult) -> str:
     return f"{result.seeds[0]} to {result.seeds[-1]}"
+
+
+MOST_CURVES: Final = 6
+BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
+"""Plain heuristics: the first of them that plays has a curve, however it fares."""
+
+
+def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
+    """Chooses the policies whose curves are drawn: learned ones, one plain heuristic, and the best of the others.
+
+    Args:
+        order: Policies, best first.
+        learned: Those that are trained models.
+
+    Returns:
+        At most six of them, best first.
+    """
+    plain = [name for name in BASELINES if name in order][:1]
+    first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
+    others = [name for name in order if name not in first and name not in learned]
+    chosen = first + others[: MOST_CURVES - len(first)]
+    return [name for name in order if name in chosen]

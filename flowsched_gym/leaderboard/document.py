@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
-from flowsched_gym.evaluation.texts import check_printable
+from flowsched_gym.evaluation.results import check_printable
 from flowsched_gym.flows.metrics import merit
 from flowsched_gym.leaderboard.comparison import (
     ComparisonRow,
@@ -17,8 +17,7 @@ from flowsched_gym.leaderboard.comparison import (
     comparison_table,
     plans,
 )
-from flowsched_gym.leaderboard.settings import Setting, group_results, read_results
-from flowsched_gym.leaderboard.suite import Suite, load_suite
+from flowsched_gym.leaderboard.suite import Setting, Suite, group_results, load_suite, read_results
 from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
 
 RESULTS_FOLDER: Final = "results"
@@ -147,8 +146,8 @@ def _tables_markdown(settings: Sequence[_Compared]) -> str:
     parts = []
     environment = ""
     for setting, members, rows in settings:
-        if setting.environment != environment:
-            environment = setting.environment
+        if setting.spec.id != environment:
+            environment = setting.spec.id
             parts.append(f"\n## {environment}\n")
         table = comparison_table(members, metric=setting.metric, rows=rows)
         parts.append(f"\n### {_heading(setting)}\n\n{table.markdown()}")

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import re
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
     ModelFile,
+    Progress,
     Provenance,
     Run,
     evaluate,
@@ -26,18 +27,15 @@ from flowsched_gym.evaluation import (
 )
 from flowsched_gym.evaluation.result_checks import builtin_names
 from flowsched_gym.evaluation.result_files import file_name
-from flowsched_gym.evaluation.texts import check_label
+from flowsched_gym.evaluation.results import check_label
 from flowsched_gym.leaderboard.policy_process import played_apart
-from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
-from flowsched_gym.leaderboard.suite import Suite
+from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Setting, Suite
 from flowsched_gym.machine_code.decorators import compiles
-from flowsched_gym.registration import OPTIONS, is_named, planner_specs, policy_specs, system_of
+from flowsched_gym.registration import MODEL_SUFFIX, is_model
+from flowsched_gym.systems.spec import OPTIONS
 
-MODEL_SUFFIX: Final = ".zip"
 DIGEST_BYTES: Final = 16
 SEED_IN_NAME: Final = re.compile(r"seed[-_]?(\d+)")
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +71,7 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         path = Path(source)
         models: tuple[Path, ...] = ()
         name = source
-        if source.endswith(MODEL_SUFFIX) and not is_named(source):
+        if is_model(source):
             models, name = (path,), path.stem
         elif path.is_dir():
             models, name = tuple(sorted(path.glob(f"*{MODEL_SUFFIX}"), key=_seed_and_name)), path.resolve().name
@@ -95,12 +93,6 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
         if names.count(name) > 1:
             raise ConfigError(f"--policy gives {name!r} twice: each policy must have a name of its own")
     return entrants
-
-
-def is_own(source: str, env_id: str) -> bool:
-    """Returns whether a policy is one of this package's, and needs no file: its name says all of it."""
-    name = source.partition(":")[0]
-    return name in (*policy_specs(env_id), *planner_specs(env_id)) and MODEL_SUFFIX not in source
 
 
 def result_path(folder: str | Path, setting: Setting, label: str) -> Path:
@@ -153,7 +145,7 @@ def play(
             done = len(runs) * count
             total = max(1, len(entrant.models)) * count
 
-            def tell(episode: int, _: int, done: int = done, total: int = total) -> None:
+            def count_episode(episode: int, _: int, done: int = done, total: int = total) -> None:
                 if progress is not None:
                     progress(done + episode, total)
 
@@ -164,23 +156,23 @@ def play(
             played = arguments
             if policy == BOUND_POLICY:
                 result = evaluate_bound(
-                    setting.environment, episodes=count, seed=seeds[0], kwargs=arguments, progress=tell
+                    setting.spec, episodes=count, seed=seeds[0], kwargs=arguments, progress=count_episode
                 )
             else:
                 result = evaluate(
-                    setting.environment,
+                    setting.spec,
                     policy,
                     episodes=count,
                     seed=seeds[0],
                     # The same bits, much sooner.
                     kwargs={"engine": "compiled", **arguments} if compiles() else arguments,
-                    progress=tell,
+                    progress=count_episode,
                     label=entrant.label,
                     repeat=True,
                 )
             runs.append(Run(model=model, episodes=result.episodes))
     return EvaluationResult(
-        environment=setting.environment,
+        environment=setting.spec.id,
         kwargs=played,
         policy=entrant.label,
         source=entrant.source,
@@ -198,36 +190,40 @@ def players(
     A policy that is not the package's acts in a process of its own, which ends when the next one is asked for, or the
     generator is closed.
     """
-    if not entrant.models:
-        known = policy_specs(setting.environment)
-        planners = planner_specs(setting.environment)
-        name, _, target = entrant.source.partition(":")
-        if name not in (BOUND_POLICY, *known, *planners) and not target:
-            raise ConfigError(f"policy {entrant.source!r} does not play here: {', '.join((*known, *planners))} do")
-        if entrant.source == BOUND_POLICY and not system_of(setting.environment)[1].bounded:
-            raise ConfigError(f"policy {entrant.source!r} does not play here: flows have no deadlines")
-        if name in (BOUND_POLICY, *known, *planners):
-            needed = setting.kwargs if name == BOUND_POLICY else setting.heuristic_kwargs(entrant.source)
-            yield None, entrant.source, {**needed, **kwargs}
-            return
-        given: dict[str, object] = {**setting.kwargs, **kwargs}
-        with played_apart(entrant.label, entrant.source, setting.environment, given) as policy:
-            yield None, policy, given
-        return
+    spec, source = setting.spec, entrant.source
+    if entrant.models:
+        yield from _models(setting, entrant, kwargs, trust=trust)
+    elif source == BOUND_POLICY:
+        if not spec.bounded:
+            raise ConfigError(f"policy {source!r} does not play here: flows have no deadlines")
+        yield None, source, {**setting.kwargs, **kwargs}
+    elif spec.names(source):
+        yield None, source, {**setting.heuristic_kwargs(source), **kwargs}
+    elif ":" not in source:
+        raise ConfigError(f"policy {source!r} does not play here: {', '.join(spec.named_policies)} do")
+    else:
+        arguments: dict[str, object] = {**setting.kwargs, **kwargs}
+        with played_apart(entrant.label, source, spec, arguments) as policy:
+            yield None, policy, arguments
+
+
+def _models(
+    setting: Setting, entrant: Entrant, kwargs: Mapping[str, object], *, trust: bool
+) -> Generator[tuple[ModelFile | None, str | Policy, dict[str, object]], None, None]:
+    """Yields the models of an entrant as `players` does; each sees what it was trained to see."""
     from flowsched_gym.integrations.archive import is_archive  # noqa: PLC0415 - Stable-Baselines3 is optional
     from flowsched_gym.integrations.models import read_model  # noqa: PLC0415 - the same
 
+    spec = setting.spec
     for path in entrant.models:
         origin = read_model(path)["origin"] if path.is_file() and is_archive(path) else {}
-        trained_for = str(origin.get("environment", setting.environment)).rpartition(":")[2]
-        if trained_for != setting.environment:
+        trained_for = str(origin.get("environment", spec.id)).rpartition(":")[2]
+        if trained_for != spec.id:
             raise ConfigError(f"model {path} was trained for {trained_for}")
         seen = origin.get("kwargs", {})
         view = {name: seen[name] for name in VIEW_ARGUMENTS if name in seen}
         arguments: dict[str, object] = {**setting.kwargs, **view, **kwargs}
-        with played_apart(
-            entrant.label, str(path), setting.environment, arguments, is_model=True, trust=trust
-        ) as policy:
+        with played_apart(entrant.label, str(path), spec, arguments, is_model=True, trust=trust) as policy:
             seed = origin.get("seed")
             model = ModelFile(name=path.name, digest=model_digest(path), seed=seed if isinstance(seed, int) else None)
             yield model, policy, arguments

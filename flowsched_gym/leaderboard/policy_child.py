@@ -23,9 +23,10 @@ import flowsched_gym
 from flowsched_gym.core.errors import FlowSchedError, shown
 from flowsched_gym.envs.policies import Planner, is_pure
 from flowsched_gym.evaluation import make_environment, resolve_policy
-from flowsched_gym.evaluation.environment import has_machine_code, has_vector
+from flowsched_gym.evaluation.player import has_machine_code, has_vector
 from flowsched_gym.evaluation.rollout import takes_masks
-from flowsched_gym.leaderboard.messages import KINDS, read_message, write_message
+from flowsched_gym.leaderboard.policy_process import KINDS, read_message, write_message
+from flowsched_gym.registration import find_environment
 from flowsched_gym.workload import Workload, WorkloadSource, with_future
 
 POLICY_SEED: Final = 0
@@ -63,24 +64,26 @@ class _Answering:
     """
 
     def __init__(self, request: dict[str, Any]) -> None:
-        name, kwargs = request["environment"], request["kwargs"]
-        self._env = make_environment(name, kwargs)
-        self.policy = _model(request, self._env) if request["is_model"] else self._made(request["source"])
+        spec, kwargs, source = find_environment(request["environment"]), request["kwargs"], request["source"]
+        self._env = make_environment(spec, kwargs)
+        if request["is_model"]:
+            from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - SB3 is optional
+
+            self.policy: Any = batched(load_policy(source, self._env, trust=request["trust"]))
+        else:
+            self.policy = resolve_policy(source, self._env, seed=POLICY_SEED)
         self.plans = isinstance(self.policy, Planner)
         self._state: Any = None
         if self.plans:
-            if has_vector(name) and has_machine_code(name):
+            if has_vector(spec) and has_machine_code(spec):
                 kwargs = {**kwargs, "engine": "compiled"}  # which takes past actions again the soonest
-            self._env = make_environment(name, kwargs)
+            self._env = make_environment(spec, kwargs)
             self._env.reset(seed=BRANCHED_SEED)
             self._source = self._base._source = _Source(self._base._source)
 
     @property
     def _base(self) -> Any:
         return self._env.unwrapped
-
-    def _made(self, source: str) -> Any:
-        return resolve_policy(source, self._env, seed=POLICY_SEED)
 
     def answer(self, request: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> object:
         """Returns the action for an observation, or for a batch of them."""
@@ -134,9 +137,9 @@ def main() -> None:
 def _private_output() -> BinaryIO:
     """Returns a stream to the judge, and sends to standard error what anybody else prints."""
     sys.stdout.flush()
-    own = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return own
+    return answers
 
 
 def _end_with(judge: int) -> None:
@@ -146,13 +149,6 @@ def _end_with(judge: int) -> None:
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
-
-
-def _model(request: dict[str, Any], env: Any) -> Any:
-    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
-
-    return batched(load_policy(request["source"], env, trust=request["trust"]))
 
 
 def _write_action(answers: BinaryIO, action: object) -> None:
@@ -184,5 +180,5 @@ def _place(error: BaseException) -> str:
     """Returns the last line outside of installed packages at which an error passed."""
     inner = (str(Path(flowsched_gym.__file__).parent), os.path.dirname(os.__file__))
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    own = [each for each in frames if not each.filename.startswith(inner)] or frames
-    return f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
+    outside = [each for each in frames if not each.filename.startswith(inner)] or frames
+    return f" ({Path(outside[-1].filename).name}:{outside[-1].lineno})" if outside else ""

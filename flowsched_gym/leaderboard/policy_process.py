@@ -1,17 +1,20 @@
 """Plays with policies that are not the package's: each acts in a process of its own, and gets observations alone.
 
-What the process sends is data (`flowsched_gym.leaderboard.messages`), and is checked like any other input. What it
-prints goes to standard error, line by line, as text that no terminal interprets.
+The judge, here, and the process (`flowsched_gym.leaderboard.policy_child`) send each other messages of JSON and arrays,
+so that reading one runs no code. What the process sends is checked like any other input; what it prints goes to
+standard error, line by line, as text that no terminal interprets.
 """
 
 import contextlib
+import json
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any, BinaryIO, Final, cast
@@ -22,7 +25,7 @@ import numpy.typing as npt
 from flowsched_gym.core.errors import ConfigError, InvalidAction, PolicyError, SpaceMismatchError, one_line
 from flowsched_gym.core.files import ENDINGS
 from flowsched_gym.envs.policies import Policy
-from flowsched_gym.leaderboard.messages import MessageError, read_message, write_message
+from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import first_flows, with_future
 
 PROGRAM: Final = (
@@ -36,6 +39,12 @@ MOST_LETTERS: Final = 200
 KNOWN_ERRORS: Final[Mapping[str, type[ConfigError]]] = {"SpaceMismatchError": SpaceMismatchError}
 """Errors of this package that a policy passes on; all others are a ``ConfigError``."""
 
+LENGTH: Final = struct.Struct("<I")
+MOST_BYTES: Final = 1 << 28
+"""Bytes of a message's JSON, and of each of its arrays."""
+KINDS: Final = "biuf"
+"""Kinds of numbers that an array may hold; others could be pointers."""
+
 Array = npt.NDArray[Any]
 
 
@@ -43,7 +52,7 @@ Array = npt.NDArray[Any]
 def played_apart(
     label: str,
     source: str,
-    environment: str,
+    spec: EnvironmentSpec,
     kwargs: Mapping[str, object],
     *,
     is_model: bool = False,
@@ -54,7 +63,7 @@ def played_apart(
     Args:
         label: Name of the policy, for messages.
         source: ``module:Class``, or the path of a model.
-        environment: Id of the environment.
+        spec: The environment.
         kwargs: Its arguments, which JSON can hold.
         is_model: Whether the source is a model.
         trust: Whether a model is loaded that brings code.
@@ -78,7 +87,7 @@ def played_apart(
     try:
         with _ended_by_signals(process):
             request = {
-                "environment": environment,
+                "environment": spec.id,
                 "kwargs": dict(kwargs),
                 "source": source,
                 "is_model": is_model,
@@ -95,6 +104,57 @@ def played_apart(
             assert stream is not None
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+
+class MessageError(Exception):
+    """What came is no message."""
+
+
+def write_message(stream: BinaryIO, content: dict[str, Any], arrays: Sequence[Array] = ()) -> None:
+    """Writes a message.
+
+    Raises:
+        OSError: Nobody reads.
+    """
+    layout = [[each.dtype.str, each.shape] for each in arrays]
+    head = json.dumps([content, layout]).encode()
+    stream.write(b"".join((LENGTH.pack(len(head)), head, *(each.tobytes() for each in arrays))))
+    stream.flush()
+
+
+def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Array]]:
+    """Reads a message.
+
+    Raises:
+        EOFError: Nobody writes any more.
+        MessageError: What came is no message.
+    """
+    (size,) = LENGTH.unpack(_read(stream, LENGTH.size))
+    try:
+        content, layout = json.loads(_read(stream, size))
+        arrays = []
+        for name, shape in layout:
+            dtype = np.dtype(str(name))
+            if dtype.kind not in KINDS or not all(type(length) is int and length >= 0 for length in shape):
+                raise ValueError(name)
+            count = 1
+            for length in shape:
+                count *= length
+            arrays.append(np.frombuffer(_read(stream, count * dtype.itemsize), dtype=dtype).reshape(shape))
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise MessageError from error
+    if not isinstance(content, dict):
+        raise MessageError
+    return content, arrays
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    if size > MOST_BYTES:
+        raise MessageError
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
 
 
 class _Talk:

@@ -15,8 +15,7 @@ from flowsched_gym.core.files import read_json
 from flowsched_gym.evaluation import EpisodeResult, EvaluationResult, ModelFile, Run
 from flowsched_gym.evaluation.result_files import write_json
 from flowsched_gym.leaderboard.comparison import COLUMNS
-from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS
-from flowsched_gym.leaderboard.suite import Suite
+from flowsched_gym.leaderboard.suite import VIEW_ARGUMENTS, Suite
 
 SCHEMA: Final = "flowsched-published/1"
 DIGITS: Final = 7
@@ -111,7 +110,7 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
         )
         runs.append(Run(model=model, episodes=episodes))
     return EvaluationResult(
-        environment=setting.environment,
+        environment=setting.spec.id,
         kwargs={**setting.kwargs, **row["view"]},
         policy=row["policy"],
         source=row["source"],

@@ -9,12 +9,16 @@ A suite is a JSON file, so that it can be written down, quoted and extended with
 
 The suites of the package never change; what changes becomes a new version. `Suite.digest` tells two suites apart that
 have the same name.
+
+Results belong to one table when their environments show the same flows under the same rules. What an agent sees, is
+rewarded for and may do besides (`VIEW_ARGUMENTS`) is its own business: a policy that learned from another reward still
+meets, or misses, the same deadlines.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,11 +27,12 @@ from typing import Any, Final
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import read_json
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.evaluation import SuiteReference
-from flowsched_gym.evaluation.texts import check_name, check_printable
+from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, SuiteReference, read_result
+from flowsched_gym.evaluation.results import check_name, check_printable
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.leaderboard.settings import Setting
-from flowsched_gym.registration import check_arguments, system_of
+from flowsched_gym.registration import check_arguments, find_environment, heuristic_arguments
+from flowsched_gym.systems import EnvironmentSpec
+from flowsched_gym.workload import workload_label
 
 SCHEMA: Final = "flowsched-suite/1"
 SUFFIX: Final = ".json"
@@ -40,6 +45,59 @@ VERSION: Final = re.compile(r"(?P<family>.+)-v(?P<number>[1-9][0-9]*)")
 _FOLDER: Final = resources.files("flowsched_gym.leaderboard") / "suites"
 SUITES: Final = tuple(sorted(entry.name.removesuffix(SUFFIX) for entry in _FOLDER.iterdir()))
 """Names of the suites of the package."""
+VIEW_ARGUMENTS: Final = (
+    *("observation", "information", "typical_kb"),
+    *("reward", "reward_scale_ms", "tail_weight", "defer", "engine"),
+)
+"""Arguments of environments that change neither the flows nor what the network does with them."""
+COMPARED: Final = ("deadline_hit_ratio", "mean_fct", "p99_fct")
+"""Metrics that a comparison needs; of the bound the first one alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """An environment and the arguments under which policies are compared.
+
+    Attributes:
+        name: Its name in its suite; empty for a setting of no suite.
+        spec: The environment.
+        kwargs: Its arguments, those of `VIEW_ARGUMENTS` left out.
+        metric: Metric that its table is ordered by.
+    """
+
+    name: str = ""
+    spec: EnvironmentSpec
+    kwargs: Mapping[str, object]
+    metric: str
+
+    @property
+    def title(self) -> str:
+        """What stands above the table, such as ``gather-heavy, k = 3, f = 10``."""
+        first = [workload_label(self.kwargs["workload"])] if self.kwargs.get("workload") is not None else []
+        others = [f"{name} = {value}" for name, value in self.kwargs.items() if name != "workload"]
+        return ", ".join(first + others) or "default arguments"
+
+    def heuristic_kwargs(self, policy: str) -> dict[str, object]:
+        """The arguments, and those besides that let a heuristic see and do what it needs, where these are no defaults.
+
+        Raises:
+            ConfigError: There is no such heuristic, or it has no such option.
+        """
+        defaults = check_arguments(self.spec, ())
+        needed = heuristic_arguments(self.spec, {}, policy)
+        return {**self.kwargs, **{name: value for name, value in needed.items() if defaults[name].default != value}}
+
+    def holds(self, result: EvaluationResult) -> bool:
+        """Returns whether a result was played in this setting; arguments left out have their defaults."""
+        return result.environment == self.spec.id and self._whole(result.kwargs) == self._whole(self.kwargs)
+
+    def _whole(self, kwargs: Mapping[str, object]) -> dict[str, object]:
+        """Fills in defaults of arguments and leaves out the agent's own business; files have lists for tuples."""
+        return {
+            name: tuple(value) if isinstance(value := kwargs.get(name, parameter.default), list) else value
+            for name, parameter in check_arguments(self.spec, kwargs).items()
+            if name not in VIEW_ARGUMENTS
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +130,7 @@ class Suite:
         Raises:
             ConfigError: A name is neither.
         """
-        environments = {setting.environment for setting in self.settings.values()}
+        environments = {setting.spec.id for setting in self.settings.values()}
         for name in names:
             if name not in self.settings and name not in environments:
                 known = [*self.settings, *sorted(environments)]
@@ -80,7 +138,7 @@ class Suite:
         return [
             setting
             for setting in self.settings.values()
-            if not names or setting.name in names or setting.environment in names
+            if not names or setting.name in names or setting.spec.id in names
         ]
 
 
@@ -109,6 +167,51 @@ def load_suite(name: str | Path) -> Suite:
     newest = versions[max(versions)]
     with resources.as_file(_FOLDER / f"{newest}{SUFFIX}") as path:
         return _read(path, newest)
+
+
+def read_results(folder: str | Path) -> list[EvaluationResult]:
+    """Reads all result files of a folder, in the order of their names.
+
+    Raises:
+        ConfigError: The folder does not exist, or a file is no result.
+        OSError: A file cannot be read.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ConfigError(f"results is {str(folder)!r}: there is no such folder")
+    results = []
+    for path in sorted(folder.glob("*.json")):
+        result = read_result(path)
+        for name in COMPARED[: 1 if result.policy == BOUND_POLICY else None]:
+            if name not in result.metric_names:
+                raise ConfigError(
+                    f"{path}: episodes, metrics has no {name!r}: a comparison needs {', '.join(COMPARED)}"
+                )
+        results.append(result)
+    return results
+
+
+def group_results(
+    results: Sequence[EvaluationResult], settings: Sequence[Setting] = ()
+) -> list[tuple[Setting, list[EvaluationResult]]]:
+    """Sorts results into settings; those of no setting make settings of their own, behind the others.
+
+    Returns:
+        Settings with at least one result, and their results.
+
+    Raises:
+        ConfigError: A result is of an unknown environment.
+    """
+    groups: list[tuple[Setting, list[EvaluationResult]]] = [(setting, []) for setting in settings]
+    for result in results:
+        for setting, members in groups:
+            if setting.holds(result):
+                members.append(result)
+                break
+        else:
+            kwargs = {key: value for key, value in result.kwargs.items() if key not in VIEW_ARGUMENTS}
+            groups.append((Setting(spec=result.spec, kwargs=kwargs, metric=result.spec.metric), [result]))
+    return [(setting, members) for setting, members in groups if members]
 
 
 def _read(path: Path, where: str) -> Suite:
@@ -146,11 +249,11 @@ def _setting(where: str, name: str, content: Any) -> Setting:
     if metric not in METRIC_NAMES:
         raise ConfigError(f"{where}: {name}, metric is {shown(metric)}: it must be {listed(metric, METRIC_NAMES)}")
     try:
-        environment = system_of(str(content["environment"]))[1].id
-        check_arguments(environment, content["kwargs"])
+        spec = find_environment(str(content["environment"]))
+        check_arguments(spec, content["kwargs"])
     except ConfigError as error:
         raise ConfigError(f"{where}: {name}: {error}") from None
-    return Setting(name=name, environment=environment, kwargs=content["kwargs"], metric=metric)
+    return Setting(name=name, spec=spec, kwargs=content["kwargs"], metric=metric)
 
 
 def _range(where: str, phase: str, value: Any) -> range:

@@ -20,6 +20,7 @@ from flowsched_gym.evaluation import (
     EpisodeResult,
     EvaluationResult,
     Interval,
+    Progress,
     Run,
     evaluate_bound,
     make_environment,
@@ -27,17 +28,15 @@ from flowsched_gym.evaluation import (
     repeat_actions,
     result_content,
 )
-from flowsched_gym.evaluation.environment import has_machine_code, has_vector
-from flowsched_gym.leaderboard.play import Entrant, entrants_of, is_own, model_digest, play
-from flowsched_gym.leaderboard.settings import VIEW_ARGUMENTS, Setting
-from flowsched_gym.leaderboard.suite import SUITES, Suite, load_suite
+from flowsched_gym.evaluation.player import has_machine_code, has_vector
+from flowsched_gym.leaderboard.play import Entrant, entrants_of, model_digest, play
+from flowsched_gym.leaderboard.suite import SUITES, VIEW_ARGUMENTS, Setting, Suite, load_suite
+from flowsched_gym.registration import MODEL_SUFFIX
 
 FRESH_SEEDS: Final = range(1 << 20, 1 << 32)
 """Where seeds of episodes that no file names are drawn from."""
 MOST_DRAWS: Final = 1000
 """Draws until seeds are found that a suite leaves free."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +108,11 @@ def verify(
     num_played = len(found.runs) * len(suite.test)
     total = num_played + (len(found.runs) * count if entrant is not None else 0)
 
-    def tell(done: int, _: int) -> None:
+    def count_episodes(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
-    again = _computed(path, found, setting, {**setting.kwargs, **view}, tell)
+    again = _computed(path, found, setting, {**setting.kwargs, **view}, count_episodes)
     _compare(path, found, again)
     if entrant is None or not count:
         return Verified(result=again, setting=setting)
@@ -125,7 +124,7 @@ def verify(
         kwargs=view,
         seeds=seeds,
         trust=trust,
-        progress=lambda done, _: tell(num_played + done, total),
+        progress=lambda done, _: count_episodes(num_played + done),
     )
     fresh = Fresh(seeds=seeds, interval=other.interval(setting.metric), claim=again.interval(setting.metric))
     return Verified(result=again, setting=setting, fresh=fresh)
@@ -172,9 +171,11 @@ def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, sou
     if found.policy == BOUND_POLICY:
         return None
     if source is None:
-        if found.learned or found.source is None or not is_own(found.source, setting.environment):
+        source = found.source
+        # A planner's model is a file, which is not loaded because a result names it.
+        if found.learned or source is None or not setting.spec.names(source) or MODEL_SUFFIX in source:
             return None
-        return Entrant(label=found.policy, source=found.source)
+        return Entrant(label=found.policy, source=source)
     (entrant,) = entrants_of([source], label=found.policy)
     played = [run.model.digest for run in found.runs if run.model is not None]
     if played != [model_digest(model) for model in entrant.models]:
@@ -187,18 +188,23 @@ def _computed(
     found: EvaluationResult,
     setting: Setting,
     kwargs: dict[str, object],
-    progress: Progress,
+    count_episodes: Callable[[int], None],
 ) -> EvaluationResult:
     """Computes a result anew: from its actions, or, of a bound, from the flows."""
+    spec, seeds = setting.spec, found.seeds
     if found.policy == BOUND_POLICY:
         bound = evaluate_bound(
-            setting.environment, episodes=len(found.seeds), seed=found.seeds[0], kwargs=kwargs, progress=progress
+            spec,
+            episodes=len(seeds),
+            seed=seeds[0],
+            kwargs=kwargs,
+            progress=lambda done, _: count_episodes(done),
         )
         return replace(found, runs=bound.runs)
-    if has_vector(setting.environment) and has_machine_code(setting.environment):
+    if has_vector(spec) and has_machine_code(spec):
         kwargs = {"engine": "compiled", **kwargs}  # the same numbers, sooner
     try:
-        env = make_environment(setting.environment, kwargs)
+        env = make_environment(spec, kwargs)
     except FlowSchedError as error:
         raise ConfigError(f"{path}: {error}") from None
     runs = []
@@ -206,7 +212,7 @@ def _computed(
         for number, run in enumerate(found.runs):
             episodes: list[EpisodeResult] = []
             for episode in run.episodes:
-                progress(number * len(found.seeds) + len(episodes), 0)
+                count_episodes(number * len(seeds) + len(episodes))
                 assert episode.actions is not None
                 try:
                     episodes.append(repeat_actions(env, episode.actions, seed=episode.seed))

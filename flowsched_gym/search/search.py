@@ -14,24 +14,23 @@ from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.policies import Policy
 from flowsched_gym.envs.state import fingerprint
-from flowsched_gym.registration import OPTIONS, check_arguments, heuristic_arguments, make_policy, policy_specs
-from flowsched_gym.search.futures import NUM_EPISODES, Futures
-from flowsched_gym.search.halving import most_tries, sequential_halving
-from flowsched_gym.search.rollouts import Rollouts
+from flowsched_gym.registration import (
+    MODEL_SUFFIX,
+    check_arguments,
+    find_environment,
+    heuristic_arguments,
+    make_policy,
+)
+from flowsched_gym.search.rollouts import NUM_EPISODES, Futures, Rollouts, most_tries, sequential_halving
+from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import WorkloadSource
 from flowsched_gym.workload.checks import check_integer
 
-MODEL_SUFFIX: Final = ".zip"
 MOST_ROUNDS: Final = 6
 
 
 class _Defaults(NamedTuple):
-    """What a search does in an environment, unless told otherwise.
-
-    Attributes:
-        base: The heuristic that it follows.
-        kwargs: Arguments of the copies, so that every flow is rewarded in them.
-    """
+    """The heuristic that a search follows by default, and arguments by which every flow is rewarded in its copies."""
 
     base: str
     kwargs: Mapping[str, Any]
@@ -151,7 +150,7 @@ class Search:
         self._env: DecisionEnv[Any] = played
         key = played.spec.id, played.config
         if key != self._key:
-            self._prepare(played.spec.id, played.spec.kwargs)
+            self._prepare(find_environment(played.spec.id), played.spec.kwargs)
             self._key = key
 
     def predict(
@@ -190,26 +189,23 @@ class Search:
         best = sequential_halving(choices, preferred, self.config.counts, self._rollouts.values)
         return np.int64(best), state  # type: ignore[return-value]  # an array without axes
 
-    def _prepare(self, env_id: str, kwargs: Mapping[str, Any]) -> None:
+    def _prepare(self, spec: EnvironmentSpec, kwargs: Mapping[str, Any]) -> None:
         """Makes the copies and the base policy for an environment."""
-        config, default = self.config, DEFAULTS[env_id]
+        config, default = self.config, DEFAULTS[spec.id]
         name = default.base if config.base is None else config.base
         is_heuristic = self._base is None and not name.endswith(MODEL_SUFFIX)
-        known = check_arguments(env_id, ())
+        known = check_arguments(spec, ())
         arguments = {
             key: value for key, value in kwargs.items() if key in known and key not in {"render_mode", "engine"}
         }
         if is_heuristic:
-            arguments = heuristic_arguments(env_id, arguments)
-        template = gymnasium.make(env_id, **{**arguments, **default.kwargs})
+            arguments = heuristic_arguments(spec, arguments)
+        template = gymnasium.make(spec.id, **{**arguments, **default.kwargs})
         core = cast("DecisionEnv[Any]", template.unwrapped)
-        source = core._source
         if not config.clairvoyant:
-            _check_source(source)
-        self._futures = Futures(source, seed=self._seed, lookahead=config.lookahead)
-        base = self._base
-        if base is None:
-            base = _heuristic(name, template, self._seed) if is_heuristic else _model(name, template)
+            _check_source(core._source)
+        self._futures = Futures(core._source, seed=self._seed, lookahead=config.lookahead)
+        base = _base_of(name, spec, template, self._seed) if self._base is None else self._base
         self._rollouts = Rollouts(
             core,
             base,
@@ -219,11 +215,7 @@ class Search:
 
 
 def _check_source(source: WorkloadSource) -> None:
-    """Refuses flows that are the same in every episode.
-
-    Raises:
-        ConfigError: They are.
-    """
+    """Refuses flows that are the same in every episode."""
     first, second = (fingerprint(source.draw(seed), source.num_hosts) for seed in (0, 1))
     if first == second:
         raise ConfigError(
@@ -232,27 +224,14 @@ def _check_source(source: WorkloadSource) -> None:
         )
 
 
-def _heuristic(name: str, env: gymnasium.Env[Any, Any], seed: int) -> Policy:
-    """Makes a heuristic.
+def _base_of(name: str, spec: EnvironmentSpec, env: gymnasium.Env[Any, Any], seed: int) -> Policy:
+    """Makes a heuristic, or loads a trained model."""
+    if name.endswith(MODEL_SUFFIX):
+        from flowsched_gym.integrations.sb3 import batched, load_policy  # noqa: PLC0415 - Stable-Baselines3 is optional
 
-    Raises:
-        ConfigError: There is no such heuristic, or it takes actions that the environment does not offer.
-    """
-    assert env.spec is not None
-    known = policy_specs(env.spec.id)
-    if name.partition(OPTIONS)[0] not in known:
-        raise ConfigError(f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {listed(name, known)}")
+        return batched(load_policy(name, env))
+    if name.partition(OPTIONS)[0] not in spec.heuristics:
+        raise ConfigError(
+            f"base is {shown(name)}: it must be a model ({MODEL_SUFFIX}) or one of {listed(name, spec.heuristics)}"
+        )
     return cast(Policy, make_policy(name, env, seed=seed))
-
-
-def _model(path: str, env: gymnasium.Env[Any, Any]) -> Policy:
-    """Loads a trained model.
-
-    Raises:
-        ConfigError: There is no such file, or it is no model.
-        SpaceMismatchError: It was trained with other spaces.
-    """
-    from flowsched_gym.integrations.batched_model import batched  # noqa: PLC0415 - Stable-Baselines3 is optional
-    from flowsched_gym.integrations.sb3 import load_policy  # noqa: PLC0415 - the same
-
-    return batched(load_policy(path, env))

@@ -29,6 +29,8 @@ class Ability(NamedTuple):
 
 NOTHING: Final = Ability()
 """No action, and no information."""
+OPTIONS: Final = ":"
+"""What stands between the name of a policy and its options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,24 @@ class EnvironmentSpec:
     abilities: Mapping[str, Mapping[str, Ability]] = field(default_factory=dict)
     trained: Ability = NOTHING
     heuristic_kwargs: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def heuristics(self) -> list[str]:
+        """Names of its heuristics."""
+        return [policy.name for policy in self.policies]
+
+    @property
+    def named_policies(self) -> dict[str, PolicySpec]:
+        """Its heuristics, then its planners, by name."""
+        return {policy.name: policy for policy in (*self.policies, *self.planners)}
+
+    def names(self, policy: str) -> bool:
+        """Returns whether a policy is one of its heuristics or planners, with options or without."""
+        return policy.partition(OPTIONS)[0] in self.named_policies
+
+    def plans(self, policy: str) -> bool:
+        """Returns whether a policy is one of its planners, with options or without."""
+        return policy.partition(OPTIONS)[0] in {planner.name for planner in self.planners}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from flowsched_gym.cli import main, progress
+from flowsched_gym.cli import main, output
 from tests.processes import Outcome
 
 Flowsched = Callable[..., Outcome]
@@ -14,7 +14,7 @@ Flowsched = Callable[..., Outcome]
 @pytest.fixture
 def flowsched(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Flowsched:
     """Runs ``flowsched`` with some arguments."""
-    monkeypatch.setattr(progress, "SECONDS_BEFORE_SHOWING", math.inf)
+    monkeypatch.setattr(output, "SECONDS_BEFORE_SHOWING", math.inf)
 
     def run(*arguments: object) -> Outcome:
         status = main([str(argument) for argument in arguments])

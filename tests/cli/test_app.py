@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from flowsched_gym import __version__
-from flowsched_gym.cli import app, list_command
+from flowsched_gym.cli import app, package_commands
 from flowsched_gym.core.errors import LONGEST_LINE
 from tests.processes import check_refusal, run
 
 INTERRUPTED = """
 import os, signal, sys
-from flowsched_gym.cli import main, progress
+from flowsched_gym.cli import main, output
 
 def interrupt(bar, done, total):
     print(len(os.listdir(sys.argv[1])))
     os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
-progress.ProgressBar.__call__ = interrupt
+output.ProgressBar.__call__ = interrupt
 sys.exit(main(sys.argv[2:]))
 """
 """Runs a command line, interrupted when it first tells how far it is; prints how many files a folder then has."""
@@ -113,7 +113,7 @@ def test_an_error_that_nobody_foresaw_is_one_line_too_and_the_traceback_is_shown
     def fail() -> None:
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr(list_command, "inventory", fail)
+    monkeypatch.setattr(package_commands, "inventory", fail)
     message = "unforeseen RuntimeError: first line second line (FLOWSCHED_TRACEBACK=1 shows where)\n"
     check_refusal(flowsched("list"), message, status=1)
 
@@ -128,7 +128,7 @@ def test_an_interrupt_leaves_with_130_and_nothing_half_written(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("module", ["flowsched_gym.cli.app", "flowsched_gym.cli.list_command"])
+@pytest.mark.parametrize("module", ["flowsched_gym.cli.app", "flowsched_gym.cli.package_commands"])
 def test_an_interrupt_of_the_imports_leaves_with_130_too(module: str) -> None:
     assert run(sys.executable, "-c", UNIMPORTED, module, status=130) == (130, "", "flowsched: interrupted\n")
 

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from flowsched_gym.cli import progress as progress_module
-from flowsched_gym.cli.progress import ProgressBar
+from flowsched_gym.cli import output as output_module
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.machine_code import messages as compiling
 
 
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(output_module.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]
     return now
 
 
@@ -77,5 +77,5 @@ def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monk
 
 
 def test_commands_of_the_tests_print_the_same_on_a_slow_machine(flowsched, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(progress_module.time, "monotonic", itertools.count(step=60.0).__next__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(output_module.time, "monotonic", itertools.count(step=60.0).__next__)  # type: ignore[attr-defined]
     assert flowsched("workload", "gather-a1", "--flows", "9", "--out", tmp_path / "flows.csv").err == ""

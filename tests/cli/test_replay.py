@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import flowsched_gym
 from flowsched_gym.cli.app import _show_warning
-from flowsched_gym.cli.replay_command import measure
+from flowsched_gym.cli.flow_commands import measure
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from tests.processes import check_refusal
 
@@ -104,8 +104,8 @@ def test_one_link_is_utilised_as_one_however_many_hosts_receive(tmp_path: Path) 
     shared = flowsched_gym.replay(columns, discipline="ps", capacity=100.0)
     apart = flowsched_gym.replay(columns, discipline="ps", topology="big-switch", capacity=100.0)
 
-    assert measure(shared, topology="one-link", capacity=100.0).utilisation == pytest.approx(1.0)
-    assert measure(apart, topology="big-switch", capacity=100.0).utilisation == pytest.approx(1.0)
+    assert measure(shared, topology="one-link", capacity=100.0)["utilisation"] == pytest.approx(1.0)
+    assert measure(apart, topology="big-switch", capacity=100.0)["utilisation"] == pytest.approx(1.0)
     assert apart.completion_time.max() == pytest.approx(shared.completion_time.max() / 2)
 
 

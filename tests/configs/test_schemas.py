@@ -39,7 +39,7 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
 )
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import METRIC_NAMES
-from flowsched_gym.registration import SYSTEMS, load_target, policy_specs
+from flowsched_gym.registration import SYSTEMS, find_environment, load_target
 from flowsched_gym.workload import WORKLOADS
 from tests.repository import ROOT
 
@@ -92,7 +92,7 @@ def test_every_environment_brings_defaults_that_fit_it(environment) -> None:
     assert kwargs.get("workload", config.env.workload) == environment.workloads[0]
     assert config.evaluation.metric == environment.metric
     assert config.evaluation.baselines
-    assert set(config.evaluation.baselines) <= set(policy_specs(environment.id))
+    assert set(config.evaluation.baselines) <= set(environment.heuristics)
     assert composed(f"env={name}", name="heuristics").metric == environment.metric
 
 
@@ -163,7 +163,7 @@ def test_every_experiment_composes(file) -> None:
     config = composed(f"experiment={file}", own=())
     env_id = environment_arguments(config.env)[0]
     assert isinstance(config, TrainConfig)
-    assert set(config.evaluation.baselines) <= set(policy_specs(env_id))
+    assert set(config.evaluation.baselines) <= set(find_environment(env_id).heuristics)
     assert config.evaluation.metric in METRIC_NAMES
 
 

@@ -12,11 +12,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from flowsched_gym import registration
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.registration import SYSTEMS, load_target
+from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 
-ENVIRONMENTS: Final = tuple(environment for system in SYSTEMS for environment in system.environments)
+ENVIRONMENTS: Final = tuple(registration.ENVIRONMENTS.values())
 
 SHORT: Final[dict[str, dict[str, Any]]] = {
     "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction, SimulationError
 from flowsched_gym.envs import MaskedEnv
-from flowsched_gym.registration import load_target, register_environments, system_of
+from flowsched_gym.registration import find_environment, load_target, register_environments
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,
@@ -59,7 +59,7 @@ def test_ids_have_the_form_of_the_contract_and_lead_back_to_their_system() -> No
     assert len({spec.id for spec in ENVIRONMENTS}) == len(ENVIRONMENTS)
     for spec in ENVIRONMENTS:
         assert re.fullmatch(r"flowsched/\w+-v\d", spec.id)
-        assert system_of(spec.id)[1] is system_of(f"flowsched_gym:{spec.id}")[1] is spec
+        assert find_environment(spec.id) is find_environment(f"flowsched_gym:{spec.id}") is spec
         for target in (spec.entry_point, spec.config, *(policy.target for policy in (*spec.policies, *spec.planners))):
             assert isinstance(load_target(target), type)
 
@@ -218,4 +218,4 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
     with pytest.raises(ConfigError, match=r"render_mode is 'gif': it must be None or one of human, rgb_array, ansi"):
         load_target(spec.entry_point)(render_mode="gif")
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
-        system_of("flowsched/Athena-v0")
+        find_environment("flowsched/Athena-v0")

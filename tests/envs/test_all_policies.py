@@ -8,7 +8,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import load_suite
-from flowsched_gym.registration import heuristic_arguments, make_policy, planner_specs, policy_specs
+from flowsched_gym.registration import heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
@@ -20,7 +20,7 @@ LONG_PERIODS: dict[str, dict[str, Any]] = {
 
 SETTINGS: dict[str, list[Mapping[str, object]]] = {}
 for _setting in load_suite("standard").settings.values():
-    SETTINGS.setdefault(_setting.environment, []).append(_setting.kwargs)
+    SETTINGS.setdefault(_setting.spec.id, []).append(_setting.kwargs)
 
 EACH_TABLE = [
     pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, short.values()))}")
@@ -34,8 +34,8 @@ EACH_TABLE = [
 
 @pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
 def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
-    for name in policy_specs(spec.id):
-        env = make(spec, **heuristic_arguments(spec.id, arguments, name))
+    for name in spec.heuristics:
+        env = make(spec, **heuristic_arguments(spec, arguments, name))
         policy = make_policy(name, env, seed=1)
         steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
         assert steps[-1].terminated, name
@@ -44,8 +44,8 @@ def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments)
 
 @each_environment
 def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: EnvironmentSpec) -> None:
-    for name in policy_specs(spec.id):
-        arguments = heuristic_arguments(spec.id, SHORT[spec.id], name)
+    for name in spec.heuristics:
+        arguments = heuristic_arguments(spec, SHORT[spec.id], name)
         vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **arguments)
         together, alone = make_policy(name, vector, seed=3), make_policy(name, gym.make(spec.id, **arguments), seed=3)
         observations, _ = vector.reset(seed=21)
@@ -57,6 +57,6 @@ def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: Enviro
 
 @each_environment
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: EnvironmentSpec) -> None:
-    known = ", ".join((*policy_specs(spec.id), *planner_specs(spec.id)))
+    known = ", ".join(spec.named_policies)
     with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {known}"):
         make_policy("oracle", make(spec))

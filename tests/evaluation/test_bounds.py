@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import DeadlineBound, deadline_bound
-from flowsched_gym.evaluation.bounds import selection as selection_module
+from flowsched_gym.evaluation import selection as selection_module
 from flowsched_gym.workload import make_workload
 from tests import flows
 

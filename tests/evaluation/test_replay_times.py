@@ -7,7 +7,7 @@ import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import WorkloadError
-from flowsched_gym.evaluation.bounds.bound import deadline_bound
+from flowsched_gym.evaluation.bounds import deadline_bound
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import FixedWorkload, LinkChanges, find_source, workload_from_columns
 from tests.simulate import make_flows

@@ -14,9 +14,9 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import EarliestDeadline, is_pure
 from flowsched_gym.evaluation import EpisodeResult, Player, evaluate, make_environment, rollout
 from flowsched_gym.evaluation import player as player_module
-from flowsched_gym.evaluation.environment import has_machine_code, has_vector, make_vector
-from flowsched_gym.evaluation.vector_rollout import rollout_vector
-from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
+from flowsched_gym.evaluation.player import has_machine_code, has_vector, make_vector
+from flowsched_gym.evaluation.rollout import rollout_vector
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import SHORT, each_environment
 from tests.processes import run_python
@@ -168,8 +168,8 @@ def test_a_vector_of_another_package_is_refused() -> None:
 
 @each_environment
 def test_an_evaluation_is_what_rollouts_one_by_one_are(spec: EnvironmentSpec) -> None:
-    for name in policy_specs(spec.id):
-        arguments = heuristic_arguments(spec.id, SHORT[spec.id], name)
+    for name in spec.heuristics:
+        arguments = heuristic_arguments(spec, SHORT[spec.id], name)
         expected = one_by_one(spec.id, name, range(3, 6), arguments)
         result = evaluate(spec.id, name, episodes=3, seed=3, kwargs=arguments)
         assert bits(result.episodes) == bits(expected), name
@@ -213,10 +213,13 @@ def test_little_work_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_machine_code_is_there_once_it_has_been_used_and_not_before(tmp_path: Path) -> None:
-    program = f"from flowsched_gym.evaluation.environment import has_machine_code; print(has_machine_code({ARTEMIS!r}))"
+    program = (
+        "from flowsched_gym.evaluation.player import find_environment, has_machine_code; "
+        f"print(has_machine_code(find_environment({ARTEMIS!r})))"
+    )
     rollout_vector(make_vector(ARTEMIS, BRIEF, num_envs=2), PureOldest(), seeds=[0])
-    assert has_vector(ARTEMIS)
-    assert has_machine_code(ARTEMIS)
+    assert has_vector(find_environment(ARTEMIS))
+    assert has_machine_code(find_environment(ARTEMIS))
     assert run_python(program, NUMBA_CACHE_DIR=str(tmp_path)) == "False"
 
 
@@ -267,7 +270,7 @@ def test_progress_and_records_are_told_for_every_episode(policy: Any, monkeypatc
 
 
 def test_a_player_keeps_its_vector_for_episodes_of_the_same_number() -> None:
-    player = Player(ARTEMIS, BRIEF)
+    player = Player(find_environment(ARTEMIS), BRIEF)
     policy = PureOldest()
 
     three = player.play(policy, episodes=3, seed=0)
@@ -293,8 +296,8 @@ def test_policies_that_promise_to_be_pure_are(spec: EnvironmentSpec) -> None:
             observation, _ = env.reset()
     batch, rng = np.stack(found), np.random.default_rng(0)
     policies = [
-        make_policy(name, make_environment(spec.id, heuristic_arguments(spec.id, SHORT[spec.id], name)), seed=1)
-        for name in policy_specs(spec.id)
+        make_policy(name, make_environment(spec.id, heuristic_arguments(spec, SHORT[spec.id], name)), seed=1)
+        for name in spec.heuristics
     ]
     pure = [policy for policy in policies if is_pure(policy)]
 

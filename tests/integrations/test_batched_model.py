@@ -12,8 +12,7 @@ from stable_baselines3 import A2C, PPO, SAC
 
 from flowsched_gym.envs.policies import is_pure
 from flowsched_gym.evaluation import evaluate, make_environment
-from flowsched_gym.integrations.batched_model import MARGIN, BatchedModel, batched
-from flowsched_gym.integrations.sb3 import load_policy
+from flowsched_gym.integrations.sb3 import MARGIN, BatchedModel, batched, load_policy
 
 ARTEMIS = "flowsched/Artemis-v0"
 SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}

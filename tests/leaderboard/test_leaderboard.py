@@ -34,7 +34,7 @@ from flowsched_gym.leaderboard import (
     speed_table,
 )
 from flowsched_gym.leaderboard.published import published_content, published_path
-from flowsched_gym.registration import SYSTEMS, agent_ability, policy_ability, policy_specs, system_of
+from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability
 from tests.repository import ROOT
 
 ARTEMIS = "flowsched/Artemis-v0"
@@ -138,18 +138,19 @@ def test_a_reference_has_no_other_actions_and_no_other_information():
     ],
 )
 def test_what_rules_use_and_trained_agents_know(env_id, policy, kwargs, information):
-    found = agent_ability(env_id, kwargs, trained=True) if policy is None else policy_ability(env_id, policy)
+    spec = find_environment(env_id)
+    found = agent_ability(spec, kwargs, trained=True) if policy is None else policy_ability(spec, policy)
     assert found.information == information
 
 
 def test_no_rule_does_or_uses_what_no_agent_could():
-    for spec in (spec for system in SYSTEMS for spec in system.environments):
+    for spec in ENVIRONMENTS.values():
         most = spec.ability + spec.trained
         for additions in spec.abilities.values():
             for each in additions.values():
                 most += each
-        for name in policy_specs(spec.id):
-            ability = policy_ability(spec.id, name)
+        for name in spec.heuristics:
+            ability = policy_ability(spec, name)
             assert ability.actions, f"{spec.id}, {name}"
             assert most.covers(ability), f"{spec.id}, {name}"
 
@@ -282,12 +283,12 @@ def test_the_committed_comparison_with_the_papers_is_what_its_figures_give():
 
 
 def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same_episodes(committed):
-    compared = {setting.environment for setting in SUITE.settings.values()}
-    assert compared == {environment.id for system in SYSTEMS for environment in system.environments}
+    compared = {setting.spec.id for setting in SUITE.settings.values()}
+    assert compared == set(ENVIRONMENTS)
     for setting in SUITE.settings.values():
         members = [result for result in committed if result.reference.setting == setting.name]
-        bound = {BOUND_POLICY} if system_of(setting.environment)[1].bounded else set()
-        assert bound | set(policy_specs(setting.environment)) <= {result.policy for result in members}
+        bound = {BOUND_POLICY} if setting.spec.bounded else set()
+        assert bound | set(setting.spec.heuristics) <= {result.policy for result in members}
         assert all(setting.holds(result) and result.seeds == list(SUITE.test) for result in members)
 
 
@@ -295,11 +296,11 @@ def test_the_committed_results_cover_every_policy_in_every_setting_over_the_same
 def test_the_committed_results_are_what_the_environments_give_today(committed, setting: Setting):
     results = [each for each in committed if each.reference.setting == setting.name]
     first = SUITE.test[0]
-    last = list(policy_specs(setting.environment))[-1]
+    last = setting.spec.heuristics[-1]
     compiled = setting.heuristic_kwargs(last) | {"engine": "compiled"}
-    played = {last: evaluate(setting.environment, last, episodes=1, seed=first, kwargs=compiled)}
-    if system_of(setting.environment)[1].bounded:
-        played[BOUND_POLICY] = evaluate_bound(setting.environment, episodes=1, seed=first, kwargs=setting.kwargs)
+    played = {last: evaluate(setting.spec, last, episodes=1, seed=first, kwargs=compiled)}
+    if setting.spec.bounded:
+        played[BOUND_POLICY] = evaluate_bound(setting.spec, episodes=1, seed=first, kwargs=setting.kwargs)
     for result in results:
         if result.policy in played:
             assert repr(result.episodes[0]) == repr(played[result.policy].episodes[0]), "run: flowsched leaderboard run"

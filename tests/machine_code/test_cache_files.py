@@ -10,9 +10,10 @@ import pytest
 
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation.environment import has_vector
+from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles
 from flowsched_gym.machine_code.decorators import engine_function
+from flowsched_gym.registration import find_environment
 
 Damage = Callable[[Path], object]
 
@@ -113,4 +114,4 @@ def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that
         gym.make_vec("flowsched/Artemis-v0", num_envs=2)
     with pytest.raises(ConfigError, match=r"NUMBA_DISABLE_JIT is set: .* unset it"):
         replay(flows, discipline="fifo", engine="compiled")
-    assert not has_vector("flowsched/Artemis-v0")
+    assert not has_vector(find_environment("flowsched/Artemis-v0"))

@@ -33,11 +33,11 @@ else:
 with event.install_recorder("numba:compile") as recorder:
     from flowsched_gym.packets.rules.clusters import thresholds_between
     from flowsched_gym.fluid.rules.sharing.share_links import share_links
-    from flowsched_gym.registration import system_of
+    from flowsched_gym.registration import find_environment
     from tests.envs.episodes import combinations, fingerprint
     fingerprints = []
     for env_id in {env_ids}:
-        cases = list(combinations(system_of(env_id)[1]))
+        cases = list(combinations(find_environment(env_id)))
         fingerprints += [fingerprint(env_id, 5, **case) for case in cases[:: max({stride}, len(cases) // 10)]]
 signatures = [len(rule.signatures) for rule in (share_links, thresholds_between)]
 print(json.dumps([fingerprints, len(recorder.buffer), signatures]))
@@ -273,9 +273,9 @@ def test_a_full_disk_stops_no_rule(tmp_path, monkeypatch, caplog) -> None:
 
 def test_an_environment_can_be_debugged_with_numba_switched_off() -> None:
     program = """
-from flowsched_gym.registration import system_of
+from flowsched_gym.registration import find_environment
 from tests.envs.episodes import make, play
-steps = play(make(system_of("flowsched/Artemis-v0")[1]), seed=5)
+steps = play(make(find_environment("flowsched/Artemis-v0")), seed=5)
 print([(step.action, step.observation.tolist(), step.reward, float(step.info["time"])) for step in steps])
 """
 

@@ -14,7 +14,7 @@ from flowsched_gym.envs.policies import FirstSlot, Planner
 from flowsched_gym.evaluation import evaluate, rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
-from flowsched_gym.search.halving import most_tries, sequential_halving
+from flowsched_gym.search.rollouts import most_tries, sequential_halving
 from flowsched_gym.workload import with_future, workload_from_columns
 
 ARTEMIS = "flowsched/Artemis-v0"

@@ -21,12 +21,12 @@ from flowsched_gym.leaderboard.comparison import (
     column_of,
     compare,
     comparison_table,
+    curves_of,
     plans,
     reference_of,
 )
-from flowsched_gym.leaderboard.curves import curves_of
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
-from flowsched_gym.leaderboard.settings import Setting
+from flowsched_gym.leaderboard.suite import Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
 
 OVERVIEW_HEADS: Final = (
@@ -138,7 +138,7 @@ def page_html(
         if progress is not None:
             progress(number, len(groups))
         compared.append((setting, members, compare(members, metric=setting.metric)))
-    environments = sorted({setting.environment for setting, _ in groups})
+    environments = sorted({setting.spec.id for setting, _ in groups})
     options = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in environments)
     folder = resources.files("flowsched_gym.leaderboard.page")
     parts = [
@@ -189,7 +189,7 @@ def _overview(compared: Sequence[tuple[Setting, Sequence[EvaluationResult], Sequ
             cell.replace("<td", f'<td data-head="{escape(head)}"', 1)
             for head, cell in zip(OVERVIEW_HEADS, cells, strict=True)
         ]
-        lines.append(_line(named, environment=setting.environment, learned=agent is not None))
+        lines.append(_line(named, environment=setting.spec.id, learned=agent is not None))
     return f'<section id="overview"><h2>Overview</h2>{_table(OVERVIEW_HEADS, lines, "Overview")}</section>\n'
 
 
@@ -272,9 +272,9 @@ def _section(
         figures.append(_figure(chart, caption + ("; dashed: the best rule, in the test episodes." if level else ".")))
     learned = any(row.learned for row in rows)
     return (
-        f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.environment)}" '
+        f'<section class="setting" id="setting-{number}" data-environment="{escape(setting.spec.id)}" '
         f'data-learned="{int(learned)}">\n<h2>{escape(_name(setting))}</h2>\n'
-        f"<p>{escape(setting.environment)}: {escape(setting.title)}; {len(members[0].seeds)} episodes, ordered by "
+        f"<p>{escape(setting.spec.id)}: {escape(setting.title)}; {len(members[0].seeds)} episodes, ordered by "
         f"{escape(shown.label)} ({_direction(setting.metric)})</p>\n{_table(heads, lines, _name(setting))}"
         f'<div class="charts">{"".join(figures)}</div>\n</section>\n'
     )
@@ -378,4 +378,4 @@ def _figure(chart: str, caption: str) -> str:
 
 
 def _name(setting: Setting) -> str:
-    return setting.name or f"{setting.environment}, {setting.title}"
+    return setting.name or f"{setting.spec.id}, {setting.title}"

@@ -1,23 +1,56 @@
-"""Writes the folder of a page: ``index.html``, and the animated episodes that it opens."""
+"""Writes the folder of a page: ``index.html``, and the animated episodes that it opens.
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+An animation shows some decisions of a policy in a setting. Learning curves, the means of validation episodes while
+agents were trained, are read from ``curve.csv`` beside models.
+"""
+
+import contextlib
+import csv
+import hashlib
+import math
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.core.files import write_text
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult
+import gymnasium
+import numpy as np
+
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.files import replace_when_written, write_text
+from flowsched_gym.evaluation import (
+    BOUND_POLICY,
+    EvaluationResult,
+    Progress,
+    make_environment,
+    resolve_policy,
+    rollout,
+)
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard.comparison import reference_of
+from flowsched_gym.leaderboard.comparison import column_of, reference_of
+from flowsched_gym.leaderboard.page.charts import Curve
 from flowsched_gym.leaderboard.page.document import Film, page_html
-from flowsched_gym.leaderboard.page.episodes import film_path
-from flowsched_gym.leaderboard.page.learning import read_learning_curves
-from flowsched_gym.leaderboard.play import Entrant, entrants_of
-from flowsched_gym.leaderboard.settings import Setting
-from flowsched_gym.registration import policy_specs
+from flowsched_gym.leaderboard.play import Entrant, entrants_of, players
+from flowsched_gym.leaderboard.suite import Setting
+from flowsched_gym.registration import MODEL_SUFFIX
+from flowsched_gym.version import __version__
 
 PAGE_FILE: Final = "index.html"
-MODEL_PATTERN: Final = "*.zip"
+CURVE_FILE: Final = "curve.csv"
+CURVE_COLUMNS: Final = ("seed", "decisions", "metric", "mean")
+MIN_SEEDS: Final = 2
+
+EPISODES_FOLDER: Final = "episodes"
+SKIPPED: Final = 30
+"""Decisions at the beginning that are not shown, where an episode is long enough: little competes yet."""
+FRAMES: Final = 36
+FRAME_MS: Final = 250
+LAST_FRAME_MS: Final = 2000
+COLOURS: Final = 48
+MOST_BYTES: Final = 300_000
+COMPRESSION: Final[dict[str, Any]] = {"lossless": True, "quality": 50, "method": 3}
+"""How frames are written: a third of the bytes of a GIF, within a second."""
+DIGEST_BYTES: Final = 4
 
 Groups = Sequence[tuple[Setting, Sequence[EvaluationResult]]]
 
@@ -30,7 +63,7 @@ def write_site(
     own: Collection[tuple[str, str]] = (),
     models: Path | None = None,
     films: Sequence[tuple[Setting, Entrant]] = (),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Writes the page, with links to the animations that are there; returns its path.
 
@@ -69,17 +102,13 @@ def write_site(
     return path
 
 
-def find_models(models: Path | None, setting: Setting) -> dict[str, Path]:
-    """Finds the agents of a setting: the folders with their models, by name.
-
-    Raises:
-        ConfigError: The folder does not exist.
-    """
+def _find_models(models: Path | None, setting: Setting) -> dict[str, Path]:
+    """Finds the agents of a setting: the folders with their models, by name."""
     if models is None or not setting.name:
         return {}
     if not models.is_dir():
         raise ConfigError(f"--models is {str(models)!r}: there is no such folder")
-    return {path.name: path for path in sorted((models / setting.name).glob("*")) if any(path.glob(MODEL_PATTERN))}
+    return {path.name: path for path in sorted((models / setting.name).glob("*")) if any(path.glob(f"*{MODEL_SUFFIX}"))}
 
 
 def players_to_film(groups: Groups, models: Path | None, names: Sequence[str]) -> Iterator[tuple[Setting, Entrant]]:
@@ -95,8 +124,8 @@ def players_to_film(groups: Groups, models: Path | None, names: Sequence[str]) -
     """
     found = set()
     for setting, members in groups:
-        agents = find_models(models, setting)
-        heuristics = policy_specs(setting.environment)
+        agents = _find_models(models, setting)
+        heuristics = setting.spec.heuristics
         chosen = list(names)
         if not names:
             learned = [member for member in members if member.learned and member.policy in agents]
@@ -111,3 +140,156 @@ def players_to_film(groups: Groups, models: Path | None, names: Sequence[str]) -
     for name in names:
         if name not in found:
             raise ConfigError(f"--episodes-of is {name!r}: no setting has such a policy, or its models in --models")
+
+
+class _Filmed(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment whose last frames are kept, and whose episode is cut off after enough of them."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], progress: Progress | None) -> None:
+        super().__init__(env)
+        self.frames: deque[Any] = deque(maxlen=FRAMES)
+        self._progress = progress
+        self._decisions = 0
+
+    def reset(self, **arguments: Any) -> Any:
+        """Begins the episode with a frame."""
+        outcome = self.env.reset(**arguments)
+        self._keep()
+        return outcome
+
+    def step(self, action: Any) -> Any:
+        """Takes a decision, and keeps a frame of what has become of it."""
+        observation, reward, over, truncated, info = self.env.step(action)
+        self._decisions += 1
+        self._keep()
+        return observation, reward, over, truncated or self._decisions == SKIPPED + FRAMES, info
+
+    def _keep(self) -> None:
+        self.frames.append(self.env.render())
+        if self._progress is not None:
+            self._progress(self._decisions, SKIPPED + FRAMES)
+
+
+def film_path(folder: Path, setting: Setting, entrant: Entrant) -> Path:
+    """Returns where the animation of a policy lies: its name changes with what is played."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    digest.update(repr((__version__, setting.spec.id, sorted(setting.kwargs.items()), entrant.source)).encode())
+    for model in entrant.models[:1]:
+        digest.update(model.read_bytes())
+    label = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in entrant.label.lower())
+    return folder / EPISODES_FOLDER / f"{setting.name}_{label}-{digest.hexdigest()}.webp"
+
+
+def write_film(
+    setting: Setting,
+    entrant: Entrant,
+    path: Path,
+    *,
+    seed: int,
+    trust: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Plays the beginning of an episode and writes it as an animation, whole or not at all.
+
+    Of an agent that was trained several times, the first model plays.
+
+    Args:
+        setting: The setting.
+        entrant: Who plays.
+        path: The animation.
+        seed: Seed of the episode.
+        trust: Whether models are loaded that bring code.
+        progress: Called with the number of decisions taken and of all.
+
+    Raises:
+        ConfigError: The policy does not play in this environment, or a model cannot be read.
+        MissingDependencyError: Pillow is not installed.
+        OSError: The file cannot be written.
+    """
+    with contextlib.closing(players(setting, entrant, {}, trust=trust)) as playing:
+        _, policy, arguments = next(playing)
+        env = _Filmed(make_environment(setting.spec, {**arguments, "render_mode": "rgb_array"}), progress)
+        try:
+            rollout(env, resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, seed=seed)
+        finally:
+            env.close()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(list(env.frames), path)
+
+
+def _write(frames: list[Any], path: Path) -> None:
+    """Writes frames in few colours; the first ones are left out as long as the file is too large."""
+    from PIL import Image  # noqa: PLC0415 - optional; without it there would be no frames
+
+    pictures = [Image.fromarray(frame) for frame in frames]
+    palette = pictures[-1].quantize(COLOURS, dither=Image.Dither.NONE)
+    pictures = [picture.quantize(palette=palette, dither=Image.Dither.NONE).convert("RGB") for picture in pictures]
+    while pictures:
+        durations = [FRAME_MS] * (len(pictures) - 1) + [LAST_FRAME_MS]
+        with replace_when_written(path) as temporary:
+            pictures[0].save(
+                temporary,
+                format="WEBP",
+                save_all=True,
+                append_images=pictures[1:],
+                duration=durations,
+                loop=0,
+                **COMPRESSION,
+            )
+        if path.stat().st_size <= MOST_BYTES:
+            return
+        pictures = pictures[max(1, len(pictures) // 4) :]
+    raise ConfigError(f"{path}: a single frame takes more than {MOST_BYTES:,} bytes")
+
+
+def read_learning_curves(models: Path, metric: str) -> list[Curve]:
+    """Reads the curves of a setting's agents: the mean over training seeds, and the range of the seeds as a band.
+
+    Args:
+        models: Folder of the setting, with a folder for each agent.
+        metric: Metric of the setting; rows of others are left out.
+
+    Raises:
+        ConfigError: A file is no such table.
+        OSError: A file cannot be read.
+    """
+    curves = []
+    for path in sorted(models.glob(f"*/{CURVE_FILE}")):
+        by_decisions: dict[float, dict[str, float]] = defaultdict(dict)
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            heads = rows.fieldnames
+            if heads is None or not set(CURVE_COLUMNS) <= set(heads):
+                raise ConfigError(f"{path} has the columns {shown(heads)}: it needs {', '.join(CURVE_COLUMNS)}")
+            for row in rows:
+                if row["metric"] == metric:
+                    by_decisions[_number(path, row["decisions"])][row["seed"]] = _number(path, row["mean"])
+        seeds = {seed for means in by_decisions.values() for seed in means}
+        # Where a training ended sooner than the others, the mean would jump.
+        complete = sorted(at for at, means in by_decisions.items() if len(means) == len(seeds))
+        if not complete:
+            continue
+        scale = column_of(metric).scale
+        values = scale * np.array([list(by_decisions[at].values()) for at in complete])
+        several = len(seeds) >= MIN_SEEDS
+        curves.append(
+            Curve(
+                name=path.parent.name,
+                learned=True,
+                x=np.array(complete),
+                y=values.mean(axis=1),
+                low=values.min(axis=1) if several else np.full(len(values), np.nan),
+                high=values.max(axis=1) if several else np.full(len(values), np.nan),
+            )
+        )
+    return curves
+
+
+def _number(path: Path, text: str | None) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"{path} holds {shown(text)}: decisions and means must be finite numbers")
+    return value

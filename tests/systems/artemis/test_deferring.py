@@ -8,7 +8,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import evaluate, rollout
-from flowsched_gym.registration import heuristic_arguments, make_policy, policy_specs
+from flowsched_gym.registration import find_environment, heuristic_arguments, make_policy
 from flowsched_gym.systems.artemis.deferring import BASES
 from flowsched_gym.workload import workload_from_columns
 
@@ -115,7 +115,7 @@ def test_postponing_helps_where_requests_that_are_late_fill_the_window() -> None
 
 
 def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
-    specs = policy_specs(ARTEMIS).values()
+    specs = find_environment(ARTEMIS).policies
     assert set(BASES) == {spec.name for spec in specs if not spec.options} - {"random"}
 
 
@@ -154,8 +154,9 @@ def test_search_goes_on_by_a_rule_that_waits_or_postpones() -> None:
     kwargs = {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 3}
     for base, chosen in (("paced:base=lifo,active=2", "paced,base.base=lifo,base.active=2"), ("postpone-late",) * 2):
         search = f"search:rounds=1,lookahead=10,base={chosen}"
-        env = gym.make(ARTEMIS, **heuristic_arguments(ARTEMIS, kwargs, search))
-        assert env.unwrapped.config.defer == policy_specs(ARTEMIS)[base.partition(":")[0]].requires["defer"]  # type: ignore[attr-defined]
+        spec = find_environment(ARTEMIS)
+        env = gym.make(ARTEMIS, **heuristic_arguments(spec, kwargs, search))
+        assert env.unwrapped.config.defer == spec.named_policies[base.partition(":")[0]].requires["defer"]  # type: ignore[attr-defined]
         played = make_policy(search, env)
         assert played.config.base == base
         assert rollout(env, played, seed=2).metrics["num_flows"] == 30

@@ -11,7 +11,7 @@ import pytest
 
 from flowsched_gym import replay
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.registration import load_target, policy_specs
+from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.tasks.env import TAFETasksEnv
 from flowsched_gym.workload import Precedence, Workload, make_workload, workload_from_columns
 from tests.envs.episodes import play
@@ -41,7 +41,7 @@ def times(env: TAFETasksEnv) -> list[float]:
 
 
 def heuristic(env: TAFETasksEnv, name: str) -> Any:
-    return load_target(policy_specs("flowsched/TAFETasks-v0")[name].target).for_env(env)
+    return load_target(find_environment("flowsched/TAFETasks-v0").named_policies[name].target).for_env(env)
 
 
 def played(env: TAFETasksEnv, policy: str, seed: int = 0) -> float:

@@ -8,7 +8,7 @@ import pytest
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.metrics import task_completion_times
-from flowsched_gym.registration import load_target, policy_specs
+from flowsched_gym.registration import find_environment, load_target
 from flowsched_gym.systems.tafe.thresholds.env import TAFEThresholdsEnv
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
 from flowsched_gym.workload import workload_from_columns
@@ -92,7 +92,7 @@ def test_policies_set_what_they_are_named_after() -> None:
         "tenfold": [1e5, 1e6],
         "constant": [1e5, 1e7],
     }
-    specs = policy_specs("flowsched/TAFEThresholds-v0")
+    specs = find_environment("flowsched/TAFEThresholds-v0").named_policies
     assert set(expected) | {"random"} == set(specs)
     for name, thresholds in expected.items():
         action, _ = load_target(specs[name].target).for_env(env).predict(np.zeros(env.layout.size, dtype=np.float32))

@@ -1,12 +1,17 @@
-"""Lists what there is: ``flowsched list``."""
+"""Commands on what the package has: ``flowsched list`` names it, ``flowsched compile`` prepares its machine code."""
 
 import argparse
 import inspect
+import time
+from typing import Any
 
+import gymnasium
+
+from flowsched_gym.cli.arguments import key_values
 from flowsched_gym.cli.output import print_definitions, print_json
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
-from flowsched_gym.registration import SYSTEMS
+from flowsched_gym.registration import ENVIRONMENTS, check_arguments, find_environment
 from flowsched_gym.topology import TOPOLOGIES
 from flowsched_gym.topology.routing import DESCRIPTIONS, ROUTINGS
 from flowsched_gym.workload import WORKLOADS
@@ -14,8 +19,8 @@ from flowsched_gym.workload import WORKLOADS
 Entries = list[dict[str, str]]
 
 
-def run(options: argparse.Namespace) -> None:
-    """Prints the lists."""
+def run_list(options: argparse.Namespace) -> None:
+    """Prints name and description of everything that has a name."""
     lists = inventory()
     if options.json:
         print_json(lists)
@@ -32,18 +37,31 @@ def run(options: argparse.Namespace) -> None:
         print_definitions({entry["name"]: entry["description"] for entry in entries}, width=width, indent="  ")
 
 
+def run_compile(options: argparse.Namespace) -> None:
+    """Plays a step of each environment in its vector form, and tells how long that took."""
+    kwargs: Any = key_values("--kwarg", options.kwarg)
+    chosen = [find_environment(name) for name in options.environments] or list(ENVIRONMENTS.values())
+    for spec in chosen:
+        check_arguments(spec, kwargs)
+    for spec in chosen:
+        begin = time.monotonic()
+        envs = gymnasium.make_vec(spec.id, num_envs=1, **kwargs)
+        envs.reset(seed=0)
+        envs.action_space.seed(0)
+        envs.step(envs.action_space.sample())
+        envs.close()
+        print(f"{spec.id} is compiled ({time.monotonic() - begin:.1f} s)", flush=True)
+
+
 def inventory() -> dict[str, Entries | dict[str, Entries]]:
     """Collects name and description of everything that has a name, policies by their environment."""
-    environments = [environment for system in SYSTEMS for environment in system.environments]
     return {
-        "environments": [_entry(environment.id, environment.description) for environment in environments],
+        "environments": [_entry(spec.id, spec.description) for spec in ENVIRONMENTS.values()],
         "disciplines": [_entry(name, _first_line(discipline)) for name, discipline in DISCIPLINES.items()],
         "schedulers": [_entry(name, _first_line(scheduler)) for name, scheduler in SCHEDULERS.items()],
         "policies": {
-            environment.id: [
-                _entry(policy.name, policy.description) for policy in (*environment.policies, *environment.planners)
-            ]
-            for environment in environments
+            spec.id: [_entry(policy.name, policy.description) for policy in (*spec.policies, *spec.planners)]
+            for spec in ENVIRONMENTS.values()
         },
         "workloads": [_entry(named.name, named.description) for named in WORKLOADS.values()],
         "topologies": [_entry(name, description) for name, description in TOPOLOGIES.items()],

@@ -1,0 +1,201 @@
+"""Commands on files of flows and packets: ``workload``, ``replay``, ``replay-packets`` and ``serve-packets``."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from flowsched_gym.cli.arguments import key_values
+from flowsched_gym.cli.options import DEFAULT_TOPOLOGY
+from flowsched_gym.cli.output import ProgressBar, print_definitions, print_json, standard_output_kept_clean
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.files import check_target
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, gbps_to_capacity
+from flowsched_gym.evaluation import replay, replay_packets, serve_packets
+from flowsched_gym.evaluation.packets import default_packet_capacity
+from flowsched_gym.evaluation.plots import check_plot, plot_records
+from flowsched_gym.evaluation.replay import workload_of
+from flowsched_gym.flows.metrics import summary
+from flowsched_gym.fluid import Records
+from flowsched_gym.packets.state import PacketTrace
+from flowsched_gym.topology import DEFAULT_CAPACITY
+from flowsched_gym.workload import (
+    Workload,
+    draw_flows,
+    is_workload_file,
+    make_workload,
+    parse_variant,
+    read_workload_file,
+    write_flows,
+)
+from flowsched_gym.workload.flow_file import flow_columns
+from flowsched_gym.workload.table_file import TableColumn, write_table
+
+COUNTS: Final = ("packets", "drops", "marks", "disordered")
+"""Columns that records of packets have besides."""
+
+
+def run_workload(options: argparse.Namespace) -> None:
+    """Draws the flows of a workload and writes them."""
+    fields = key_values("--param", options.param)
+    if options.load is not None:
+        if "load" in fields:
+            raise ConfigError("load is given twice: by --load and by --param")
+        fields |= {"load": options.load}
+    if is_workload_file(options.name):
+        config = parse_variant(read_workload_file(options.name, fields))
+    else:
+        config = make_workload(options.name, **fields)
+    check_target(options.out)
+    workload = draw_flows(config, num_flows=options.flows, seed=options.seed)
+    with ProgressBar("writing flows") as progress:
+        write_flows(workload, options.out, progress=progress)
+    first, last = workload.arrival_time.min(), workload.arrival_time.max()
+    load = "" if config.offered_load is None else f", load {config.offered_load:.3g}"
+    print(
+        f"{options.out}: {workload.num_flows} flows, {workload.size.sum() / BYTES_PER_MEGABYTE:.4g} MB, "
+        f"arriving from {first:.4g} s to {last:.4g} s{load}"
+    )
+    if workload.link_changes is not None:
+        print(
+            f"{options.out}: a flow file holds flows alone: {workload.link_changes.num_changes} link changes left out"
+        )
+
+
+def run_replay(options: argparse.Namespace) -> None:
+    """Runs a discipline on flows, and writes and prints the results."""
+    if options.plot is not None:
+        check_plot(options.plot)
+    capacity, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
+    with standard_output_kept_clean():
+        workload = _read_flows(options)
+        with ProgressBar("simulating") as progress:
+            records = replay(workload, discipline=options.discipline, progress=progress, **arguments)
+        if options.out is not None:
+            _write("records", options.out, record_columns(workload, records))
+        if options.plot is not None:
+            plot_records(records, options.plot)
+    print_metrics(measure(records, topology=options.topology, capacity=capacity), as_json=options.json)
+
+
+def run_replay_packets(options: argparse.Namespace) -> None:
+    """Runs a scheduler on flows that are sent in packets, and writes and prints the results."""
+    default = default_packet_capacity(options.topology)
+    capacity, arguments = _arguments(options, default, options.out, options.trace)
+    arguments["keep_trace"] = options.trace is not None
+    with standard_output_kept_clean():
+        workload = _read_flows(options)
+        with ProgressBar("simulating") as progress:
+            records = replay_packets(workload, scheduler=options.scheduler, progress=progress, **arguments)
+        if options.out is not None:
+            columns = record_columns(workload, records) | {name: (getattr(records, name), None) for name in COUNTS}
+            _write("records", options.out, columns)
+        if records.trace is not None:
+            _write("the trace", options.trace, trace_columns(records.trace))
+    metrics = measure(records, topology=options.topology, capacity=capacity)
+    print_metrics(metrics | {name: float(getattr(records, name).sum()) for name in COUNTS}, as_json=options.json)
+
+
+def run_serve_packets(options: argparse.Namespace) -> None:
+    """Runs a scheduler on packets at one port, and writes and prints the results."""
+    _, arguments = _arguments(options, DEFAULT_CAPACITY, options.out)
+    with standard_output_kept_clean():
+        trace = serve_packets(options.packets, scheduler=options.scheduler, **arguments)
+        if options.out is not None:
+            _write("the trace", options.out, trace_columns(trace))
+    waiting = (trace.start_time - trace.arrival_time)[~trace.dropped]
+    metrics = {
+        "packets": float(trace.num_packets),
+        "dropped": float(np.count_nonzero(trace.dropped)),
+        "marked": float(np.count_nonzero(trace.marked)),
+        "mean_waiting_time": float(np.mean(waiting)) if len(waiting) else np.nan,
+        "largest_waiting_time": float(waiting.max(initial=0.0)),
+    }
+    print_metrics(metrics, as_json=options.json)
+
+
+def print_metrics(metrics: Mapping[str, float], *, as_json: bool) -> None:
+    """Prints metrics, those that are defined for people, all of them as JSON."""
+    if as_json:
+        print_json(metrics)
+    else:
+        defined = {name: f"{value:.6g}" for name, value in metrics.items() if value == value}
+        print_definitions(defined, width=max(map(len, defined)))
+
+
+def measure(records: Records, *, topology: str, capacity: float) -> dict[str, float]:
+    """Sums the records up. On one link it is that link that is utilised, whatever the destinations."""
+    metrics = asdict(summary(records, capacity=capacity))
+    return metrics | {"utilisation": metrics["goodput"] / capacity} if topology == DEFAULT_TOPOLOGY else metrics
+
+
+def record_columns(workload: Workload, records: Records) -> dict[str, TableColumn]:
+    """Lays out the columns of the flow file, and the outcome of each flow.
+
+    A flow that did not finish has empty cells, and so has ``deadline_met`` where there is no deadline. Where flows wait
+    for others, ``ready_s`` is when all of these had finished.
+    """
+    finished = np.isfinite(records.completion_time)
+    columns = flow_columns(workload)
+    if (records.ready_time != records.arrival_time).any():
+        columns["ready_s"] = (records.ready_time, np.isfinite(records.ready_time))
+    columns |= {
+        "completion_s": (records.completion_time, finished),
+        "fct_s": (records.fct, finished),
+        "slowdown": (records.slowdown, finished),
+        "deadline_met": (records.deadline_met, np.isfinite(records.deadline_span)),
+    }
+    return columns
+
+
+def trace_columns(trace: PacketTrace) -> dict[str, TableColumn]:
+    """Lays out what became of each packet; cells of what did not happen are empty."""
+    sent = ~trace.dropped
+    return {
+        "flow_id": (trace.flow_id, None),
+        "size_bytes": (trace.size, None),
+        "arrival_s": (trace.arrival_time, None),
+        "queue": (trace.queue, None),
+        "weight": (trace.weight, None),
+        "last_seen_s": (trace.last_seen, np.isfinite(trace.last_seen)),
+        "new_message": (trace.new_message, None),
+        "start_s": (trace.start_time, sent),
+        "departure_s": (trace.departure_time, sent),
+        "dropped": (trace.dropped, None),
+        "marked": (trace.marked, None),
+    }
+
+
+def _arguments(options: argparse.Namespace, capacity: float, *targets: str | None) -> tuple[float, dict[str, Any]]:
+    """Returns the capacity in B/s, a default where none is given, and the arguments that all simulations share.
+
+    What cannot be written is found out here, before the simulation, which may take long.
+    """
+    if options.link_gbps is not None:
+        capacity = gbps_to_capacity(options.link_gbps)
+    elif options.capacity is not None:
+        capacity = options.capacity
+    arguments = {
+        "capacity": capacity,
+        "parameters": key_values("--param", options.param),
+        "seed": options.seed,
+        "engine": options.engine,
+    }
+    if "topology" in options:
+        arguments |= {"topology": options.topology, "num_hosts": options.hosts}
+    for target in targets:
+        if target is not None:
+            check_target(target)
+    return capacity, arguments
+
+
+def _read_flows(options: argparse.Namespace) -> Workload:
+    with ProgressBar("reading flows") as progress:
+        return workload_of(options.flows, seed=options.seed, progress=progress)
+
+
+def _write(what: str, path: str, columns: Mapping[str, TableColumn]) -> None:
+    with ProgressBar(f"writing {what}") as progress:
+        write_table(path, columns, progress=progress)

@@ -1,1 +1,0 @@
-"""Bounds of what any scheduler could reach."""
