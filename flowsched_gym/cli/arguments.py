@@ -44,15 +44,7 @@ def positive_number(text: str) -> float:
 
 
 def key_values(option: str, entries: list[str]) -> dict[str, object]:
-    """Converts ``key=value`` arguments to a mapping.
-
-    Args:
-        option: Name of the option, for messages.
-        entries: The arguments.
-
-    Raises:
-        ConfigError: An entry has another form, or a key comes twice.
-    """
+    """Converts the ``key=value`` arguments of an option to a mapping; refuses other forms, and keys that come twice."""
     parsed: dict[str, object] = {}
     for entry in entries:
         key, sign, value = entry.partition("=")

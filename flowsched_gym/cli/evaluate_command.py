@@ -122,15 +122,9 @@ def _labels(sources: Sequence[str]) -> list[str]:
 
 
 def _table(results: Sequence[EvaluationResult], metric: str, *, everything: bool) -> tuple[Table, int]:
-    """Lays out metrics that are defined, with their intervals, policies below each other.
+    """Lays out metrics that are defined, policies below each other; returns how many it leaves out too.
 
-    Args:
-        results: One result for each policy.
-        metric: The metric that the environment's tables are ordered by.
-        everything: Whether all metrics are shown, instead of that one, two more and the reward.
-
-    Returns:
-        The table, and the number of metrics that it leaves out.
+    Those are all but the environment's own metric, two beside it and the reward, unless everything is shown.
     """
     columns = [result.intervals() for result in results]
     defined = [name for name in columns[0] if any(each[name].mean == each[name].mean for each in columns)]

@@ -15,13 +15,7 @@ LEADERBOARD_FOLDER: Final = "leaderboard"
 
 
 class Command(NamedTuple):
-    """A command of ``flowsched``.
-
-    Attributes:
-        summary: What it does, in one phrase.
-        add_arguments: Adds its arguments to a parser.
-        target: ``module:function`` that runs it on the arguments, imported once these are right.
-    """
+    """A command: what it does, its arguments, and ``module:function`` that runs it, imported at need."""
 
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]

@@ -39,13 +39,7 @@ def without_nan(content: object) -> object:
 
 
 def print_definitions(definitions: Mapping[str, str], *, width: int, indent: str = "") -> None:
-    """Prints terms and what they are, in two columns; on a terminal, long lines are folded to its width.
-
-    Args:
-        definitions: Terms and their meanings.
-        width: Width of the column of terms.
-        indent: What each line begins with.
-    """
+    """Prints terms and what they are, in two columns; on a terminal, long lines are folded to its width."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for term, meaning in definitions.items():
         head = f"{indent}{term.ljust(width)}  "
@@ -71,12 +65,7 @@ SECONDS_PER_MINUTE: Final = 60
 
 
 class ProgressBar:
-    """A progress bar called with (done, total); it leaves the terminal clean at the end of its ``with`` block.
-
-    Args:
-        task: What is going on, such as "reading flows".
-        stream: Where to show it. Default: standard error.
-    """
+    """A progress bar called with (done, total); it leaves the terminal clean at the end of its ``with`` block."""
 
     def __init__(self, task: str, stream: TextIO | None = None) -> None:
         self._task = task

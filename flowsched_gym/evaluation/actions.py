@@ -31,18 +31,9 @@ STRATEGIES: Final = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)
 
 
 def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int | None = None) -> Actions:
-    """Refuses what is no action, before an environment is asked.
+    """Refuses what is no action of a space, or not ``num_envs`` of them, and returns the others as an array.
 
-    Args:
-        action: What a policy returned.
-        space: The action space of a single environment.
-        num_envs: How many actions it must be; ``None`` for a single one that stands alone.
-
-    Returns:
-        The action as an array. Whether its numbers are within the space, the environment checks.
-
-    Raises:
-        InvalidAction: These are not so many numbers of the right kind.
+    Whether numbers are within the space, the environment checks.
     """
     is_box = isinstance(space, gymnasium.spaces.Box)
     shape = space.shape or ()
@@ -60,12 +51,7 @@ def check_action(action: object, space: gymnasium.Space[Any], *, num_envs: int |
 
 
 class ActionLog:
-    """Actions that were taken in environments which step together.
-
-    Args:
-        space: The action space of a single environment.
-        num_envs: Number of environments.
-    """
+    """Actions that were taken in environments which step together; the space is that of a single one."""
 
     def __init__(self, space: gymnasium.Space[Any], num_envs: int) -> None:
         self._taken: Actions = np.zeros((1, num_envs, *(space.shape or ())), dtype=_dtype_of(space))
@@ -97,15 +83,7 @@ def pack_actions(episodes: Sequence[Actions]) -> dict[str, object] | None:
 
 
 def unpack_actions(content: Mapping[str, Any], lengths: Sequence[int]) -> list[Actions]:
-    """Reads the actions of the episodes of a run.
-
-    Args:
-        content: What a file holds, with the keys and types of `FIELDS`.
-        lengths: Decisions of each episode.
-
-    Raises:
-        ConfigError: They are not so many actions, or none.
-    """
+    """Reads the actions of the episodes of a run (`FIELDS`), given how many decisions each had."""
     dtype, shape = content["dtype"], content["shape"]
     if dtype not in DTYPES:
         raise ConfigError(f"dtype is {shown(dtype)}: it must be one of {', '.join(DTYPES)}")

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
-from flowsched_gym.evaluation.plots import INK, MET, MISSED, PLAIN, WAITING, dress
+from flowsched_gym.evaluation.plots import INK, LABEL_SIZE, MET, MISSED, PLAIN, WAITING, dress, note
 from flowsched_gym.evaluation.statistics import Interval
 from flowsched_gym.fluid import Records
 
@@ -25,8 +25,6 @@ LEARNED: Final = "#e07b39"
 HEURISTIC: Final = "#4a5a7a"
 """Colour of heuristics."""
 
-LABEL_SIZE: Final = 9
-"""Size of labels in points."""
 LABEL_HEIGHT: Final = 13.0
 """Least distance of two labels in points."""
 POINTS_PER_INCH: Final = 72.0
@@ -76,15 +74,7 @@ def draw_flows(
     if len(order) <= LABELLED_FLOWS:
         for row in np.flatnonzero(limited & ~met):
             late = f"{completion[row] - due[row]:.1f} ms late"
-            axes.annotate(
-                late,
-                (completion[row], row),
-                (4, 0),
-                textcoords="offset points",
-                va="center",
-                color=MISSED,
-                fontsize=LABEL_SIZE,
-            )
+            note(axes, late, (completion[row], row), (4, 0), MISSED, va="center")
     dress(axes)
     axes.grid(visible=False, axis="y")
     axes.set_yticks(rows, labels=[names[row] for row in order])
@@ -116,28 +106,13 @@ def draw_intervals(
         if estimate.known:
             axes.plot([scale * estimate.low, scale * estimate.high], [row, row], color=colour, linewidth=3, alpha=0.4)
         axes.plot(scale * estimate.mean, row, "o", color=colour, markersize=7)
-        axes.annotate(
-            f"{scale * estimate.mean:.{digits}f}",
-            (scale * estimate.mean, row),
-            (0, 7),
-            textcoords="offset points",
-            ha="center",
-            color=colour,
-            fontsize=LABEL_SIZE,
-        )
+        label = f"{scale * estimate.mean:.{digits}f}"
+        note(axes, label, (scale * estimate.mean, row), (0, 7), colour, ha="center")
     if bound is not None:
         axes.axvline(scale * bound.mean, color=INK, linewidth=1.5)
-        axes.annotate(
-            f"no scheduler can exceed {scale * bound.mean:.{digits}f}",
-            (scale * bound.mean, 0),
-            (-5, 0),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            color=INK,
-            fontsize=LABEL_SIZE,
-        )
+        label = f"no scheduler can exceed {scale * bound.mean:.{digits}f}"
+        at_bottom: Any = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "bottom"}
+        note(axes, label, (scale * bound.mean, 0), (-5, 0), INK, **at_bottom)
     dress(axes)
     axes.set_yticks(range(len(estimates)), labels=list(estimates))
     axes.set_ylim(len(estimates) - 0.4, -0.7)

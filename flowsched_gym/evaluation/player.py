@@ -313,11 +313,7 @@ def resolve_policy(name: str, env: gymnasium.Env[Any, Any], *, seed: int) -> Pol
 
 
 def check_episodes(episodes: int, seed: int) -> tuple[int, int]:
-    """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's.
-
-    Raises:
-        ConfigError: ``episodes`` is not an integer >= 1, or ``seed`` not an integer >= 0.
-    """
+    """Refuses numbers of episodes and seeds that cannot be, and makes Python's integers of NumPy's."""
     for name, value, least in (("episodes", episodes, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ConfigError(f"{name} is {value!r}: it must be an integer >= {least}")

@@ -3,11 +3,10 @@
 import importlib.util
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.core.files import check_target, replace_when_written
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 
 PLOT_SUFFIXES: Final = (".jpg", ".jpeg", ".pdf", ".png", ".svg", ".webp")
-
 MET: Final = "#1b7f9c"
 MISSED: Final = "#d1495b"
 PLAIN: Final = "#4a5a7a"
@@ -28,29 +26,23 @@ WAITING: Final = "#d9dde3"
 INK: Final = "#2b2f36"
 FAINT: Final = "#8a919c"
 """Colours; met and missed differ in lightness too, for eyes that do not tell red from green or blue."""
-
 OVERDUE: Final = "#ffffff"
 """Colour of the part of a late flow's bar that comes after its deadline, a line along its middle."""
-
 TIMELINE_FLOWS: Final = 100
 """Rows that a reader can still tell apart."""
-
 ROOM_FOR_ROWS: Final = 420
 """Height of the timeline in points."""
-
 CURVE_POINTS: Final = 2_000
 """Points of a curve: more would not show."""
-
 DEADLINES_SHOWN: Final = 4
 """Different deadlines that are marked; more would hide the curve."""
-
 LOG_SCALE_RATIO: Final = 30.0
 """Ratio of the longest and the shortest time from which a logarithmic axis reads better."""
-
 MARKED_PERCENTILES: Final = (50.0, 99.0)
-
 FIGURE_INCHES: Final = (12.0, 8.0)
 DOTS_PER_INCH: Final = 150
+LABEL_SIZE: Final = 9
+"""Size of labels in points."""
 
 
 def plot_records(records: Records, path: str | PathLike[str]) -> None:
@@ -72,13 +64,7 @@ def plot_records(records: Records, path: str | PathLike[str]) -> None:
 
 
 def check_plot(path: str | PathLike[str]) -> None:
-    """Finds out whether a picture could be written, before any time is spent on its content.
-
-    Raises:
-        ConfigError: The extension is none of a picture.
-        MissingDependencyError: Matplotlib is not installed.
-        OSError: The folder does not exist, or the path is a folder.
-    """
+    """Finds out whether a picture could be written, before any time is spent on its content; raises what that would."""
     suffix = Path(path).suffix.lower()
     if suffix not in PLOT_SUFFIXES:
         raise ConfigError(f"{path} has the extension {suffix!r}: a picture needs one of {', '.join(PLOT_SUFFIXES)}")
@@ -88,15 +74,7 @@ def check_plot(path: str | PathLike[str]) -> None:
 
 
 def draw_records(records: Records) -> "Figure":
-    """Draws records: the distribution of completion times, a timeline of the first flows, and the flows at a time.
-
-    Args:
-        records: What became of each flow, at least one.
-
-    Raises:
-        ConfigError: There are no flows.
-        MissingDependencyError: Matplotlib is not installed.
-    """
+    """Draws the distribution of completion times, a timeline of the first flows, and how many there are at a time."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional
     except ImportError:
@@ -109,6 +87,13 @@ def draw_records(records: Records) -> "Figure":
     _draw_timeline(figure.add_subplot(grid[:, 1]), records)
     _draw_population(figure.add_subplot(grid[1, 0]), records)
     return figure
+
+
+def note(
+    axes: "Axes", text: str, place: tuple[float, float], offset: tuple[float, float], colour: str, **more: Any
+) -> None:
+    """Writes a text some points beside a place."""
+    axes.annotate(text, place, offset, textcoords="offset points", color=colour, **{"fontsize": LABEL_SIZE, **more})
 
 
 def dress(axes: "Axes") -> None:
@@ -125,8 +110,12 @@ def dress(axes: "Axes") -> None:
 def _draw_distribution(axes: "Axes", records: Records) -> None:
     """Draws the cumulative distribution of the flow completion times, with deadlines and percentiles."""
     times = np.sort(records.fct[np.isfinite(records.fct)]) / SECONDS_PER_MILLISECOND
-    unfinished = records.num_flows - len(times)
-    _dress(axes, "Flow completion times", _subtitle(records, unfinished))
+    summary = [f"{records.num_flows:,} flows"]
+    if np.isfinite(records.deadline_span).any():
+        summary.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
+    if len(times) < records.num_flows:
+        summary.append(f"{records.num_flows - len(times):,} not finished")
+    _dress_panel(axes, "Flow completion times", ", ".join(summary))
     axes.set_xlabel("completion time (ms)")
     axes.set_ylabel("share of flows")
     axes.set_ylim(0, 1.06)
@@ -145,16 +134,7 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
     if 0 < len(spans) <= DEADLINES_SHOWN:
         for span in spans:
             axes.axvline(span, color=MISSED, linewidth=1, linestyle=(0, (4, 3)))
-            axes.annotate(
-                f"deadline {span:g} ms",
-                (span, 0.02),
-                xytext=(3, 0),
-                textcoords="offset points",
-                rotation=90,
-                color=MISSED,
-                fontsize=8,
-                va="bottom",
-            )
+            note(axes, f"deadline {span:g} ms", (span, 0.02), (3, 0), MISSED, rotation=90, fontsize=8, va="bottom")
     for percentile in MARKED_PERCENTILES:
         share = percentile / 100
         # Flows that did not finish count as later than all others.
@@ -163,16 +143,15 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
             continue
         time = float(np.interp(rank, np.arange(len(times)), times))
         axes.plot(time, share, "o", color=INK, markersize=5, zorder=3)
-        # Beside the curve: below it where there is room to its right.
-        low = percentile <= MARKED_PERCENTILES[0]
-        axes.annotate(
-            f"p{percentile:g}: {_format_milliseconds(time)}",
+        low = percentile <= MARKED_PERCENTILES[0]  # below the curve where there is room to its right
+        label = f"{time:,.0f}" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g}"
+        note(
+            axes,
+            f"p{percentile:g}: {label} ms",
             (time, share),
-            xytext=(8, -12) if low else (-8, 6),
-            textcoords="offset points",
+            (8, -12) if low else (-8, 6),
+            INK,
             ha="left" if low else "right",
-            color=INK,
-            fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
         )
 
@@ -180,9 +159,12 @@ def _draw_distribution(axes: "Axes", records: Records) -> None:
 def _draw_timeline(axes: "Axes", records: Records) -> None:
     """Draws the first flows as bars from arrival to completion, the time before the grant in grey."""
     first = np.lexsort((records.flow_id, records.arrival_time))[:TIMELINE_FLOWS]
-    end = _end_of_timeline(records, first)
     rows = np.arange(len(first))
     arrival = records.arrival_time[first]
+    due = arrival + records.deadline_span[first]
+    # A flow that did not finish ends in the picture where the last thing happens to any.
+    times = np.concatenate([arrival, records.completion_time[first], due])
+    end = float(times[np.isfinite(times)].max())
     completion = np.nan_to_num(records.completion_time[first], nan=end)
     grant = np.nan_to_num(records.grant_time[first], nan=end)
     height = 0.8
@@ -209,7 +191,6 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
                 linewidth=0.5,
                 label=label,
             )
-    due = arrival + records.deadline_span[first]
     for chosen, colour in ((has_deadline & met, MET), (has_deadline & ~met, OVERDUE)):
         axes.hlines(rows[chosen], due[chosen], completion[chosen], color=colour, linewidth=0.7, zorder=3)
     axes.plot(
@@ -224,7 +205,7 @@ def _draw_timeline(axes: "Axes", records: Records) -> None:
     shown = "all flows" if len(first) == records.num_flows else f"the first {len(first)} of {records.num_flows:,} flows"
     notes = ["a line joins each flow's end to its deadline"] * bool(has_deadline.any())
     notes += ["grey: waiting for a token"] * bool((grant > arrival).any())
-    _dress(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]))
+    _dress_panel(axes, "Timeline", "; ".join([f"{shown}, in the order of arrival", *notes]))
     axes.set_ylim(len(first) - 0.5, -0.5)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flow")
@@ -244,39 +225,15 @@ def _draw_population(axes: "Axes", records: Records) -> None:
     present = np.searchsorted(arrivals, times, side="right") - np.searchsorted(completions, times, side="right")
     axes.fill_between(times, present, step="post", color=PLAIN, alpha=0.25, linewidth=0)
     axes.step(times, present, where="post", color=PLAIN, linewidth=1)
-    _dress(axes, "Flows in the network", "arrived and not finished, over the whole run")
+    _dress_panel(axes, "Flows in the network", "arrived and not finished, over the whole run")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("flows")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
 
 
-def _dress(axes: "Axes", title: str, subtitle: str) -> None:
+def _dress_panel(axes: "Axes", title: str, subtitle: str) -> None:
     """Sets the title of a panel, and dresses it."""
     axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold", color=INK)
-    axes.annotate(
-        subtitle, (0, 1), xytext=(0, 6), xycoords="axes fraction", textcoords="offset points", fontsize=9, color=FAINT
-    )
+    note(axes, subtitle, (0, 1), (0, 6), FAINT, xycoords="axes fraction")
     dress(axes)
-
-
-def _subtitle(records: Records, unfinished: int) -> str:
-    """Sums the flows up in a few words."""
-    parts = [f"{records.num_flows:,} flows"]
-    if np.isfinite(records.deadline_span).any():
-        parts.append(f"{deadline_hit_ratio(records):.1%} of deadlines met")
-    if unfinished:
-        parts.append(f"{unfinished:,} not finished")
-    return ", ".join(parts)
-
-
-def _format_milliseconds(time: float) -> str:
-    """Formats a time in ms with three digits, or without decimals where there are more before the point."""
-    return f"{time:,.0f} ms" if time >= 1 / SECONDS_PER_MILLISECOND else f"{time:.3g} ms"
-
-
-def _end_of_timeline(records: Records, rows: IntArray) -> float:
-    """Finds the last thing that happens to some flows, where a flow that did not finish ends in the picture."""
-    due = records.arrival_time[rows] + records.deadline_span[rows]
-    times = np.concatenate([records.arrival_time[rows], records.completion_time[rows], due])
-    return float(times[np.isfinite(times)].max())

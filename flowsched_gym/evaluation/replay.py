@@ -116,21 +116,13 @@ def replay(
 
 
 def check_engine(engine: object) -> None:
-    """Refuses what is no engine.
-
-    Raises:
-        ConfigError: It is none.
-    """
+    """Refuses what is no engine."""
     if not isinstance(engine, str) or engine not in ENGINES:
         raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
 
 
 def check_seed(seed: object) -> int:
-    """Refuses what is no seed of a hash.
-
-    Raises:
-        ConfigError: It is none.
-    """
+    """Refuses what is no seed of a hash."""
     if not is_whole(seed) or not 0 <= seed < SEED_END:
         raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
     return int(seed)

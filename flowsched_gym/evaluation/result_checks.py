@@ -9,6 +9,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.bounds import BOUND_POLICY
 from flowsched_gym.evaluation.results import EvaluationResult
 from flowsched_gym.evaluation.rollout import EpisodeResult
+from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.flows.metrics import METRIC_NAMES
 from flowsched_gym.registration import ENVIRONMENTS
 from flowsched_gym.systems.spec import OPTIONS
@@ -83,8 +84,9 @@ def check_made(made: Mapping[str, Any]) -> None:
                 raise ConfigError(f"made, {key}, {shown(name)} is {shown(value)}: it must be 0 to {LARGEST_FIGURE}")
 
 
-def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
-    """Refuses intervals of other metrics, or with other keys or types."""
+def check_intervals(found: Mapping[str, Any], result: EvaluationResult) -> None:
+    """Refuses intervals of other metrics, or with other keys or types, or that do not belong to the episodes."""
+    names = ["reward", *result.metric_names]
     for name in {**found, **dict.fromkeys(names)}:
         entry = found.get(name)
         if name not in names or not isinstance(entry, dict) or set(entry) != set(INTERVAL_FIELDS):
@@ -97,6 +99,12 @@ def check_intervals(found: Mapping[str, Any], names: list[str]) -> None:
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
                 raise ConfigError(f"intervals, {shown(name)}, {key} is {shown(value)}: it must be a finite number")
+        mean = math.nan if entry["mean"] is None else entry["mean"]
+        expected = bootstrap_interval(result.samples(name), num_resamples=1).mean
+        agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
+        if not agrees and not (math.isnan(mean) and math.isnan(expected)):
+            given = None if math.isnan(expected) else expected
+            raise ConfigError(f"intervals, {name} has the mean {shown(entry['mean'])}: the episodes give {given!r}")
 
 
 def _check_name(result: EvaluationResult) -> None:

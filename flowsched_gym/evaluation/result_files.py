@@ -48,7 +48,6 @@ from flowsched_gym.evaluation.results import (
     check_printable,
 )
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.evaluation.statistics import bootstrap_interval
 from flowsched_gym.registration import check_arguments, find_environment
 from flowsched_gym.workload import plain_variant, workload_label
 
@@ -99,7 +98,15 @@ def result_content(result: EvaluationResult) -> dict[str, object]:
             {
                 "model": None if run.model is None else asdict(run.model),
                 "actions": pack_actions([each.actions for each in run.episodes if each.actions is not None]),
-                "episodes": _columns(run.episodes),
+                "episodes": {
+                    "seed": [episode.seed for episode in run.episodes],
+                    "num_decisions": [episode.num_decisions for episode in run.episodes],
+                    "reward": [_nan_to_null(episode.reward) for episode in run.episodes],
+                    "metrics": {
+                        name: [_nan_to_null(episode.metrics[name]) for episode in run.episodes]
+                        for name in result.metric_names
+                    },
+                },
             }
             for run in result.runs
         ],
@@ -167,58 +174,43 @@ def _result(content: Any) -> EvaluationResult:
     schema = content.get("schema") if isinstance(content, dict) else None
     if isinstance(schema, str) and schema != SCHEMA:
         raise ConfigError(f"schema is {shown(schema)}: it must be {SCHEMA!r}")
-    _check_keys("the file", content, FIELDS)
-    if _names_a_file(content["kwargs"]):
+    _checked("the file", content, FIELDS)
+    kwargs, suite = content["kwargs"], content["suite"]
+    if _names_a_file(kwargs.get("workload")):
         raise ConfigError("kwargs names a file: a result holds the sizes themselves, not where they lie")
-    if RENDER_MODE in content["kwargs"]:
+    if RENDER_MODE in kwargs:
         raise ConfigError(f"kwargs has {RENDER_MODE!r}: a result is not drawn")
     runs, num_bytes = [], 0
     for run in content["runs"]:
-        _check_keys("a run", run, RUN_FIELDS)
-        if run["model"] is not None:
-            _check_keys("model", run["model"], MODEL_FIELDS)
+        _checked("a run", run, RUN_FIELDS)
+        model = None if run["model"] is None else _checked("model", run["model"], MODEL_FIELDS)
         episodes = _episodes(run["episodes"], run["actions"])
         num_bytes += sum(0 if each.actions is None else each.actions.nbytes for each in episodes)
         if num_bytes > MOST_BYTES:
             raise ConfigError(f"runs: the actions of all {len(content['runs'])} take too much memory")
-        runs.append((run["model"], episodes))
-    if content["suite"] is not None:
-        _check_keys("suite", content["suite"], SUITE_FIELDS)
-    _check_keys("made", content["made"], MADE_FIELDS)
-    check_made(content["made"])
-    check_arguments(find_environment(content["environment"]), content["kwargs"])
+        runs.append(Run(model=None if model is None else ModelFile(**model), episodes=episodes))
+    reference = None if suite is None else SuiteReference(**_checked("suite", suite, SUITE_FIELDS))
+    check_made(_checked("made", content["made"], MADE_FIELDS))
+    check_arguments(find_environment(content["environment"]), kwargs)
     result = EvaluationResult(
         environment=content["environment"],
-        kwargs=content["kwargs"],
+        kwargs=kwargs,
         policy=content["policy"],
         source=content["source"],
-        runs=tuple(
-            Run(model=None if model is None else ModelFile(**model), episodes=episodes) for model, episodes in runs
-        ),
-        reference=None if content["suite"] is None else SuiteReference(**content["suite"]),
+        runs=tuple(runs),
+        reference=reference,
         made=Provenance(**content["made"]),
     )
     check_result(result)
-    _check_intervals(content["intervals"], result)
+    check_intervals(content["intervals"], result)
     if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):
         raise ConfigError("it was changed after it was written: its content does not agree with its digest")
     return result
 
 
-def _columns(episodes: tuple[EpisodeResult, ...]) -> dict[str, object]:
-    return {
-        "seed": [episode.seed for episode in episodes],
-        "num_decisions": [episode.num_decisions for episode in episodes],
-        "reward": [_nan_to_null(episode.reward) for episode in episodes],
-        "metrics": {
-            name: [_nan_to_null(episode.metrics[name]) for episode in episodes] for name in episodes[0].metrics
-        },
-    }
-
-
 def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
     """Reads the episodes of a run, and their actions, None where there are none."""
-    _check_keys("episodes", columns, EPISODE_FIELDS)
+    _checked("episodes", columns, EPISODE_FIELDS)
     lists = {key: columns[key] for key in ("seed", "num_decisions", "reward")} | columns["metrics"]
     for name, values in lists.items():
         if not isinstance(values, list) or len(values) != len(columns["seed"]):
@@ -229,7 +221,7 @@ def _episodes(columns: Any, packed: Any) -> tuple[EpisodeResult, ...]:
                 raise ConfigError(f"episodes, {name} holds {shown(value)}: it must be an integer >= 0")
     actions: Sequence[npt.NDArray[Any] | None] = [None] * len(columns["seed"])
     if packed is not None:
-        _check_keys("actions", packed, ACTION_FIELDS)
+        _checked("actions", packed, ACTION_FIELDS)
         try:
             actions = unpack_actions(packed, columns["num_decisions"])
         except ConfigError as error:
@@ -251,8 +243,8 @@ def _digest(content: Mapping[str, object]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _check_keys(where: str, content: Any, allowed: Mapping[str, Any]) -> None:
-    """Refuses an object whose keys or types of values are others."""
+def _checked(where: str, content: Any, allowed: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns an object of the file; refuses one whose keys or types of values are others."""
     if not isinstance(content, dict):
         raise ConfigError(f"{where} is {type(content).__name__}: it must be an object")
     for key in content:
@@ -263,20 +255,7 @@ def _check_keys(where: str, content: Any, allowed: Mapping[str, Any]) -> None:
             raise ConfigError(f"{where} has no {key!r}: it needs {', '.join(allowed)}")
         if isinstance(content[key], bool) or not isinstance(content[key], kind):
             raise ConfigError(f"{where}, {key} is {shown(content[key])}: it has the wrong type")
-
-
-def _check_intervals(found: Mapping[str, Any], result: EvaluationResult) -> None:
-    """Refuses intervals that do not belong to the episodes: a file that was edited by hand."""
-    check_intervals(found, ["reward", *result.metric_names])
-    for name in ("reward", *result.metric_names):
-        mean = found[name]["mean"]
-        mean_of_all = bootstrap_interval(result.samples(name), num_resamples=1).mean
-        expected = None if math.isnan(mean_of_all) else mean_of_all
-        agrees = (mean is None) == (expected is None)
-        if agrees and mean is not None and expected is not None:
-            agrees = math.isclose(mean, expected, rel_tol=1e-9, abs_tol=1e-12)
-        if not agrees:
-            raise ConfigError(f"intervals, {name} has the mean {shown(mean)}: the episodes give {expected!r}")
+    return content
 
 
 def _writable(key: str, value: object) -> object:
@@ -306,16 +285,13 @@ def _nan_to_null(value: float) -> float | None:
 
 def _lay_out(value: object, indent: str = "") -> str:
     """Writes JSON so that files and their changes can be read: what is nested on lines of its own, plain values not."""
-    nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
-    plain = isinstance(value, dict) and indent and not any(isinstance(each, (dict, list)) for each in value.values())
-    if not nested or plain or not value:
-        return json.dumps(value, allow_nan=False)
     inner = indent + "  "
-    if isinstance(value, dict):
+    if isinstance(value, dict) and (not indent or any(isinstance(each, (dict, list)) for each in value.values())):
         lines = [f"{inner}{json.dumps(key)}: {_lay_out(each, inner)}" for key, each in value.items()]
-        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    assert isinstance(value, list)
-    return "[\n" + ",\n".join(inner + _lay_out(each, inner) for each in value) + f"\n{indent}]"
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return "[\n" + ",\n".join(inner + _lay_out(each, inner) for each in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
 
 
 def _null_to_nan(where: str, value: Any) -> float:
@@ -329,18 +305,15 @@ def _null_to_nan(where: str, value: Any) -> float:
         raise ConfigError(f"episodes, {where} holds {shown(value)}: it is too large") from None
 
 
-def _names_a_file(kwargs: object) -> bool:
-    """Returns whether a user's own workload names further files: result files may come from anybody."""
-    workload = kwargs.get("workload") if isinstance(kwargs, Mapping) else None
-    stack: list[object] = [workload] if isinstance(workload, Mapping) else []
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Mapping):
-            if value.get("kind") == "cdf-file":
-                return True
-            stack += value.values()
-        elif isinstance(value, list):
-            stack += value
-        elif isinstance(value, str) and value.endswith(".csv"):
-            return True
+def _names_a_file(value: object) -> bool:
+    """Returns whether a user's own workload, a mapping, names further files: result files may come from anybody."""
+    if isinstance(value, Mapping):
+        return value.get("kind") == "cdf-file" or any(_is_file(each) for each in value.values())
     return False
+
+
+def _is_file(value: object) -> bool:
+    """Returns whether a value within a workload is or names a file."""
+    if isinstance(value, list):
+        return any(map(_is_file, value))
+    return value.endswith(".csv") if isinstance(value, str) else _names_a_file(value)

@@ -24,6 +24,14 @@ from flowsched_gym.workload import plain_variant
 CORE_PACKAGES: Final = ("flowsched-gym", "gymnasium", "numba", "numpy", "simpy")
 MODEL_PACKAGES: Final = ("sb3-contrib", "stable-baselines3", "torch")
 """Packages that the actions of trained models depend on besides."""
+NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
+"""Letters, digits, and marks that no format gives a meaning."""
+LABEL: Final = re.compile(r"[A-Za-z0-9_ .,:/+=%-]{1,200}")
+"""What the name of a policy may have: no letters that look like others, and no brackets, as tables add in some."""
+CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
+LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
+"""What makes a link of a plain text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,11 +171,7 @@ class EvaluationResult:
 
     @property
     def spec(self) -> EnvironmentSpec:
-        """What the registry has of the environment.
-
-        Raises:
-            ConfigError: There is no such environment.
-        """
+        """What the registry has of the environment."""
         return find_environment(self.environment)
 
     @property
@@ -196,11 +200,7 @@ class EvaluationResult:
         return [episode.seed for episode in self.episodes]
 
     def samples(self, metric: str) -> FloatArray:
-        """Returns a metric of every episode of every run, (num_runs, num_episodes); ``reward`` is one too.
-
-        Raises:
-            ConfigError: There is no such metric.
-        """
+        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes); refuses others."""
         if metric == "reward":
             return np.array([[episode.reward for episode in run.episodes] for run in self.runs])
         if metric not in self.metric_names:
@@ -208,45 +208,17 @@ class EvaluationResult:
         return np.array([[episode.metrics[metric] for episode in run.episodes] for run in self.runs])
 
     def values(self, metric: str) -> FloatArray:
-        """Returns the mean of a metric over the runs, of every episode, (num_episodes,).
-
-        Raises:
-            ConfigError: There is no such metric.
-        """
+        """Returns the mean of a metric over the runs, of every episode, (num_episodes,)."""
         values: FloatArray = self.samples(metric).mean(axis=0)
         return values
 
     def interval(self, metric: str) -> Interval:
-        """Returns the mean of a metric over runs and episodes, with its interval.
-
-        Raises:
-            ConfigError: There is no such metric.
-        """
+        """Returns the mean of a metric over runs and episodes, with its interval."""
         return bootstrap_interval(self.samples(metric))
 
     def intervals(self) -> dict[str, Interval]:
         """Returns the intervals of the reward and all metrics."""
         return bootstrap_intervals({name: self.samples(name) for name in ("reward", *self.metric_names)})
-
-
-def _processor() -> str:
-    """Returns the name of the processor, or what the platform knows of it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    except OSError:  # only Linux has this file
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-NAME: Final = re.compile(r"[\w .,:/+=%()-]{1,200}")
-"""Letters, digits, and marks that no format gives a meaning."""
-LABEL: Final = re.compile(r"[A-Za-z0-9_ .,:/+=%-]{1,200}")
-"""What the name of a policy may have: no letters that look like others, and no brackets, as tables add in some."""
-CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories of control and format characters, surrogates, and ends of lines and paragraphs."""
-LINK: Final = re.compile(r"://|www\.", re.IGNORECASE)
-"""What makes a link of a plain text."""
 
 
 def check_name(name: str, value: str) -> None:
@@ -281,3 +253,13 @@ def check_printable(where: str, content: object) -> None:
     elif isinstance(content, (list, tuple)):
         for value in content:
             check_printable(where, value)
+
+
+def _processor() -> str:
+    """Returns the name of the processor, or what the platform knows of it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:  # only Linux has this file
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()

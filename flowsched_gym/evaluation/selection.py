@@ -217,25 +217,14 @@ DUAL_TOLERANCE: Final = 1e-6
 
 
 class Selection(NamedTuple):
-    """Bounds on the number of jobs that can be served in time.
-
-    Attributes:
-        upper: No schedule serves more.
-        chosen: A set that can be served in time, (num_jobs,) bool.
-    """
+    """An upper bound on the jobs that can be served in time, and a set that can be, (num_jobs,) bool."""
 
     upper: int
     chosen: BoolArray
 
 
 class _Classes(NamedTuple):
-    """Groups of equal jobs.
-
-    Attributes:
-        jobs: One job of each class.
-        multiplicity: How many there are, (num_classes,) float64.
-        of_job: Class of each job, (num_jobs,) int64.
-    """
+    """Groups of equal jobs: one job of each, how many there are, and the class of each job, (num_jobs,)."""
 
     jobs: Jobs
     multiplicity: FloatArray

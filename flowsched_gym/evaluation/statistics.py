@@ -28,13 +28,7 @@ BLOCK_SIZE: Final = 1_000_000
 
 
 class Resampling(TypedDict, total=False):
-    """Settings of the bootstrap.
-
-    Attributes:
-        confidence: Share of such intervals that contain the truth, in (0, 1); 0.95 by default.
-        num_resamples: Resamples drawn, >= 1; 10,000 by default.
-        seed: Seed of the resampling, an integer >= 0; 0 by default.
-    """
+    """Settings of the bootstrap: confidence, in (0, 1) (0.95); number of resamples (10,000); their seed (0)."""
 
     confidence: float
     num_resamples: int

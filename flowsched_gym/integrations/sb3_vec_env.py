@@ -78,11 +78,7 @@ class SB3VecEnv(VecEnv):
         return self.envs.spec
 
     def reset(self) -> VecEnvObs:
-        """Begins an episode in every environment, with the seeds and options kept for this.
-
-        Returns:
-            Observations, (num_envs, size).
-        """
+        """Begins an episode in every environment with the seeds and options kept for this."""
         seeds = None if all(seed is None for seed in self._seeds) else list(self._seeds)
         options = self._next_options
         begins_anew = options.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))
@@ -124,27 +120,13 @@ class SB3VecEnv(VecEnv):
         self.envs.close()
 
     def action_masks(self) -> BoolArray:
-        """Returns which actions do what they say, (num_envs, num_actions).
-
-        Raises:
-            AttributeError: The environments know no masks.
-        """
+        """Returns which actions do what they say, (num_envs, num_actions), where the environments know masks."""
         base: Any = self.envs.unwrapped
         masks: BoolArray = base.action_masks() if hasattr(base, MASKS) else np.stack(base.call(MASKS))
         return masks
 
     def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:
-        """Stores seeds for the next reset.
-
-        Args:
-            seed: Environment i begins from ``seed + i``, or from the i-th of a sequence; drawn if ``None``.
-
-        Returns:
-            The seed of each environment.
-
-        Raises:
-            ConfigError: A seed is not allowed, or there is not one for each environment.
-        """
+        """Stores seeds for the next reset: environment i begins from ``seed + i``, or from the i-th of a sequence."""
         if seed is None:
             return super().seed(None)
         self._seeds = check_seeds(seed, self.num_envs)
@@ -175,19 +157,11 @@ class SB3VecEnv(VecEnv):
         return super().has_attr(attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Returns an attribute of each environment asked for.
-
-        Raises:
-            AttributeError: They have no such attribute.
-        """
+        """Returns an attribute of each environment asked for."""
         return self._call(attr_name, indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Sets an attribute of the environments asked for.
-
-        Raises:
-            AttributeError: The environments are no objects of their own, as those of a native vector are not.
-        """
+        """Sets an attribute of the environments asked for, which those of a native vector do not have."""
         base: Any = self.envs.unwrapped
         if not hasattr(base, "set_attr"):
             raise AttributeError(f"the environments of {type(base).__name__} have no attributes that can be set")

@@ -69,11 +69,7 @@ class SetwiseShape:
 
     @classmethod
     def of_layout(cls, layout: Layout, *, width: int, num_blocks: int) -> "SetwiseShape":
-        """Reads the sizes from the columns of an observation.
-
-        Raises:
-            ConfigError: A size is not allowed, or no column tells which slots are empty.
-        """
+        """Reads the sizes from the columns of an observation, one of which tells which slots are empty."""
         names = [column.name for column in layout.slot]
         marker = next((name for name in MARKERS if name in names), None)
         if marker is None:
@@ -91,15 +87,7 @@ class SetwiseShape:
 
 
 class SlotEncoder(nn.Module):
-    """Encoder of the slots into a vector each, and one for all of them together.
-
-    Args:
-        shape: Sizes of the observation and the layers.
-        num_blocks: Rounds in which each slot reads a summary of all.
-
-    Attributes:
-        num_summary: Length of the summary.
-    """
+    """Encoder of slots into a vector each, and into a summary of length ``num_summary`` for all of them."""
 
     def __init__(self, shape: SetwiseShape, num_blocks: int) -> None:
         super().__init__()
@@ -156,13 +144,7 @@ class _Block(nn.Module):
 
 
 def _pool(vectors: torch.Tensor, share: torch.Tensor, empty: torch.Tensor) -> torch.Tensor:
-    """Returns mean and maximum over the slots that are not empty, zeros where all are, (batch, 2 * width).
-
-    Args:
-        vectors: Vectors of the slots, (batch, num_slots, width).
-        share: Weight of each slot in the mean, (batch, 1, num_slots).
-        empty: Which slots are empty, (batch, num_slots) bool.
-    """
+    """Returns mean, by each slot's share, and maximum over the slots that are not empty, zeros where all are."""
     mean = torch.bmm(share, vectors).squeeze(1)
     largest = vectors.masked_fill(empty.unsqueeze(-1), FORBIDDEN).amax(dim=1)
     largest = largest.masked_fill(empty.all(dim=1, keepdim=True), 0.0)
@@ -247,18 +229,7 @@ class _Setwise:
         shape: dict[str, int],
         **kwargs: Any,
     ) -> None:
-        """Checks the spaces and builds the network.
-
-        Args:
-            observation_space: A one-dimensional box.
-            action_space: A discrete space.
-            lr_schedule: Learning rate by the share of training that is left.
-            shape: Fields of ``SetwiseShape``.
-            **kwargs: Passed on to the policy of Stable-Baselines3.
-
-        Raises:
-            ConfigError: The actions are not discrete, or fewer than the slots.
-        """
+        """Builds the network; ``shape`` has the fields of ``SetwiseShape``, the rest is passed on."""
         if not isinstance(action_space, spaces.Discrete):
             raise ConfigError(f"network is setwise: the action space is {action_space}, it must be Discrete")
         self._shape = SetwiseShape(**shape)

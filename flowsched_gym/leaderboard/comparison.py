@@ -37,14 +37,7 @@ MILLISECONDS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricColumn:
-    """The way in which a metric is shown.
-
-    Attributes:
-        label: Words above the column.
-        unit: Unit of differences, such as ``points``.
-        scale: What values are multiplied by.
-        digits: Digits after the point.
-    """
+    """How a metric is shown: words above the column, unit of differences, factor of values, digits after the point."""
 
     label: str
     unit: str = ""

@@ -230,11 +230,7 @@ def _models(
 
 
 def model_digest(path: Path) -> str:
-    """Returns the digest of a model's file.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
+    """Returns the digest of a model's file."""
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=DIGEST_BYTES).hexdigest()
     except OSError as error:

@@ -38,11 +38,7 @@ SECONDS_BETWEEN_LOOKS: Final = 1.0
 
 
 class _Source:
-    """A source that draws a given episode for one seed, so that a planner can branch from it.
-
-    Args:
-        source: What all other episodes are drawn by.
-    """
+    """A source that draws a given episode for one seed, so that a planner can branch from it."""
 
     def __init__(self, source: WorkloadSource) -> None:
         self._source = source
@@ -57,11 +53,7 @@ class _Source:
 
 
 class _Answering:
-    """A policy that answers.
-
-    Args:
-        request: What the judge asks for: ``environment``, ``kwargs``, ``source``, ``is_model`` and ``trust``.
-    """
+    """A policy that answers, made as the judge's first message asks."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         spec, kwargs, source = find_environment(request["environment"]), request["kwargs"], request["source"]

@@ -111,11 +111,7 @@ class MessageError(Exception):
 
 
 def write_message(stream: BinaryIO, content: dict[str, Any], arrays: Sequence[Array] = ()) -> None:
-    """Writes a message.
-
-    Raises:
-        OSError: Nobody reads.
-    """
+    """Writes a message; raises an ``OSError`` where nobody reads."""
     layout = [[each.dtype.str, each.shape] for each in arrays]
     head = json.dumps([content, layout]).encode()
     stream.write(b"".join((LENGTH.pack(len(head)), head, *(each.tobytes() for each in arrays))))
@@ -123,12 +119,7 @@ def write_message(stream: BinaryIO, content: dict[str, Any], arrays: Sequence[Ar
 
 
 def read_message(stream: BinaryIO) -> tuple[dict[str, Any], list[Array]]:
-    """Reads a message.
-
-    Raises:
-        EOFError: Nobody writes any more.
-        MessageError: What came is no message.
-    """
+    """Reads a message; raises an ``EOFError`` where nobody writes any more."""
     (size,) = LENGTH.unpack(_read(stream, LENGTH.size))
     try:
         content, layout = json.loads(_read(stream, size))
@@ -158,12 +149,7 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 
 class _Talk:
-    """Questions to the process of a policy, and its answers.
-
-    Args:
-        process: The process.
-        label: Name of the policy.
-    """
+    """Questions to the process of a policy, and its answers."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", label: str) -> None:
         self._process = process
@@ -171,12 +157,7 @@ class _Talk:
         self.label = label
 
     def ask(self, content: dict[str, Any], *arrays: Array) -> tuple[dict[str, Any], list[Array]]:
-        """Sends a message, and returns the answer.
-
-        Raises:
-            ConfigError: The package refused what was asked.
-            PolicyError: The policy failed, or its process has ended.
-        """
+        """Sends a message, and returns the answer; raises what the package refused, or how the policy failed."""
         try:
             write_message(self._requests, content, arrays)
             answer, given = read_message(self._answers)

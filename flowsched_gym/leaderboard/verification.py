@@ -131,11 +131,7 @@ def verify(
 
 
 def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None) -> tuple[Suite, Setting]:
-    """Finds the suite and the setting of a result, and refuses what was not played there as all others were.
-
-    Raises:
-        ConfigError: It was not.
-    """
+    """Finds the suite and the setting of a result, and refuses what was not played there as all others were."""
     reference = found.reference
     if reference is None:
         raise ConfigError(f"{path} belongs to no suite: play it by flowsched leaderboard run")
@@ -163,11 +159,7 @@ def _place_of(path: str | Path, found: EvaluationResult, suite_file: str | None)
 
 
 def _entrant_of(path: str | Path, found: EvaluationResult, setting: Setting, source: str | None) -> Entrant | None:
-    """Finds the policy of a result: what the user names, or a policy of this package; what a file names is not loaded.
-
-    Raises:
-        ConfigError: The models that the user names are others than those that played.
-    """
+    """Finds the policy of a result: one that the user names, or of this package; what a file names is not loaded."""
     if found.policy == BOUND_POLICY:
         return None
     if source is None:
@@ -225,11 +217,7 @@ def _computed(
 
 
 def _compare(path: str | Path, found: EvaluationResult, again: EvaluationResult) -> None:
-    """Refuses a file with a number that its actions do not give.
-
-    Raises:
-        ConfigError: There is one.
-    """
+    """Refuses a file with a number that its actions do not give."""
     for number, (before, now) in enumerate(zip(found.runs, again.runs, strict=True)):
         for old, new in zip(before.episodes, now.episodes, strict=True):
             was, gives = _numbers(old), _numbers(new)
@@ -253,11 +241,7 @@ def _numbers(episode: EpisodeResult) -> Mapping[str, Any]:
 
 
 def _fresh_seeds(suite: Suite, count: int) -> range:
-    """Draws seeds that no file names.
-
-    Raises:
-        ConfigError: The suite leaves none free.
-    """
+    """Draws seeds that no file names."""
     for _ in range(MOST_DRAWS):
         first = FRESH_SEEDS[0] + secrets.randbelow(len(FRESH_SEEDS) - count)
         seeds = range(first, first + count)

@@ -26,17 +26,7 @@ HEURISTIC_COLOURS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A curve with a band around it.
-
-    Attributes:
-        name: What stands beside it.
-        learned: Whether it is a trained model, which has a colour of its own.
-        x: Positions, (num_points,).
-        y: Values, (num_points,).
-        low: Lower end of the band, (num_points,).
-        high: Upper end of it, (num_points,).
-        named_at: Index of the point from which a line leads to the name.
-    """
+    """A curve with a band around it; a line leads from its point ``named_at`` to its name."""
 
     name: str
     learned: bool
