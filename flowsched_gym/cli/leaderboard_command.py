@@ -16,9 +16,9 @@ from flowsched_gym.leaderboard import (
     Setting,
     Suite,
     column_of,
+    compare_settings,
     comparison_table,
     entrants_of,
-    format_interval,
     group_results,
     load_suite,
     play,
@@ -140,14 +140,10 @@ def _verify(options: argparse.Namespace) -> None:
         print(f"{path}: {what}: {result.policy} on {setting.name}, {count} episodes")
         if fresh is not None:
             column = column_of(setting.metric)
-            reached, claim = (
-                format_interval(each, scale=column.scale, digits=column.digits)
-                for each in (fresh.interval, fresh.claim)
-            )
-            verdict = VERDICTS[fresh.agrees]
             print(
                 f"  {options.policy or result.source} in other episodes, seeds {fresh.seeds[0]} to {fresh.seeds[-1]}: "
-                f"{column.label} {reached}; the claim, {claim}, {verdict}"
+                f"{column.label} {column.write(fresh.interval)}; the claim, {column.write(fresh.claim)}, "
+                f"{VERDICTS[fresh.agrees]}"
             )
         elif result.has_actions:
             print("  who chose the actions is not known; --policy names a policy, which then plays other episodes")
@@ -222,10 +218,11 @@ def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace
         return
     played = {result.reference.setting for result in own if result.reference is not None}
     results, places = _with_published(own, suite, played or names)
+    groups = group_results(results, list(suite.settings.values()))
     if options.markdown:
-        print(tables_markdown(results, suite), end="")
+        print(tables_markdown(compare_settings(groups)), end="")
         return
-    for setting, members in group_results(results, list(suite.settings.values())):
+    for setting, members in groups:
         print(f"\n{setting.name}: {setting.spec.id}, {setting.title}")
         print(comparison_table(members, metric=setting.metric).text(), end="")
         mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)

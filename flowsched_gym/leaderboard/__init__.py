@@ -1,9 +1,11 @@
 """Suites in which policies are compared, the results of policies, and the tables that these make."""
 
 from flowsched_gym.leaderboard.comparison import (
+    ComparedSetting,
     ComparisonRow,
     column_of,
     compare,
+    compare_settings,
     comparison_table,
     curves_of,
     metrics_beside,
@@ -34,6 +36,7 @@ from flowsched_gym.leaderboard.verification import Fresh, Verified, verify
 __all__ = [
     "SUITES",
     "VIEW_ARGUMENTS",
+    "ComparedSetting",
     "ComparisonRow",
     "Entrant",
     "Fresh",
@@ -43,6 +46,7 @@ __all__ = [
     "Verified",
     "column_of",
     "compare",
+    "compare_settings",
     "comparison_table",
     "curves_of",
     "entrants_of",

@@ -9,7 +9,7 @@ Intervals are over episodes and, for an agent that was trained several times, ov
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from flowsched_gym.evaluation import (
     BOUND_POLICY,
     EvaluationResult,
     Interval,
+    Progress,
     bootstrap_interval,
     interquartile_mean,
     paired_difference,
     probability_of_improvement,
 )
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
+from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.leaderboard.table import Table, format_interval
 from flowsched_gym.registration import agent_ability, policy_ability
 from flowsched_gym.systems import Ability
@@ -43,6 +45,12 @@ class MetricColumn:
     unit: str = ""
     scale: float = 1.0
     digits: int = 2
+
+    def write(self, estimate: Interval | None, *, digits: int | None = None, signed: bool = False) -> str:
+        """Writes an estimate with its interval; empty for none."""
+        return format_interval(
+            estimate, scale=self.scale, digits=self.digits if digits is None else digits, signed=signed
+        )
 
 
 COLUMNS: Final[Mapping[str, MetricColumn]] = {
@@ -64,6 +72,9 @@ OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
 """Metrics that stand beside the one that a table is ordered by."""
 OTHERS_WITHOUT_DEADLINES: Final = ("mean_slowdown", "max_slowdown", "mean_fct", "p99_fct")
 """The same for all other metrics."""
+MOST_CURVES: Final = 6
+BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
+"""Plain heuristics: the first of them that plays has a curve, however it fares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +84,7 @@ class ComparisonRow:
     Attributes:
         policy: Its name.
         learned: Whether it is a trained model.
+        searches: Whether it tries its choices on copies of the episode.
         num_runs: Trainings behind it; 1 for what is not trained.
         estimate: Mean of the metric that is compared; for the bound, what no scheduler exceeds.
         middle: Interquartile mean of it over runs and episodes.
@@ -87,6 +99,7 @@ class ComparisonRow:
 
     policy: str
     learned: bool
+    searches: bool = False
     num_runs: int
     estimate: Interval
     middle: Interval
@@ -96,6 +109,60 @@ class ComparisonRow:
     improvement: Interval | None = None
     to_bound: Interval | None = None
     others: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def training(self) -> str:
+        """What stands beside the name of a learned agent."""
+        return f"learned, {self.num_runs} {'seed' if self.num_runs == 1 else 'seeds'}"
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether it may be a reference: neither learned, nor searching, nor the bound, and with a known mean."""
+        return not (self.learned or self.searches or self.policy == BOUND_POLICY or np.isnan(self.estimate.mean))
+
+
+class ComparedSetting(NamedTuple):
+    """Results of a setting, and what comparing them gave, best first, below the bound."""
+
+    setting: Setting
+    results: Sequence[EvaluationResult]
+    rows: Sequence[ComparisonRow]
+
+    @property
+    def column(self) -> MetricColumn:
+        """How the metric of the setting is shown."""
+        return column_of(self.setting.metric)
+
+    @property
+    def best_rule(self) -> ComparisonRow | None:
+        """The best rule, whatever it does and knows."""
+        return next((row for row in self.rows if row.is_rule), None)
+
+    def row(self, policy: str | None) -> ComparisonRow | None:
+        """Returns the row of a policy."""
+        return next((row for row in self.rows if row.policy == policy), None)
+
+    def result(self, policy: str) -> EvaluationResult:
+        """Returns the result of a policy."""
+        return next(result for result in self.results if result.policy == policy)
+
+
+def compare_settings(groups: Groups, progress: Progress | None = None) -> list[ComparedSetting]:
+    """Compares the policies of each setting, which takes most of the time that a leaderboard needs.
+
+    Args:
+        groups: Settings and their results.
+        progress: Called with the number of settings that have been compared, and of all.
+
+    Raises:
+        ConfigError: The results of a setting cannot be compared.
+    """
+    compared = []
+    for number, (setting, members) in enumerate(groups):
+        if progress is not None:
+            progress(number, len(groups))
+        compared.append(ComparedSetting(setting, members, compare(members, metric=setting.metric)))
+    return compared
 
 
 def column_of(metric: str) -> MetricColumn:
@@ -109,12 +176,7 @@ def metrics_beside(metric: str) -> list[str]:
 
 
 def reference_of(results: Sequence[EvaluationResult], metric: str) -> str | None:
-    """Names the best rule: the best mean of what is neither learned, nor plans, nor is the bound.
-
-    Args:
-        results: One result per policy, at least one.
-        metric: What is compared.
-    """
+    """Names the best rule by a metric: the best mean of what is neither learned, nor plans, nor is the bound."""
     return _best(_merits_of_rules(results, metric))
 
 
@@ -182,54 +244,53 @@ def compare(
 
 
 def comparison_table(
-    results: Sequence[EvaluationResult],
-    *,
-    metric: str | None = None,
-    reference: str | None = None,
-    rows: Sequence[ComparisonRow] | None = None,
+    results: Sequence[EvaluationResult], *, metric: str | None = None, rows: Sequence[ComparisonRow] | None = None
 ) -> Table:
     """Lays the comparison out: percent and ms, intervals in brackets; learned agents are marked with their trainings.
 
     Args:
         results: As in `compare`.
         metric: As in `compare`.
-        reference: As in `compare`.
         rows: What `compare` gave for the same results. Default: it is called.
 
     Raises:
         ConfigError: As in `compare`.
     """
-    rows = rows or compare(results, metric=metric, reference=reference)
+    rows = rows or compare(results, metric=metric)
     metric = metric or results[0].spec.metric
     shown = column_of(metric)
 
-    def cells(values: Sequence[Interval | None], *, signed: bool = False) -> list[str]:
-        return [format_interval(each, scale=shown.scale, digits=shown.digits, signed=signed) for each in values]
-
-    columns: list[tuple[str, list[str]]] = [
-        ("policy", [_name_of(row) for row in rows]),
-        ("actions", [", ".join(row.ability.actions) for row in rows]),
-        ("information", [", ".join(row.ability.information) or "none" for row in rows]),
-        (shown.label, cells([row.estimate for row in rows])),
-        ("middle half", [cell.partition(" ")[0] for cell in cells([row.middle for row in rows])]),
-    ]
+    columns: dict[str, list[str]] = {
+        "policy": [f"{row.policy} ({row.training})" if row.learned else row.policy for row in rows],
+        "actions": [", ".join(row.ability.actions) for row in rows],
+        "information": [", ".join(row.ability.information) or "none" for row in rows],
+        shown.label: [shown.write(row.estimate) for row in rows],
+        "middle half": [shown.write(row.middle).partition(" ")[0] for row in rows],
+    }
     unit = f", {shown.unit}" if shown.unit else ""
     if any(row.difference is not None for row in rows):
-        columns.append(("reference", [row.reference or "" for row in rows]))
-        columns.append((f"minus reference{unit}", cells([row.difference for row in rows], signed=True)))
+        columns["reference"] = [row.reference or "" for row in rows]
+        columns[f"minus reference{unit}"] = [shown.write(row.difference, signed=True) for row in rows]
         chances = [format_interval(row.improvement, scale=PERCENT, digits=0) for row in rows]
-        columns.append(("better than reference, %", chances))
+        columns["better than reference, %"] = chances
     if any(row.to_bound is not None for row in rows):
-        columns.append((f"to the bound{unit}", cells([row.to_bound for row in rows])))
+        columns[f"to the bound{unit}"] = [shown.write(row.to_bound) for row in rows]
     for name in next((row.others for row in rows if row.others), {}):
         other = column_of(name)
-        values = [row.others.get(name) for row in rows]
-        columns.append(
-            (other.label, [format_interval(each, scale=other.scale, digits=other.digits) for each in values])
-        )
-    return Table(
-        columns=tuple(name for name, _ in columns), rows=tuple(zip(*(cells for _, cells in columns), strict=True))
-    )
+        columns[other.label] = [other.write(row.others.get(name)) for row in rows]
+    return Table(columns=tuple(columns), rows=tuple(zip(*columns.values(), strict=True)))
+
+
+def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
+    """Chooses at most six policies whose curves are drawn: learned ones, one plain heuristic, and the best others.
+
+    Both the policies given and those returned are in order, best first.
+    """
+    plain = [name for name in BASELINES if name in order][:1]
+    first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
+    others = [name for name in order if name not in first and name not in learned]
+    chosen = first + others[: MOST_CURVES - len(first)]
+    return [name for name in order if name in chosen]
 
 
 def _merits_of_rules(results: Sequence[EvaluationResult], metric: str) -> dict[str, float]:
@@ -258,6 +319,7 @@ def _row(
     row = ComparisonRow(
         policy=result.policy,
         learned=result.learned,
+        searches=plans(result),
         num_runs=len(result.runs),
         estimate=bootstrap_interval(samples),
         middle=bootstrap_interval(samples, statistic=interquartile_mean),
@@ -277,13 +339,6 @@ def _row(
     return replace(row, reference=base.policy, difference=difference, improvement=chance)
 
 
-def _name_of(row: ComparisonRow) -> str:
-    """Names a policy; a learned one with the number of its trainings."""
-    if not row.learned:
-        return row.policy
-    return f"{row.policy} (learned, {row.num_runs} {'seed' if row.num_runs == 1 else 'seeds'})"
-
-
 def _merits(metric: str, samples: FloatArray) -> FloatArray:
     """Turns samples so that larger ones are better."""
     return -samples if metric in SMALLER_IS_BETTER else samples
@@ -296,25 +351,3 @@ def _known_merit(metric: str, mean: float) -> float:
 
 def _range(result: EvaluationResult) -> str:
     return f"{result.seeds[0]} to {result.seeds[-1]}"
-
-
-MOST_CURVES: Final = 6
-BASELINES: Final = ("edf", "fifo", "ecmp", "equal", "constant")
-"""Plain heuristics: the first of them that plays has a curve, however it fares."""
-
-
-def curves_of(order: Sequence[str], learned: Collection[str]) -> list[str]:
-    """Chooses the policies whose curves are drawn: learned ones, one plain heuristic, and the best of the others.
-
-    Args:
-        order: Policies, best first.
-        learned: Those that are trained models.
-
-    Returns:
-        At most six of them, best first.
-    """
-    plain = [name for name in BASELINES if name in order][:1]
-    first = [name for name in order if name in learned][: MOST_CURVES - len(plain)] + plain
-    others = [name for name in order if name not in first and name not in learned]
-    chosen = first + others[: MOST_CURVES - len(first)]
-    return [name for name in order if name in chosen]

@@ -2,23 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import read_json, write_text
 from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval
 from flowsched_gym.evaluation.results import check_printable
 from flowsched_gym.flows.metrics import merit
-from flowsched_gym.leaderboard.comparison import (
-    ComparisonRow,
-    MetricColumn,
-    column_of,
-    compare,
-    comparison_table,
-    plans,
-)
+from flowsched_gym.leaderboard.comparison import ComparedSetting, MetricColumn, compare_settings, comparison_table
 from flowsched_gym.leaderboard.suite import Setting, Suite, group_results, load_suite, read_results
-from flowsched_gym.leaderboard.table import Table, code_span, escaped, format_interval
+from flowsched_gym.leaderboard.table import Table, code_span, escaped
 
 RESULTS_FOLDER: Final = "results"
 SPEED_FILE: Final = "speed/results.json"
@@ -61,14 +54,6 @@ Run it again: `{command}` plays all heuristics; `--policy FOLDER --env SETTING` 
 """
 
 
-class _Compared(NamedTuple):
-    """Results of one setting, and what comparing them gave."""
-
-    setting: Setting
-    results: list[EvaluationResult]
-    rows: list[ComparisonRow]
-
-
 def write_leaderboard(folder: str | Path) -> Path:
     """Writes ``README.md`` from the result files below a folder; returns its path.
 
@@ -98,13 +83,13 @@ def leaderboard_markdown(folder: str | Path) -> str:
     first = results[0]
     explanation = EXPLANATION.format(bound=BOUND_POLICY)
     parts = [HEAD.format(suite=suite.name, first=first.seeds[0], count=len(first.seeds), explanation=explanation)]
-    compared = _compared(results, suite)
-    learned = _learned_table(compared, suite)
+    compared = compare_settings(group_results(results, list(suite.settings.values())))
+    learned = learned_table(compared, suite)
     if learned.rows:
         parts.append(f"\n## Learned agents and search beside the best rule\n\n{learned.markdown(numbers=False)}")
         if any(_is_of_earlier_fit(suite, setting.setting) for setting in compared):
             parts.append(EARLIER_FIT)
-    parts += [_tables_markdown(compared), _provenance(results)]
+    parts += [tables_markdown(compared), _provenance(results)]
     speed = Path(folder) / SPEED_FILE
     if speed.exists():
         parts.append(_speed_section(speed))
@@ -112,14 +97,49 @@ def leaderboard_markdown(folder: str | Path) -> str:
     return "".join(parts)
 
 
-def tables_markdown(results: Sequence[EvaluationResult], suite: Suite) -> str:
+def tables_markdown(settings: Sequence[ComparedSetting]) -> str:
     """Returns a table for each setting, under headings of settings and environments."""
-    return _tables_markdown(_compared(results, suite))
+    parts = []
+    environment = ""
+    for setting, members, rows in settings:
+        if setting.spec.id != environment:
+            environment = setting.spec.id
+            parts.append(f"\n## {environment}\n")
+        heading = escaped(setting.title)
+        if setting.name:
+            heading = f"{escaped(setting.name)}: {heading}"
+        table = comparison_table(members, metric=setting.metric, rows=rows)
+        parts.append(f"\n### {heading}\n\n{table.markdown()}")
+    return "".join(parts)
 
 
-def learned_table(results: Sequence[EvaluationResult], suite: Suite) -> Table:
+def learned_table(settings: Sequence[ComparedSetting], suite: Suite) -> Table:
     """Sets learned agents and search beside the best rules with their actions and information, a row for each."""
-    return _learned_table(_compared(results, suite), suite)
+    lines = []
+    for compared in settings:
+        setting, shown = compared.setting, compared.column
+        for row in (each for each in compared.rows if each.learned or each.searches):
+            mark = EARLIER_MARK if row.learned and _is_of_earlier_fit(suite, setting) else ""
+            rule, difference = compared.row(row.reference), row.difference
+            digits = shown.digits + (difference is not None and _vanishes(difference, shown))
+            line = (
+                escaped(setting.name or setting.title),
+                escaped(row.policy) + mark,
+                ", ".join(row.ability.actions),
+                ", ".join(row.ability.information),
+                str(row.num_runs) if row.learned else "",
+                shown.label,
+                shown.write(row.estimate),
+                NO_RULE if rule is None else f"{escaped(rule.policy)} {shown.write(rule.estimate)}",
+                shown.write(difference, digits=digits, signed=True),
+                "" if difference is None else _verdict(difference, setting.metric),
+            )
+            lines.append(line)
+    columns = (
+        *("setting", "agent", "actions", "information", "trainings", "measure", "its mean"),
+        *("best rule with both", "difference", "the agent is"),
+    )
+    return Table(columns=columns, rows=tuple(lines))
 
 
 def speed_table(content: Mapping[str, Any]) -> Table:
@@ -132,62 +152,6 @@ def speed_table(content: Mapping[str, Any]) -> Table:
         numbers = (f"{rate[key]:,.0f}" for key in ("min", "median", "max"))
         rows.append((escaped(name), escaped(f"{rate['unit']}/s"), *numbers, beside))
     return Table(columns=("what", "unit", "min", "median", "max", "of CartPole's"), rows=tuple(rows))
-
-
-def _compared(results: Sequence[EvaluationResult], suite: Suite) -> list[_Compared]:
-    """Compares the policies of each setting, which takes most of the time that a leaderboard needs."""
-    return [
-        _Compared(setting, members, compare(members, metric=setting.metric))
-        for setting, members in group_results(results, list(suite.settings.values()))
-    ]
-
-
-def _tables_markdown(settings: Sequence[_Compared]) -> str:
-    parts = []
-    environment = ""
-    for setting, members, rows in settings:
-        if setting.spec.id != environment:
-            environment = setting.spec.id
-            parts.append(f"\n## {environment}\n")
-        table = comparison_table(members, metric=setting.metric, rows=rows)
-        parts.append(f"\n### {_heading(setting)}\n\n{table.markdown()}")
-    return "".join(parts)
-
-
-def _learned_table(settings: Sequence[_Compared], suite: Suite) -> Table:
-    lines = []
-    for setting, members, compared in settings:
-        rows = {row.policy: row for row in compared}
-        shown = column_of(setting.metric)
-        searching = {member.policy for member in members if plans(member)}
-        for row in rows.values():
-            if not (row.learned or row.policy in searching):
-                continue
-            mark = EARLIER_MARK if row.learned and _is_of_earlier_fit(suite, setting) else ""
-            difference = row.difference
-            digits = shown.digits + (difference is not None and _vanishes(difference, shown))
-            best = NO_RULE
-            if row.reference is not None:
-                mean = format_interval(rows[row.reference].estimate, scale=shown.scale, digits=shown.digits)
-                best = f"{escaped(row.reference)} {mean}"
-            line = (
-                escaped(setting.name or setting.title),
-                escaped(row.policy) + mark,
-                ", ".join(row.ability.actions),
-                ", ".join(row.ability.information),
-                str(row.num_runs) if row.learned else "",
-                shown.label,
-                format_interval(row.estimate, scale=shown.scale, digits=shown.digits),
-                best,
-                format_interval(difference, scale=shown.scale, digits=digits, signed=True),
-                "" if difference is None else _verdict(difference, setting.metric),
-            )
-            lines.append(line)
-    columns = (
-        *("setting", "agent", "actions", "information", "trainings", "measure", "its mean"),
-        *("best rule with both", "difference", "the agent is"),
-    )
-    return Table(columns=columns, rows=tuple(lines))
 
 
 def _is_of_earlier_fit(suite: Suite, setting: Setting) -> bool:
@@ -205,10 +169,6 @@ def _verdict(difference: Interval, metric: str) -> str:
     """Returns what the interval of a difference from the reference allows to say."""
     worst, best = sorted(merit(metric, end) for end in (difference.low, difference.high))
     return "**better**" if worst > 0 else "worse" if best < 0 else "not told apart"
-
-
-def _heading(setting: Setting) -> str:
-    return f"{escaped(setting.name)}: {escaped(setting.title)}" if setting.name else escaped(setting.title)
 
 
 def _provenance(results: Sequence[EvaluationResult]) -> str:

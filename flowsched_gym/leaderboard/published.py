@@ -5,6 +5,7 @@ table in each episode, with seven digits. The whole result files are in the repo
 which it is generated.
 """
 
+import math
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -28,26 +29,19 @@ def published_path(suite: str) -> Path:
 
 def published_content(results: Sequence[EvaluationResult], suite: Suite) -> dict[str, object]:
     """Returns the content of the file of published results."""
-    rows = []
-    for result in results:
-        if result.reference is not None and (result.reference.suite, result.reference.digest) == (
-            suite.name,
-            suite.digest,
-        ):
-            metrics = [name for name in COLUMNS if name in result.metric_names]
-            rows.append(
-                {
-                    "setting": result.reference.setting,
-                    "policy": result.policy,
-                    "source": result.source,
-                    "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
-                    "models": [run.model.seed for run in result.runs if run.model is not None],
-                    "metrics": {
-                        name: [[_short(value) for value in run] for run in result.samples(name).tolist()]
-                        for name in metrics
-                    },
-                }
-            )
+    rows = [
+        {
+            "setting": result.reference.setting,
+            "policy": result.policy,
+            "source": result.source,
+            "view": {name: value for name, value in result.kwargs.items() if name in VIEW_ARGUMENTS},
+            "models": [run.model.seed for run in result.runs if run.model is not None],
+            "metrics": {name: _rounded(result, name) for name in COLUMNS if name in result.metric_names},
+        }
+        for result in results
+        if result.reference is not None
+        and (result.reference.suite, result.reference.digest) == (suite.name, suite.digest)
+    ]
     return {"schema": SCHEMA, "suite": suite.name, "digest": suite.digest, "rows": rows}
 
 
@@ -82,33 +76,32 @@ def same_as_published(result: EvaluationResult, published: EvaluationResult) -> 
     if len(result.runs) != len(published.runs) or result.learned != published.learned:
         return False
     return all(
-        name in result.metric_names
-        and [[_short(value) for value in run] for run in result.samples(name).tolist()]
-        == [[_short(value) for value in run] for run in published.samples(name).tolist()]
+        name in result.metric_names and _rounded(result, name) == _rounded(published, name)
         for name in published.metric_names
     )
 
 
 def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
     setting = suite.settings[row["setting"]]
-    num_runs = max(1, len(row["models"]))
-    runs = []
-    for number in range(num_runs):
-        seed = row["models"][number] if row["models"] else None
-        model = ModelFile(name=f"seed{seed}.zip", digest="", seed=seed) if row["models"] else None
-        episodes = tuple(
-            EpisodeResult(
-                seed=episode,
-                num_decisions=0,
-                reward=float("nan"),
-                metrics={
-                    name: float("nan") if values[number][place] is None else values[number][place]
-                    for name, values in row["metrics"].items()
-                },
-            )
-            for place, episode in enumerate(suite.test)
+    models = [ModelFile(name=f"seed{seed}.zip", digest="", seed=seed) for seed in row["models"]]
+    runs = [
+        Run(
+            model=model,
+            episodes=tuple(
+                EpisodeResult(
+                    seed=seed,
+                    num_decisions=0,
+                    reward=math.nan,
+                    metrics={
+                        name: math.nan if values[number][index] is None else values[number][index]
+                        for name, values in row["metrics"].items()
+                    },
+                )
+                for index, seed in enumerate(suite.test)
+            ),
         )
-        runs.append(Run(model=model, episodes=episodes))
+        for number, model in enumerate(models or [None])
+    ]
     return EvaluationResult(
         environment=setting.spec.id,
         kwargs={**setting.kwargs, **row["view"]},
@@ -119,5 +112,9 @@ def _result(row: dict[str, Any], suite: Suite) -> EvaluationResult:
     )
 
 
-def _short(value: float) -> float | None:
-    return None if value != value else float(f"{value:.{DIGITS}g}")
+def _rounded(result: EvaluationResult, metric: str) -> list[list[float | None]]:
+    """Returns a metric of all episodes of all runs with the digits that are published; None for NaN."""
+    return [
+        [None if value != value else float(f"{value:.{DIGITS}g}") for value in run]
+        for run in result.samples(metric).tolist()
+    ]

@@ -100,6 +100,10 @@ class Setting:
         }
 
 
+Groups = Sequence[tuple[Setting, Sequence[EvaluationResult]]]
+"""Settings and their results, each policy once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Settings in which policies are compared, and seeds.

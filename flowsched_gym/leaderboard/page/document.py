@@ -5,7 +5,7 @@ script, which only sorts, filters and opens animations in place.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -13,21 +13,18 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.evaluation import BOUND_POLICY, EvaluationResult, Interval, bootstrap_intervals
+from flowsched_gym.evaluation import BOUND_POLICY, Interval, Progress, bootstrap_intervals
 from flowsched_gym.flows.metrics import SMALLER_IS_BETTER, merit
 from flowsched_gym.leaderboard.comparison import (
+    ComparedSetting,
     ComparisonRow,
     MetricColumn,
-    column_of,
-    compare,
+    compare_settings,
     comparison_table,
     curves_of,
-    plans,
-    reference_of,
 )
 from flowsched_gym.leaderboard.page.charts import Curve, draw_chart
-from flowsched_gym.leaderboard.suite import Setting
-from flowsched_gym.leaderboard.table import Table, format_interval
+from flowsched_gym.leaderboard.suite import Groups, Setting
 
 OVERVIEW_HEADS: Final = (
     *("setting", "best rule with the agent's actions and information", "best learned agent", "difference"),
@@ -46,65 +43,10 @@ CHANCE: Final = "random"
 NAMED_BETWEEN: Final = (0.88, 0.12)
 """Shares at which lines lead from the curves of a profile to their names."""
 
-HEAD: Final = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Leaderboard {suite}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<a class="skip" href="#settings">Skip to the tables</a>
-<header>
-<h1>Leaderboard <small>{suite}</small></h1>
-<p>{count} results in {settings} settings. In each setting all policies met the same flows; values are means over its
-episodes, and over the trainings of agents that were trained several times, with 95&nbsp;% bootstrap intervals.
-A policy is compared with its reference, the best other rule with no other actions and no other information than its
-own, in the same episodes.</p>
-<details><summary>What the columns mean</summary>
-<dl>
-<dt>middle half</dt><dd>Interquartile mean: the mean without the best and the worst quarter of the values.</dd>
-<dt>actions, information</dt><dd>What the policy does and uses; traffic: the distribution of sizes and the load.</dd>
-<dt>minus reference</dt><dd>Difference to the reference, in the same episodes.</dd>
-<dt>better than reference</dt><dd>Probability that the policy is better than its reference in an episode.</dd>
-<dt>{bound}</dt><dd>Deadlines that no scheduler can exceed, even one that knows all flows beforehand.</dd>
-<dt>to the bound</dt><dd>How far the policy stays below that.</dd>
-<dt>worse than random</dt><dd>A training has collapsed whose mean is worse than that of choices at random.</dd>
-<dt>search</dt><dd>The best choice in simulations of what may come, thousands of times slower than a rule.</dd>
-<dt>FCT, slowdown, TCT</dt><dd>Flow completion time, waiting included; that over what the flow would take alone;
-completion time of a task.</dd>
-</dl></details>
-</header>
-<form id="filters" hidden>
-<label>Environment <select id="environment"><option value="">all</option>{options}</select></label>
-<label><input type="checkbox" id="agents"> with learned agents only</label>
-<output id="shown" aria-live="polite"></output>
-</form>
-<main id="settings">
-"""
-FOOT: Final = """</main>
-<dialog id="player" aria-labelledby="playing">
-<form method="dialog"><h2 id="playing"></h2><button>Close</button></form>
-<img alt="">
-</dialog>
-<script>
-{script}</script>
-</body>
-</html>
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Film:
-    """An animated episode of a policy in a setting.
-
-    Attributes:
-        setting: Name of the setting.
-        policy: Name of the policy.
-        address: Where it lies, from the page.
-    """
+    """An animated episode of a policy in a setting, both by their names, and its address from the page."""
 
     setting: str
     policy: str
@@ -112,13 +54,13 @@ class Film:
 
 
 def page_html(
-    groups: Sequence[tuple[Setting, Sequence[EvaluationResult]]],
+    groups: Groups,
     *,
     suite: str,
     own: Collection[tuple[str, str]] = (),
     films: Sequence[Film] = (),
     learning: Mapping[str, Sequence[Curve]] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """Returns the page.
 
@@ -133,55 +75,45 @@ def page_html(
     Raises:
         ConfigError: The results of a setting cannot be compared.
     """
-    compared = []
-    for number, (setting, members) in enumerate(groups):
-        if progress is not None:
-            progress(number, len(groups))
-        compared.append((setting, members, compare(members, metric=setting.metric)))
+    compared = compare_settings(groups, progress)
     environments = sorted({setting.spec.id for setting, _ in groups})
-    options = "".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in environments)
+    sections = []
+    for number, each in enumerate(compared):
+        name = each.setting.name
+        played = {film.policy: film.address for film in films if film.setting == name}
+        mine = {policy for setting, policy in own if setting == name}
+        sections.append(_section(number, each, played=played, mine=mine, learning=(learning or {}).get(name, ())))
     folder = resources.files("flowsched_gym.leaderboard.page")
-    parts = [
-        HEAD.format(
-            suite=escape(suite),
-            style=(folder / "page.css").read_text(encoding="utf-8"),
-            count=sum(len(members) for _, members in groups),
-            settings=len(groups),
-            bound=BOUND_POLICY,
-            options=options,
-        ),
-        _overview(compared),
-    ]
-    for number, (setting, members, rows) in enumerate(compared):
-        played = {film.policy: film.address for film in films if film.setting == setting.name}
-        mine = {policy for name, policy in own if name == setting.name}
-        curves = (learning or {}).get(setting.name, ())
-        parts.append(_section(number, setting, members, rows, played=played, mine=mine, learning=curves))
-    parts.append(FOOT.format(script=(folder / "page.js").read_text(encoding="utf-8")))
-    return "".join(parts)
+    template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    return template.format(
+        suite=escape(suite),
+        style=style,
+        count=sum(len(members) for _, members in groups),
+        settings=len(groups),
+        bound=BOUND_POLICY,
+        options="".join(f'<option value="{escape(name)}">{escape(name)}</option>' for name in environments),
+        body="".join([_overview(compared), *sections]),
+        script=script,
+    )
 
 
-def _overview(compared: Sequence[tuple[Setting, Sequence[EvaluationResult], Sequence[ComparisonRow]]]) -> str:
+def _overview(settings: Sequence[ComparedSetting]) -> str:
     """Sets the best learned agent of each setting beside its reference, a rule with its actions and information."""
     lines = []
-    for number, (setting, members, rows) in enumerate(compared):
-        shown = column_of(setting.metric)
-        agent = next((row for row in rows if row.learned), None)
-        rule = _reference(setting, members, rows) if agent is None else _named(rows, agent.reference)
-        planners = {member.policy for member in members if plans(member)}
-        search = next((row for row in rows if row.policy in planners), None)
-        trainings = next((each for each in members if agent is not None and each.policy == agent.policy), None)
+    for number, compared in enumerate(settings):
+        setting, shown = compared.setting, compared.column
+        agent = next((row for row in compared.rows if row.learned), None)
+        search = next((row for row in compared.rows if row.searches), None)
+        rule = compared.best_rule if agent is None else compared.row(agent.reference)
         difference = None if agent is None else agent.difference
-        digits = _telling_digits(difference, shown)
+        written = shown.write(difference, digits=_telling_digits(difference, shown), signed=True)
         link = f'<a href="#setting-{number}">{escape(_name(setting))}</a>'
         cells = [
             f'<th scope="row">{link} <small>{escape(shown.label)}: {_direction(setting.metric)}</small></th>',
             _best(rule, shown),
-            _best(agent, shown, "" if trainings is None else _range_of_trainings(trainings, setting.metric)),
-            _cell(UNSIGNED.sub("0.0", format_interval(difference, scale=shown.scale, digits=digits, signed=True))),
-            _verdict(
-                agent, setting.metric, 0 if trainings is None else _num_collapsed(trainings, members, setting.metric)
-            ),
+            _best(agent, shown, "" if agent is None else _range_of_trainings(compared, agent)),
+            _cell(UNSIGNED.sub("0.0", written)),
+            _verdict(compared, agent),
             _best(search, shown),
         ]
         # A narrow screen shows the row as a list, with these names.
@@ -209,47 +141,48 @@ def _telling_digits(difference: Interval | None, shown: MetricColumn) -> int:
     )
 
 
-def _range_of_trainings(result: EvaluationResult, metric: str) -> str:
+def _range_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> str:
     """Writes the means of the worst and the best training; nothing where there is one."""
-    means = _means_of_trainings(result, metric)
+    means = _means_of_trainings(compared, agent)
     if len(means) < MIN_TRAININGS:
         return ""
-    shown = column_of(metric)
+    shown = compared.column
     low, high = (f"{shown.scale * end:.{shown.digits}f}" for end in (min(means), max(means)))
     return f"{low} to {high} in {len(means)} trainings"
 
 
-def _num_collapsed(result: EvaluationResult, members: Sequence[EvaluationResult], metric: str) -> int:
+def _num_collapsed(compared: ComparedSetting, agent: ComparisonRow) -> int:
     """Counts the trainings of an agent that are worse than a policy that chooses at random."""
-    chance = [merit(metric, member.interval(metric).mean) for member in members if member.policy == CHANCE]
-    return sum(merit(metric, mean) < value for mean in _means_of_trainings(result, metric) for value in chance)
+    metric, chance = compared.setting.metric, compared.row(CHANCE)
+    if chance is None:
+        return 0
+    value = merit(metric, chance.estimate.mean)
+    return sum(merit(metric, mean) < value for mean in _means_of_trainings(compared, agent))
 
 
-def _means_of_trainings(result: EvaluationResult, metric: str) -> list[float]:
-    means: list[float] = result.samples(metric).mean(axis=1).tolist()
+def _means_of_trainings(compared: ComparedSetting, agent: ComparisonRow) -> list[float]:
+    means: list[float] = compared.result(agent.policy).samples(compared.setting.metric).mean(axis=1).tolist()
     return means
 
 
 def _section(
     number: int,
-    setting: Setting,
-    members: Sequence[EvaluationResult],
-    rows: Sequence[ComparisonRow],
+    compared: ComparedSetting,
     *,
     played: Mapping[str, str],
     mine: Collection[str],
     learning: Sequence[Curve],
 ) -> str:
     """Lays out a setting: its table, then its curves."""
-    shown = column_of(setting.metric)
-    table: Table = comparison_table(members, metric=setting.metric, rows=rows)
-    by_name = {member.policy: member for member in members}
+    setting, members, rows = compared
+    shown = compared.column
+    table = comparison_table(members, metric=setting.metric, rows=rows)
     # Numbers first: a narrow screen has no room for words before them.
     order = sorted(range(1, len(table.columns)), key=lambda column: table.columns[column] in WORDS)
     lines = []
     for row, texts in zip(rows, table.rows, strict=True):
-        notes = [f"learned, {row.num_runs} {'seed' if row.num_runs == 1 else 'seeds'}"] * row.learned
-        if row.learned and (collapsed := _num_collapsed(by_name[row.policy], members, setting.metric)):
+        notes = [row.training] * row.learned
+        if row.learned and (collapsed := _num_collapsed(compared, row)):
             notes.append(f"{collapsed} worse than {CHANCE}")
         notes += ["yours"] * (row.policy in mine)
         note = f" <small>{', '.join(notes)}</small>" if notes else ""
@@ -261,9 +194,11 @@ def _section(
         cells += [f"<td>{film}</td>"] * bool(played)
         lines.append(_line(cells, learned=row.learned, bound=row.policy == BOUND_POLICY))
     heads = ("policy", *(table.columns[column] for column in order), *["episode"] * bool(played))
-    figures = [_figure(_profile(setting, members, rows), _profile_caption(setting))]
+    reach = "at most" if setting.metric in SMALLER_IS_BETTER else "at least"
+    caption = f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
+    figures = [_figure(_profile(compared), caption)]
     if learning:
-        reference = _reference(setting, members, rows)
+        reference = compared.best_rule
         level = None if reference is None else (reference.policy, shown.scale * reference.estimate.mean)
         chart = draw_chart(
             learning, title=f"Learning curves on {_name(setting)}", x_label="decisions in training", level=level
@@ -280,9 +215,10 @@ def _section(
     )
 
 
-def _profile(setting: Setting, members: Sequence[EvaluationResult], rows: Sequence[ComparisonRow]) -> str:
+def _profile(compared: ComparedSetting) -> str:
     """Draws the share of episodes in which each policy reaches a value (Agarwal et al., section 4)."""
-    shown, smaller = column_of(setting.metric), setting.metric in SMALLER_IS_BETTER
+    setting, members, rows = compared
+    shown, smaller = compared.column, setting.metric in SMALLER_IS_BETTER
     learned = {row.policy for row in rows if row.learned}
     names = curves_of([row.policy for row in rows if row.policy != BOUND_POLICY], learned)
     samples = {member.policy: member.samples(setting.metric) for member in members if member.policy in names}
@@ -312,30 +248,15 @@ def _profile(setting: Setting, members: Sequence[EvaluationResult], rows: Sequen
     return draw_chart(curves, title=title, x_label=shown.label, y_range=(0.0, 100.0))
 
 
-def _profile_caption(setting: Setting) -> str:
-    reach = "at most" if setting.metric in SMALLER_IS_BETTER else "at least"
-    return f"Performance profiles: episodes (%) with {reach} the value on the axis; shaded: 95 % intervals."
-
-
-def _reference(
-    setting: Setting, members: Sequence[EvaluationResult], rows: Sequence[ComparisonRow]
-) -> ComparisonRow | None:
-    """Returns the best rule, whatever it does and knows; search is none."""
-    return _named(rows, reference_of(members, setting.metric))
-
-
-def _named(rows: Sequence[ComparisonRow], name: str | None) -> ComparisonRow | None:
-    return next((row for row in rows if row.policy == name), None)
-
-
-def _verdict(row: ComparisonRow | None, metric: str, num_collapsed: int) -> str:
+def _verdict(compared: ComparedSetting, row: ComparisonRow | None) -> str:
     """Writes whether the best learned agent ``wins``, ``loses`` or ``collapses``, or ``open``; empty if unknown."""
     if row is None or row.difference is None or not row.difference.known:
         return "<td></td>"
     low, high = sorted((row.difference.low, row.difference.high))
     verdict = "open"
     if low > 0.0 or high < 0.0:
-        verdict = "wins" if (low > 0.0) != (metric in SMALLER_IS_BETTER) else "loses"
+        verdict = "wins" if (low > 0.0) != (compared.setting.metric in SMALLER_IS_BETTER) else "loses"
+    num_collapsed = _num_collapsed(compared, row)
     if not num_collapsed:
         return f"<td>{verdict}</td>"
     kept = "collapses" if verdict == "open" else verdict
@@ -345,7 +266,7 @@ def _verdict(row: ComparisonRow | None, metric: str, num_collapsed: int) -> str:
 def _best(row: ComparisonRow | None, shown: MetricColumn, note: str = "") -> str:
     if row is None:
         return "<td></td>"
-    value = format_interval(row.estimate, scale=shown.scale, digits=shown.digits).partition(" ")[0]
+    value = shown.write(row.estimate).partition(" ")[0]
     names = "".join(f" <small>{escape(text)}</small>" for text in (row.policy, note) if text)
     return f'<td data-value="{value}">{value}{names}</td>'
 

@@ -20,7 +20,6 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import replace_when_written, write_text
 from flowsched_gym.evaluation import (
     BOUND_POLICY,
-    EvaluationResult,
     Progress,
     make_environment,
     resolve_policy,
@@ -31,7 +30,7 @@ from flowsched_gym.leaderboard.comparison import column_of, reference_of
 from flowsched_gym.leaderboard.page.charts import Curve
 from flowsched_gym.leaderboard.page.document import Film, page_html
 from flowsched_gym.leaderboard.play import Entrant, entrants_of, players
-from flowsched_gym.leaderboard.suite import Setting
+from flowsched_gym.leaderboard.suite import Groups, Setting
 from flowsched_gym.registration import MODEL_SUFFIX
 from flowsched_gym.version import __version__
 
@@ -51,8 +50,6 @@ MOST_BYTES: Final = 300_000
 COMPRESSION: Final[dict[str, Any]] = {"lossless": True, "quality": 50, "method": 3}
 """How frames are written: a third of the bytes of a GIF, within a second."""
 DIGEST_BYTES: Final = 4
-
-Groups = Sequence[tuple[Setting, Sequence[EvaluationResult]]]
 
 
 def write_site(
