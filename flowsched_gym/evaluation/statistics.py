@@ -27,6 +27,9 @@ BLOCK_SIZE: Final = 1_000_000
 """Numbers drawn at a time, so that memory does not grow with the number of episodes."""
 
 
+Values = Sequence[float] | FloatArray
+
+
 class Resampling(TypedDict, total=False):
     """Settings of the bootstrap: confidence, in (0, 1) (0.95); number of resamples (10,000); their seed (0)."""
 
@@ -77,7 +80,7 @@ def interquartile_mean(samples: FloatArray) -> FloatArray:
 
 
 def bootstrap_interval(
-    values: Sequence[float] | FloatArray,
+    values: Values,
     *,
     statistic: Callable[[FloatArray], FloatArray] | None = None,
     **resampling: Unpack[Resampling],
@@ -93,15 +96,12 @@ def bootstrap_interval(
     Raises:
         ConfigError: An argument is not allowed.
     """
-    (known,) = _known(values)
-    along = statistic or _mean
-    (interval,) = _resample([(known,)], lambda samples: along(_flat(samples)), **resampling)
+    estimator = _mean if statistic is None else lambda samples: statistic(_flat(samples))
+    (interval,) = _resample([_known(values)], estimator, **resampling)
     return interval
 
 
-def bootstrap_intervals(
-    columns: Mapping[str, Sequence[float] | FloatArray], **resampling: Unpack[Resampling]
-) -> dict[str, Interval]:
+def bootstrap_intervals(columns: Mapping[str, Values], **resampling: Unpack[Resampling]) -> dict[str, Interval]:
     """Estimates the means of several columns, each as `bootstrap_interval` does, from the same draws.
 
     Args:
@@ -115,14 +115,11 @@ def bootstrap_intervals(
     found: dict[str, Interval] = {}
     for shape in {values.shape for (values,) in known.values()}:
         names = [name for name, (values,) in known.items() if values.shape == shape]
-        intervals = _resample([known[name] for name in names], lambda samples: _mean(_flat(samples)), **resampling)
-        found |= zip(names, intervals, strict=True)
+        found |= zip(names, _resample([known[name] for name in names], _mean, **resampling), strict=True)
     return {name: found[name] for name in columns}
 
 
-def paired_difference(
-    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
-) -> Interval:
+def paired_difference(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
     """Estimates the mean of ``values - baseline``, episode by episode on the same flows.
 
     Args:
@@ -133,55 +130,52 @@ def paired_difference(
     Raises:
         ConfigError: The lengths differ, or an argument is not allowed.
     """
-    (interval,) = _resample([_known(values, baseline)], _difference, **resampling)
+    pairs = [_known(values, baseline)]
+    (interval,) = _resample(pairs, lambda ours, theirs: _mean(ours) - _mean(theirs), **resampling)
     return interval
 
 
-def paired_ratio(
-    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
-) -> Interval:
+def paired_ratio(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
     """Estimates ``mean(values) / mean(baseline)``, resampling both by the same episodes.
 
     Args:
-        values: As in `bootstrap_interval`.
-        baseline: Values of the same episodes to compare with, likewise, of mean other than 0. A NaN on either side
-            leaves the episode out.
+        values: As in `paired_difference`.
+        baseline: As in `paired_difference`, without zeros.
         **resampling: Fields of ``Resampling``.
 
     Raises:
-        ConfigError: The lengths differ, a mean to divide by is 0, or an argument is not allowed.
+        ConfigError: The lengths differ, a value to divide by is 0, or an argument is not allowed.
     """
-    first, second = _known(values, baseline)
-    if not second.all():
-        row = int(np.argmin((second != 0).all(axis=0)))
+    pairs = [_known(values, baseline)]
+    if not pairs[0][1].all():
+        row = int(np.argmin((pairs[0][1] != 0).all(axis=0)))
         raise ConfigError(f"baseline is 0 in row {row}: a ratio needs values other than 0")
-    (interval,) = _resample([(first, second)], _ratio, **resampling)
+    (interval,) = _resample(pairs, lambda ours, theirs: _mean(ours) / _mean(theirs), **resampling)
     return interval
 
 
-def probability_of_improvement(
-    values: Sequence[float] | FloatArray, baseline: Sequence[float] | FloatArray, **resampling: Unpack[Resampling]
-) -> Interval:
+def probability_of_improvement(values: Values, baseline: Values, **resampling: Unpack[Resampling]) -> Interval:
     """Estimates how probable it is that a value is larger than the baseline's in the same episode.
 
     The mean over the episodes of the Mann-Whitney statistic of all pairs of trainings; equal values count half (Agarwal
     et al., section 4, with episodes in the place of tasks).
 
     Args:
-        values: As in `bootstrap_interval`, larger ones better.
-        baseline: Values of the same episodes, likewise.
+        values: As in `paired_difference`, larger ones better.
+        baseline: As in `paired_difference`.
         **resampling: Fields of ``Resampling``.
 
     Raises:
         ConfigError: The lengths differ, or an argument is not allowed.
     """
-    (interval,) = _resample([_known(values, baseline)], _share_larger, **resampling)
+
+    def share_larger(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+        first, second = ours[..., :, None, :], theirs[..., None, :, :]
+        share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
+        return share
+
+    (interval,) = _resample([_known(values, baseline)], share_larger, **resampling)
     return interval
-
-
-def _mean(samples: FloatArray) -> FloatArray:
-    mean: FloatArray = samples.mean(axis=-1)
-    return mean
 
 
 def _flat(samples: FloatArray) -> FloatArray:
@@ -189,21 +183,13 @@ def _flat(samples: FloatArray) -> FloatArray:
     return samples.reshape(*samples.shape[:-2], -1)
 
 
-def _difference(samples: FloatArray, baseline: FloatArray) -> FloatArray:
-    return _mean(_flat(samples)) - _mean(_flat(baseline))
+def _mean(samples: FloatArray) -> FloatArray:
+    """Returns the mean over runs and episodes, (..., num_runs, num_episodes) to (...)."""
+    mean: FloatArray = _flat(samples).mean(axis=-1)
+    return mean
 
 
-def _ratio(samples: FloatArray, baseline: FloatArray) -> FloatArray:
-    return _mean(_flat(samples)) / _mean(_flat(baseline))
-
-
-def _share_larger(samples: FloatArray, baseline: FloatArray) -> FloatArray:
-    first, second = samples[..., :, None, :], baseline[..., None, :, :]
-    share: FloatArray = ((first > second) + 0.5 * (first == second)).mean(axis=(-3, -2, -1))
-    return share
-
-
-def _known(*columns: Sequence[float] | FloatArray) -> tuple[FloatArray, ...]:
+def _known(*columns: Values) -> tuple[FloatArray, ...]:
     """Returns the episodes that all columns have a value of, (num_runs, num_episodes) each."""
     arrays = []
     for name, values in zip(("values", "baseline"), columns, strict=False):

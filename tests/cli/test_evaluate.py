@@ -27,11 +27,6 @@ class Oldest:
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.asarray(0), state
-
-
-class Broken(Oldest):
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        raise KeyError("no idea")
 """
 
 ARTEMIS = ("flowsched/Artemis-v0", "--episodes", 2, "--seed", 5, "--kwarg", "bursts=5", "--kwarg", "k=3")
@@ -50,21 +45,14 @@ def test_the_json_is_the_result_file_of_the_evaluation(flowsched) -> None:
         assert content[key] == result_content(expected)[key]
 
 
-def test_the_table_has_means_and_says_when_intervals_are_missing(flowsched) -> None:
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", "fifo")
-
-    assert outcome.status == 0
-    lines = outcome.out.splitlines()
-    assert lines[0] == "fifo on flowsched/Artemis-v0, 2 episodes:"
-    assert "deadline_hit_ratio" in outcome.out
-    assert "nan" not in outcome.out
-    assert lines[-1] == "Intervals need at least 10 episodes."
-
-
 def test_the_measure_of_the_environment_comes_first_and_all_others_on_request(flowsched) -> None:
     words = ("evaluate", *ARTEMIS, "--policy", "fifo", "--policy", "edf")
 
     few, every = (flowsched(*words, *more).out.splitlines() for more in ((), ("--all",)))
+
+    assert few[0] == "fifo, edf on flowsched/Artemis-v0, 2 episodes:"
+    assert few[-1] == "Intervals need at least 10 episodes."
+    assert not any("nan" in line for line in every)
 
     names = list(dict.fromkeys(line.split()[0] for line in few[2:-2]))
     assert names == ["deadline_hit_ratio", "mean_fct", "p99_fct", "reward"]
@@ -164,12 +152,6 @@ def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(flow
     monkeypatch.chdir(tmp_path)
     outcome = flowsched("evaluate", *ARTEMIS, "--policy", "colorsys:Oldest")
     check_refusal(outcome, "module colorsys has no 'Oldest'")
-
-
-def test_a_users_class_that_fails_is_one_line(flowsched, own: str) -> None:
-    outcome = flowsched("evaluate", *ARTEMIS, "--policy", f"{own}:Broken", "--json")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert f"flowsched: error: policy '{own}:Broken' raised KeyError: 'no idea' ({own}.py:" in outcome.err
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Watches the progress display on a terminal and in a log file."""
 
 import io
-import itertools
 
 import pytest
 
@@ -74,8 +73,3 @@ def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monk
     assert frames[3] == "compiling\n"
     assert frames[4].startswith("reading [####")
     assert len(compiling._writers) == 1, "it is the bar's no more"
-
-
-def test_commands_of_the_tests_print_the_same_on_a_slow_machine(flowsched, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(output_module.time, "monotonic", itertools.count(step=60.0).__next__)  # type: ignore[attr-defined]
-    assert flowsched("workload", "gather-a1", "--flows", "9", "--out", tmp_path / "flows.csv").err == ""

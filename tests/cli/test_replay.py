@@ -89,12 +89,11 @@ def test_as_json_the_metrics_are_one_document_without_nan(flowsched, flows: Path
 def test_metrics_that_are_not_defined_are_null_in_json_and_left_out_of_the_table(flowsched, tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("flow_id,source,destination,size_bytes,arrival_s\n0,1,0,100,0\n")
+    replay = ("replay", path, "--discipline", "ps")
 
-    assert json.loads(flowsched("replay", path, "--discipline", "ps", "--json").out)["deadline_hit_ratio"] is None
-    table = flowsched("replay", path, "--discipline", "ps").out
-    assert "mean_fct" in table
-    assert "deadline_hit_ratio" not in table
-    assert "nan" not in table
+    assert json.loads(flowsched(*replay, "--json").out)["deadline_hit_ratio"] is None
+    table = flowsched(*replay).out
+    assert [name in table for name in ("mean_fct", "deadline_hit_ratio", "nan")] == [True, False, False]
 
 
 def test_one_link_is_utilised_as_one_however_many_hosts_receive(tmp_path: Path) -> None:
@@ -159,9 +158,7 @@ def test_bad_input_is_one_line_and_writes_nothing(flowsched, flows, monkeypatch,
     ("content", "message"),
     [
         (None, "does not exist: a flow file is needed"),
-        ("", "the file is empty"),
         (f"{HEADER}\n0,,1,0,-5,0,\n", "line 2, column size_bytes: '-5': it must be a finite number of bytes > 0"),
-        (f"{HEADER}\n0,,1,0,5,0,\n1,,1", "line 3: 3 cells in '1,,1': it must be 7"),
     ],
 )
 def test_a_bad_flow_file_is_one_line_and_writes_nothing(flowsched, tmp_path: Path, content: str, message: str) -> None:

@@ -97,6 +97,12 @@ def shortened(content: dict[str, Any]) -> None:
             values[key] = each[:0] if isinstance(each, list) else each
 
 
+def raised(content: dict[str, Any]) -> None:
+    """Raises a reward, and the mean with it."""
+    content["runs"][0]["episodes"]["reward"][0] += 1
+    content["intervals"]["reward"]["mean"] += 0.1
+
+
 def bombs(content: dict[str, Any]) -> None:
     """Gives each of many runs as many decisions as one may have."""
     mine(content)
@@ -175,6 +181,10 @@ FORGERIES = {
     "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
     "versions of no kind": (put("made", "versions", value={"numpy": [1]}), "made, versions, 'numpy' is [1]"),
     "a key of 10,000 letters": (put("k" * 10_000, value=1), "the file has the key 'kkk"),
+    "another reward": (
+        raised,
+        "is not what its actions give: run 0, episode with seed 0: reward is ",
+    ),
     "an earlier format": (put("schema", value="flowsched-result/2"), "schema is 'flowsched-result/2'"),
     "a format of nobody": (put("schema", value="x" * 10_000), "schema is 'xxx"),
 }

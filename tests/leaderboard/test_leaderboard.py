@@ -25,6 +25,7 @@ from flowsched_gym.leaderboard import (
     compare,
     compare_settings,
     comparison_table,
+    curves_of,
     format_interval,
     group_results,
     leaderboard_markdown,
@@ -231,6 +232,13 @@ def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others
     assert setting.title == "gather-heavy, k = 3, f = 10"
     with pytest.raises(ConfigError, match="no argument 'tokens'"):
         setting.holds(make_result("ppo", SPREAD, kwargs={"tokens": 3}))
+
+
+def test_learned_agents_and_a_plain_heuristic_have_curves_then_the_best_of_the_others():
+    order = ["sjf", "lifo", "ppo", "ssdf", "lsdf", "random", "fifo", "a2c", "edf"]
+    assert curves_of(order, ["a2c", "ppo"]) == ["sjf", "lifo", "ppo", "ssdf", "a2c", "edf"]
+    agents = [f"ppo-{number}" for number in range(8)]
+    assert curves_of([*agents, "edf", "sjf"], agents) == [*agents[:5], "edf"]
 
 
 def test_results_of_no_known_setting_come_last_together():
