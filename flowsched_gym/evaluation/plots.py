@@ -90,7 +90,7 @@ def draw_records(records: Records) -> "Figure":
 
 
 def note(
-    axes: "Axes", text: str, place: tuple[float, float], offset: tuple[float, float], colour: str, **more: Any
+    axes: "Axes", text: str, place: tuple[Any, Any], offset: tuple[float, float], colour: str, **more: Any
 ) -> None:
     """Writes a text some points beside a place."""
     axes.annotate(text, place, offset, textcoords="offset points", color=colour, **{"fontsize": LABEL_SIZE, **more})

@@ -12,7 +12,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation import DeadlineBound, deadline_bound
 from flowsched_gym.evaluation import selection as selection_module
 from flowsched_gym.workload import make_workload
-from tests import flows
+from tests import simulate
 
 GIGABIT = 125e6
 
@@ -20,7 +20,7 @@ GIGABIT = 125e6
 def make_flows(rows, **hosts):
     """Builds a workload from (arrival, size, span) rows; without hosts, all flows go from host 1 to host 0."""
     arrival, size, span = zip(*rows, strict=True)
-    return flows.make_flows(arrival, size, span=span, **hosts)
+    return simulate.make_flows(arrival, size, span=span, **hosts)
 
 
 def served_in_time(rows):
