@@ -48,7 +48,7 @@ from flowsched_gym.evaluation.results import (
     check_printable,
 )
 from flowsched_gym.evaluation.rollout import EpisodeResult
-from flowsched_gym.registration import check_arguments, find_environment
+from flowsched_gym.registration import check_arguments
 from flowsched_gym.workload import plain_variant, workload_label
 
 SCHEMA: Final = "flowsched-result/3"
@@ -191,7 +191,6 @@ def _result(content: Any) -> EvaluationResult:
         runs.append(Run(model=None if model is None else ModelFile(**model), episodes=episodes))
     reference = None if suite is None else SuiteReference(**_checked("suite", suite, SUITE_FIELDS))
     check_made(_checked("made", content["made"], MADE_FIELDS))
-    check_arguments(find_environment(content["environment"]), kwargs)
     result = EvaluationResult(
         environment=content["environment"],
         kwargs=kwargs,
@@ -201,6 +200,7 @@ def _result(content: Any) -> EvaluationResult:
         reference=reference,
         made=Provenance(**content["made"]),
     )
+    check_arguments(result.spec, kwargs)
     check_result(result)
     check_intervals(content["intervals"], result)
     if content["digest"] != _digest({key: value for key, value in content.items() if key != "digest"}):

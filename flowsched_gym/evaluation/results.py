@@ -135,10 +135,12 @@ class EvaluationResult:
         runs: Runs, one for each training; all of the same episodes.
         reference: Suite and setting; ``None`` for episodes of no suite.
         made: How it was made.
+        spec: What the registry has of the environment.
 
     Raises:
-        ConfigError: A name has characters that could be more than text, there is no episode, a seed occurs twice, the
-            episodes differ in their metrics, runs in their seeds, or a user's own workload is not allowed.
+        ConfigError: There is no such environment, a name has characters that could be more than text, there is no
+            episode, a seed occurs twice, the episodes differ in their metrics, runs in their seeds, or a user's own
+            workload is not allowed.
     """
 
     environment: str
@@ -148,8 +150,10 @@ class EvaluationResult:
     runs: tuple[Run, ...]
     reference: SuiteReference | None = None
     made: Provenance = field(default_factory=Provenance, compare=False)
+    spec: EnvironmentSpec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "spec", find_environment(self.environment))
         check_label("policy", self.policy)
         for value in (self.environment, self.source or "", self.made.command or "", *self.kwargs):
             check_printable("the result", value)
@@ -168,11 +172,6 @@ class EvaluationResult:
             for episode in run.episodes:
                 if list(episode.metrics) != self.metric_names:
                     raise ConfigError(f"episode {episode.seed} of {self.policy} has other metrics than the first one")
-
-    @property
-    def spec(self) -> EnvironmentSpec:
-        """What the registry has of the environment."""
-        return find_environment(self.environment)
 
     @property
     def episodes(self) -> tuple[EpisodeResult, ...]:

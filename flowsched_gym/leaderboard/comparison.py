@@ -185,10 +185,11 @@ def ability_of(result: EvaluationResult) -> Ability:
     if result.policy == BOUND_POLICY:
         return OF_THE_BOUND
     spec, name = result.spec, result.source or result.policy
-    if not result.learned and not plans(result) and spec.names(name):
+    searches = plans(result)
+    if not result.learned and not searches and spec.names(name):
         return policy_ability(spec, name)
     found = agent_ability(spec, result.kwargs, trained=result.learned)
-    return found + OF_SEARCH if plans(result) else found
+    return found + OF_SEARCH if searches else found
 
 
 def plans(result: EvaluationResult) -> bool:
