@@ -6,7 +6,7 @@ import io
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from flowsched_gym.evaluation import (
 from flowsched_gym.evaluation.results import check_label, check_printable
 from flowsched_gym.flows.metrics import unit_of
 from flowsched_gym.leaderboard import Table, metrics_beside, played_apart
+from flowsched_gym.leaderboard.play import check_once
 from flowsched_gym.registration import find_environment, heuristic_arguments, is_model, is_named
 from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 
@@ -94,11 +95,8 @@ def _policies(
             made.append((label, processes.enter_context(apart), kwargs))
             continue
         arguments = heuristic_arguments(spec, kwargs, source) if beside_models and spec.names(source) else kwargs
-        env = make_environment(spec, arguments)
-        try:
+        with closing(make_environment(spec, arguments)) as env:
             made.append((label, resolve_policy(source, env, seed=options.seed), arguments))
-        finally:
-            env.close()
     return made
 
 
@@ -106,8 +104,7 @@ def _labels(sources: Sequence[str]) -> list[str]:
     """Names policies as they were given, models by their files, or by folders and file where files are called alike."""
     paths = {source: Path(source).resolve() for source in sources if is_model(source)}
     for source, path in paths.items():
-        if sum(paths.get(other) == path for other in sources) > 1:
-            raise ConfigError(f"--policy gives {source!r} twice: each policy must have a name of its own")
+        check_once([source for other in sources if paths.get(other) == path])
     labels = [paths[source].stem if source in paths else source for source in sources]
     folders = {source: list(path.parents) for source, path in paths.items()}
     while any(labels.count(label) > 1 and folders.get(source) for label, source in zip(labels, sources, strict=True)):
@@ -115,9 +112,7 @@ def _labels(sources: Sequence[str]) -> list[str]:
             f"{folders[source].pop(0).name}-{label}" if labels.count(label) > 1 and folders.get(source) else label
             for label, source in zip(labels, sources, strict=True)
         ]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ConfigError(f"--policy gives {label!r} twice: each policy must have a name of its own")
+    check_once(labels)
     return labels
 
 

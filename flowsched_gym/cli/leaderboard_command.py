@@ -32,9 +32,7 @@ from flowsched_gym.leaderboard import (
 from flowsched_gym.leaderboard.page import film_path, players_to_film, write_film, write_site
 
 YOURS: Final = "yours:"
-"""What stands before the name of an own result where a published one has that name too."""
-
-
+"""What stands before the name of a result of yours where a published one has that name too."""
 VERDICTS: Final = {True: "agrees", False: "DOES NOT AGREE", None: "has too few episodes beside it to be judged"}
 """What is said of a claim beside other episodes."""
 
@@ -96,17 +94,16 @@ def _page(options: argparse.Namespace) -> None:
     """Writes a page of the results in a folder, the published ones beside them, and animates episodes."""
     suite = load_suite(options.suite)
     names = {setting.name for setting in suite.select(options.env)}
-    own = [] if options.folder is None else _results_of(options.folder, suite)
-    results, places = _with_published(own, suite, names)
+    results, yours = _with_published([] if options.folder is None else _results_of(options.folder, suite), suite, names)
     if not results:
         raise ConfigError(f"nothing was published for suite {suite.name}: name a FOLDER with results")
     groups = group_results(results, list(suite.settings.values()))
     site, models = Path(options.out), None if options.models is None else Path(options.models)
-    played = {name for name, _ in places}
+    played = {name for name, _ in yours}
     everywhere = options.all_episodes or options.episodes_of
     filmed = groups if everywhere else [group for group in groups if group[0].name in played]
     films = [] if options.no_episodes else list(players_to_film(filmed, models, options.episodes_of))
-    own_places = places if len(places) < len(results) else set()
+    marked = yours if len(yours) < len(results) else set()
     site.mkdir(parents=True, exist_ok=True)
     with standard_output_kept_clean():
         for number, (setting, entrant) in enumerate(films, start=1):
@@ -117,7 +114,7 @@ def _page(options: argparse.Namespace) -> None:
                 write_film(setting, entrant, path, seed=suite.test[0], trust=options.trust, progress=progress)
         with ProgressBar("comparing") as progress:
             path = write_site(
-                groups, site, suite=suite.name, own=own_places, models=models, films=films, progress=progress
+                groups, site, suite=suite.name, yours=marked, models=models, films=films, progress=progress
             )
     print(f"{path}: {len(results)} results in {len(groups)} settings, {len(films)} animated episodes")
 
@@ -183,41 +180,41 @@ def _results_of(folder: str, suite: Suite) -> list[EvaluationResult]:
 
 
 def _with_published(
-    own: list[EvaluationResult], suite: Suite, names: set[str]
+    yours: list[EvaluationResult], suite: Suite, names: set[str]
 ) -> tuple[list[EvaluationResult], set[tuple[str, str]]]:
-    """Adds the published results of some settings; returns all, and the settings and policies of the own ones.
+    """Adds the published results of some settings; returns all, and the settings and policies of yours.
 
-    An own result never takes the place of a published one: where both have a name and differ, its own gets a prefix.
+    None of yours takes the place of a published one: where both have a name and differ, yours gets a prefix.
     """
-    published = {
-        (result.reference.setting, result.policy): result
-        for result in published_results(suite)
-        if result.reference is not None and result.reference.setting in names
-    }
+    published = {(_setting_of(result), result.policy): result for result in published_results(suite)}
+    published = {place: result for place, result in published.items() if place[0] in names}
     results, places = [], set()
-    for result in own:
-        if result.reference is None or result.reference.setting not in names:
+    for result in yours:
+        setting = _setting_of(result)
+        if setting not in names:
             continue
-        place = result.reference.setting, result.policy
-        other = published.get(place)
+        other = published.get((setting, result.policy))
         if other is not None and same_as_published(result, other):
-            del published[place]
+            del published[setting, result.policy]
         elif other is not None:
             result = replace(result, policy=f"{YOURS}{result.policy}")  # noqa: PLW2901 - the same one, named anew
         results.append(result)
-        places.add((place[0], result.policy))
+        places.add((setting, result.policy))
     return [*results, *published.values()], places
 
 
-def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace, settings: list[Setting]) -> None:
-    """Prints tables: the own results, and the published ones of the settings that these belong to."""
+def _setting_of(result: EvaluationResult) -> str:
+    return "" if result.reference is None else result.reference.setting
+
+
+def _show(yours: list[EvaluationResult], suite: Suite, options: argparse.Namespace, settings: list[Setting]) -> None:
+    """Prints tables: your results, and the published ones of the settings that these belong to."""
     names = {setting.name for setting in settings}
-    own = [result for result in own if result.reference is not None and result.reference.setting in names]
+    yours = [result for result in yours if _setting_of(result) in names]
     if options.json:
-        print_json({"suite": suite.name, "results": [result_content(result) for result in own]})
+        print_json({"suite": suite.name, "results": [result_content(result) for result in yours]})
         return
-    played = {result.reference.setting for result in own if result.reference is not None}
-    results, places = _with_published(own, suite, played or names)
+    results, places = _with_published(yours, suite, {_setting_of(result) for result in yours} or names)
     groups = group_results(results, list(suite.settings.values()))
     if options.markdown:
         print(tables_markdown(compare_settings(groups)), end="")
@@ -225,8 +222,8 @@ def _show(own: list[EvaluationResult], suite: Suite, options: argparse.Namespace
     for setting, members in groups:
         print(f"\n{setting.name}: {setting.spec.id}, {setting.title}")
         print(comparison_table(members, metric=setting.metric).text(), end="")
-        mine = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
-        print(f"Yours, which nobody has verified: {mine or 'none'}; all others are published by flowsched-gym.")
+        named = ", ".join(policy for name, policy in sorted(places) if name == setting.name)
+        print(f"Yours, which nobody has verified: {named or 'none'}; all others are published by flowsched-gym.")
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -9,6 +9,7 @@ so are the links out of them; the smaller of the two sums is valid, since droppi
 import math
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -151,9 +152,8 @@ def evaluate_bound(
     begun = time.monotonic()
     episodes, seed = check_episodes(episodes, seed)
     spec = find_environment(environment)
-    flows = EnvironmentFlows(spec, kwargs)
     results = []
-    try:
+    with closing(EnvironmentFlows(spec, kwargs)) as flows:
         for episode in range(episodes):
             if progress is not None:
                 progress(episode, episodes)
@@ -166,8 +166,6 @@ def evaluate_bound(
             results.append(EpisodeResult(seed=seed + episode, num_decisions=0, reward=math.nan, metrics=metrics))
         if progress is not None:
             progress(episodes, episodes)
-    finally:
-        flows.close()
     return EvaluationResult(
         environment=spec.id,
         kwargs=dict(kwargs or {}),

@@ -119,11 +119,7 @@ def draw_intervals(
 
 
 def draw_tails(axes: "Axes", samples: Mapping[str, FloatArray]) -> None:
-    """Draws which share of some values is larger than a value, on logarithmic scales, one labelled curve for each name.
-
-    Args:
-        axes: Axes to draw on.
-        samples: Values > 0, (num_values,), by name; six names at most.
+    """Draws which share of some values, > 0, is larger than a value, on logarithmic scales, one labelled curve each.
 
     Raises:
         ConfigError: There are more than six names.

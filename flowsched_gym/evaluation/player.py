@@ -15,6 +15,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any, Final, cast
 
 import gymnasium
@@ -253,23 +254,26 @@ def evaluate(
     kwargs = with_workload_read(kwargs or {})
     source = policy if isinstance(policy, str) else None
     spec = find_environment(environment)
-    player = Player(spec, kwargs)
-    try:
-        if label is None:
-            label = policy if isinstance(policy, str) else type(policy).__name__
-        check_label("policy", label)
+    if label is None:
+        label = policy if isinstance(policy, str) else type(policy).__name__
+    check_label("policy", label)
+    with closing(Player(spec, kwargs)) as player:
         if isinstance(policy, str):
             policy = resolve_policy(policy, player.env, seed=seed)
         if episodes > 1 and not repeat and deterministic and plays_the_same(policy, player.env):
             warnings.warn(SameEpisodesWarning(label, episodes), stacklevel=2)
             episodes = 1
-        results = player.play(
-            policy, episodes=episodes, seed=seed, deterministic=deterministic, progress=progress, on_records=on_records
-        )
-    except InvalidAction as error:
-        raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
-    finally:
-        player.close()
+        try:
+            results = player.play(
+                policy,
+                episodes=episodes,
+                seed=seed,
+                deterministic=deterministic,
+                progress=progress,
+                on_records=on_records,
+            )
+        except InvalidAction as error:
+            raise InvalidAction(f"policy {label!r} {str(error).removeprefix('policy ')}") from None
     return EvaluationResult(
         environment=spec.id,
         kwargs=kwargs,

@@ -36,13 +36,8 @@ NUMBERS: Final = "biuf"
 def write_archive(path: str | PathLike[str], content: Mapping[str, Any]) -> None:
     """Writes an archive, whole or not at all; missing folders are made.
 
-    Args:
-        path: The file.
-        content: Numbers, texts, bytes, arrays and tensors, and tuples, lists and mappings of these.
-
-    Raises:
-        TypeError: Something else is among the content.
-        OSError: The file cannot be written.
+    It may hold numbers, texts, bytes, arrays and tensors, and tuples, lists and mappings of these; anything else raises
+    a ``TypeError``.
     """
     arrays: dict[str, Any] = {}
     tree = {name: _encoded(value, name, arrays) for name, value in content.items()}
@@ -65,12 +60,7 @@ def is_archive(path: str | PathLike[str]) -> bool:
 
 
 def read_archive(path: str | PathLike[str], what: str, form: str) -> dict[str, Any]:
-    """Reads an archive.
-
-    Args:
-        path: The file.
-        what: What it is, for messages, such as ``model``.
-        form: What its content has as ``format``.
+    """Reads an archive of some ``form``; ``what`` it is, such as ``model``, is for messages.
 
     Raises:
         ConfigError: It is no such archive, or damaged, or altered.

@@ -90,10 +90,7 @@ def save_model(model: BaseAlgorithm, path: str | PathLike[str], *, origin: Mappi
 
 
 def read_model(path: str | PathLike[str]) -> dict[str, Any]:
-    """Reads a model file that `save_model` wrote; no network is made of it yet.
-
-    Returns:
-        What the file holds, with spaces in the place of their content.
+    """Reads what a file of `save_model` holds, with spaces made; no network is made of it yet.
 
     Raises:
         ConfigError: It is no such file, or damaged.
@@ -111,11 +108,7 @@ def read_model(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def build_policy(path: str | PathLike[str], content: Mapping[str, Any]) -> BasePolicy:
-    """Makes the network that a model file describes, with its weights, on the CPU.
-
-    Args:
-        path: Where the file lies, for messages.
-        content: What `read_model` returned.
+    """Makes the network that a file, read by `read_model`, describes, with its weights, on the CPU.
 
     Raises:
         ConfigError: The content does not fit together.

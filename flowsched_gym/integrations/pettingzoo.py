@@ -84,12 +84,7 @@ class ParallelArtemis(ParallelEnv):  # type: ignore[misc]  # without type argume
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Begins an episode with the flows that the single environment draws from the seed.
-
-        Args:
-            seed: As in the single environment.
-            options: Not used: the single environment takes none.
-        """
+        """Begins an episode with the flows that the single environment draws from the seed; it takes no options."""
         observation, info = self.env.reset(seed=seed)
         self.agents = self.possible_agents[:]
         self._rows = {int(flow): row for row, flow in enumerate(self.env.workload.flow_id)}
@@ -98,11 +93,7 @@ class ParallelArtemis(ParallelEnv):  # type: ignore[misc]  # without type argume
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Lets the agent that is asked act, and runs on to the next decision.
-
-        Raises:
-            InvalidAction: The agent that is asked has no action, or one outside its space.
-        """
+        """Lets the agent that is asked act, and runs on to the next decision; refuses what is not its action."""
         asked = self._asked
         if asked not in actions or not self._action_spaces[asked].contains(actions[asked]):
             given = actions.get(asked, "missing")

@@ -121,13 +121,7 @@ def load_policy(path: str | PathLike[str], env: Environment, *, trust: bool = Fa
 def check_spaces(
     path: Path, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], env: Environment
 ) -> None:
-    """Refuses a model that was made for other spaces than an environment's.
-
-    Args:
-        path: Where the model lies, for the message.
-        observation_space: Space of the observations that the model was trained with.
-        action_space: Space of its actions.
-        env: The environment.
+    """Refuses a model, lying at a path, that was made for other spaces than an environment's.
 
     Raises:
         SpaceMismatchError: A space differs; the message holds both.
@@ -148,14 +142,10 @@ def check_spaces(
 
 
 def batched(model: Any) -> Policy:
-    """Wraps a model so that many episodes can be played with it at once.
+    """Wraps a model so that many episodes can be played with it at once, as a ``BatchedModel``.
 
-    Args:
-        model: A model of Stable-Baselines3 or sb3-contrib, or its network.
-
-    Returns:
-        A ``BatchedModel`` where the model chooses among discrete actions by their probabilities and has no memory; the
-        model itself elsewhere.
+    That is a model of Stable-Baselines3 or sb3-contrib, or its network, that chooses among discrete actions by their
+    probabilities and has no memory; any other stays as it is.
     """
     policy = _network(model)
     actor = isinstance(policy, (ActorCriticPolicy, MaskableActorCriticPolicy))
@@ -193,17 +183,9 @@ class BatchedModel:
         deterministic: bool = False,
         action_masks: BoolArray | None = None,
     ) -> tuple[IntArray, Any]:
-        """Chooses actions; see ``Policy``.
+        """Chooses actions of one observation, (size,), or of many, (batch, size); see ``Policy``.
 
-        Args:
-            observation: Observations, (size,) or (batch, size).
-            state: Passed through.
-            episode_start: Not used.
-            deterministic: True for the most likely actions; otherwise the model draws.
-            action_masks: Actions that are allowed, (num_actions,) or (batch, num_actions); for models that take them.
-
-        Returns:
-            Actions, () or (batch,), and the state.
+        ``action_masks``, of the actions that are allowed, are for models that take them.
         """
         masks: dict[str, Any] = {"action_masks": action_masks} if self._with_masks else {}
         if not deterministic or np.ndim(observation) == 1:

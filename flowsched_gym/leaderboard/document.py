@@ -67,10 +67,7 @@ def write_leaderboard(folder: str | Path) -> Path:
 
 
 def leaderboard_markdown(folder: str | Path) -> str:
-    """Returns the leaderboard of the result files below a folder.
-
-    Args:
-        folder: Folder with ``results/*.json`` and, where it was measured, ``speed/results.json``.
+    """Returns the leaderboard of ``results/*.json`` below a folder, and of ``speed/results.json`` where it is there.
 
     Raises:
         ConfigError: A file is not what it should be, or there is none.

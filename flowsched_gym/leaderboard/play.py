@@ -88,11 +88,15 @@ def entrants_of(sources: Sequence[str], *, label: str | None = None) -> list[Ent
                 "give it another one by --label"
             )
         entrants.append(Entrant(label=label or name, source=source, models=models))
-    names = [entrant.label for entrant in entrants]
+    check_once([entrant.label for entrant in entrants])
+    return entrants
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Refuses a name that comes twice."""
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"--policy gives {name!r} twice: each policy must have a name of its own")
-    return entrants
 
 
 def result_path(folder: str | Path, setting: Setting, label: str) -> Path:

@@ -70,7 +70,6 @@ def played_apart(
 
     Raises:
         ConfigError: There is no such policy, or it does not act in this environment.
-        SpaceMismatchError: The policy was made for other spaces.
         PolicyError: The policy fails.
     """
     variables = {"OMP_NUM_THREADS": "1", **os.environ}  # small networks are several times slower on more threads

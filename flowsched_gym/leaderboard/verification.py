@@ -9,6 +9,7 @@ episodes that no file names, and what was claimed is set beside these.
 import math
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -200,7 +201,7 @@ def _computed(
     except FlowSchedError as error:
         raise ConfigError(f"{path}: {error}") from None
     runs = []
-    try:
+    with closing(env):
         for number, run in enumerate(found.runs):
             episodes: list[EpisodeResult] = []
             for episode in run.episodes:
@@ -211,8 +212,6 @@ def _computed(
                 except InvalidAction as error:
                     raise ConfigError(f"{path}: run {number}, episode with seed {episode.seed}: {error}") from None
             runs.append(Run(model=run.model, episodes=tuple(episodes)))
-    finally:
-        env.close()
     return replace(found, runs=tuple(runs))
 
 

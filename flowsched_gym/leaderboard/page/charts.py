@@ -45,14 +45,9 @@ def draw_chart(
     y_range: tuple[float, float] | None = None,
     level: tuple[str, float] | None = None,
 ) -> str:
-    """Draws curves; returns an ``<svg>`` element whose colours are classes of the page.
+    """Draws curves, one at least; returns an ``<svg>`` element whose colours are classes of the page.
 
-    Args:
-        curves: The curves, at least one with at least one point.
-        title: What is to be seen, for those who do not see it.
-        x_label: What stands below.
-        y_range: Ends of the vertical axis. Default: those of the curves.
-        level: Name and value of a horizontal line.
+    ``title`` tells what is to be seen to those who do not see it; ``level`` is the name and value of a horizontal line.
     """
     x_low, x_high = _range([curve.x for curve in curves])
     values = [end for curve in curves for end in (curve.low, curve.high, curve.y)]

@@ -57,23 +57,15 @@ def page_html(
     groups: Groups,
     *,
     suite: str,
-    own: Collection[tuple[str, str]] = (),
+    yours: Collection[tuple[str, str]] = (),
     films: Sequence[Film] = (),
     learning: Mapping[str, Sequence[Curve]] | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """Returns the page.
+    """Returns the page of settings and their results, each policy once.
 
-    Args:
-        groups: Settings and their results, each policy once.
-        suite: Name of the suite.
-        own: Settings and policies whose results are not published ones.
-        films: Animated episodes.
-        learning: Learning curves of agents, by name of the setting.
-        progress: Called with the number of settings that have been compared, and of all.
-
-    Raises:
-        ConfigError: The results of a setting cannot be compared.
+    ``yours`` are the settings and policies whose results are not published ones, ``learning`` the learning curves of
+    agents by setting; ``progress`` is called with the number of settings that have been compared, and of all.
     """
     compared = compare_settings(groups, progress)
     environments = sorted({setting.spec.id for setting, _ in groups})
@@ -81,7 +73,7 @@ def page_html(
     for number, each in enumerate(compared):
         name = each.setting.name
         played = {film.policy: film.address for film in films if film.setting == name}
-        mine = {policy for setting, policy in own if setting == name}
+        mine = {policy for setting, policy in yours if setting == name}
         sections.append(_section(number, each, played=played, mine=mine, learning=(learning or {}).get(name, ())))
     folder = resources.files("flowsched_gym.leaderboard.page")
     template, style, script = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))

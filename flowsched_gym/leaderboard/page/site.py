@@ -57,31 +57,21 @@ def write_site(
     folder: Path,
     *,
     suite: str,
-    own: Collection[tuple[str, str]] = (),
+    yours: Collection[tuple[str, str]] = (),
     models: Path | None = None,
     films: Sequence[tuple[Setting, Entrant]] = (),
     progress: Progress | None = None,
 ) -> Path:
     """Writes the page, with links to the animations that are there; returns its path.
 
-    Args:
-        groups: Settings and their results, each policy once.
-        folder: Where to.
-        suite: Name of the suite.
-        own: Settings and policies whose results are not published ones.
-        models: Folder with a folder for each setting, in which each agent has a folder with models and ``curve.csv``.
-        films: Animations that may be there.
-        progress: Called with the number of settings that have been compared, and of all.
-
-    Raises:
-        ConfigError: Results cannot be compared, or a learning curve is not what it should be.
-        OSError: A file cannot be read or written.
+    ``models`` has a folder for each setting, in which each agent has a folder with models and ``curve.csv``. The other
+    arguments are those of `page_html`.
     """
     made = [(setting, entrant, film_path(folder, setting, entrant)) for setting, entrant in films]
     page = page_html(
         groups,
         suite=suite,
-        own=own,
+        yours=yours,
         films=[
             Film(setting.name, entrant.label, path.relative_to(folder).as_posix())
             for setting, entrant, path in made
@@ -111,13 +101,8 @@ def _find_models(models: Path | None, setting: Setting) -> dict[str, Path]:
 def players_to_film(groups: Groups, models: Path | None, names: Sequence[str]) -> Iterator[tuple[Setting, Entrant]]:
     """Yields whose episodes are shown: those named, else each setting's best heuristic and best learned agent.
 
-    Args:
-        groups: Settings and their results.
-        models: As in `write_site`; a learned agent without models there is left out.
-        names: Names of policies or agents; those that do not play in a setting are left out there.
-
-    Raises:
-        ConfigError: No setting has a policy of a name.
+    Those that do not play in a setting, and learned agents without ``models`` there, are left out; a name that plays in
+    none is refused.
     """
     found = set()
     for setting, members in groups:
@@ -188,28 +173,14 @@ def write_film(
 ) -> None:
     """Plays the beginning of an episode and writes it as an animation, whole or not at all.
 
-    Of an agent that was trained several times, the first model plays.
-
-    Args:
-        setting: The setting.
-        entrant: Who plays.
-        path: The animation.
-        seed: Seed of the episode.
-        trust: Whether models are loaded that bring code.
-        progress: Called with the number of decisions taken and of all.
-
-    Raises:
-        ConfigError: The policy does not play in this environment, or a model cannot be read.
-        MissingDependencyError: Pillow is not installed.
-        OSError: The file cannot be written.
+    Of an agent that was trained several times, the first model plays. ``progress`` is called with the number of
+    decisions taken and of all.
     """
     with contextlib.closing(players(setting, entrant, {}, trust=trust)) as playing:
         _, policy, arguments = next(playing)
         env = _Filmed(make_environment(setting.spec, {**arguments, "render_mode": "rgb_array"}), progress)
-        try:
+        with contextlib.closing(env):
             rollout(env, resolve_policy(policy, env, seed=seed) if isinstance(policy, str) else policy, seed=seed)
-        finally:
-            env.close()
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(list(env.frames), path)
 
@@ -242,13 +213,7 @@ def _write(frames: list[Any], path: Path) -> None:
 def read_learning_curves(models: Path, metric: str) -> list[Curve]:
     """Reads the curves of a setting's agents: the mean over training seeds, and the range of the seeds as a band.
 
-    Args:
-        models: Folder of the setting, with a folder for each agent.
-        metric: Metric of the setting; rows of others are left out.
-
-    Raises:
-        ConfigError: A file is no such table.
-        OSError: A file cannot be read.
+    ``models`` has a folder for each agent; rows of other metrics are left out.
     """
     curves = []
     for path in sorted(models.glob(f"*/{CURVE_FILE}")):
