@@ -180,7 +180,7 @@ def _space(space: gym.Space[Any]) -> str:
 def _example(spec: EnvironmentSpec, chosen: Example, *, run: bool) -> str:
     arguments, policy, metrics = chosen
     given = "".join(f", {name}={shown(value)}" for name, value in arguments.items())
-    for name, value in heuristic_arguments(spec.id, {}, policy).items():
+    for name, value in heuristic_arguments(spec, {}, policy).items():
         if name not in arguments and _default(spec, name) != value:
             given += f", {name}={shown(value)}"
     return f"The heuristic [`{policy}`](../policies/{policy}.md) plays a short episode:\n\n" + example(
@@ -213,7 +213,7 @@ def _default(spec: EnvironmentSpec, name: str) -> object:
 def _frame(spec: EnvironmentSpec, arguments: Mapping[str, Any], policy_name: str, folder: Path) -> str:
     """Writes the frame in the middle of the episode of the example, beside the page."""
     name = file_name(spec.id)
-    env = gym.make(spec.id, render_mode="rgb_array", **heuristic_arguments(spec.id, arguments, policy_name))
+    env = gym.make(spec.id, render_mode="rgb_array", **heuristic_arguments(spec, arguments, policy_name))
     policy = make_policy(policy_name, env)
     base: Any = env.unwrapped
     observation, _ = env.reset(seed=SEED)
