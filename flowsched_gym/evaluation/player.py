@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any, Final, cast
 
 import gymnasium
@@ -174,8 +175,10 @@ class Player:
         seeds = range(seed, seed + episodes)
         vector = self._vector_for(seeds) if deterministic and is_pure(policy) else None
         if vector is not None:
-            ended = lambda episode, row: end(episode, lambda: vector.records(row))  # noqa: E731 - used once
-            return tuple(rollout_vector(vector, policy, seeds=seeds, ended=ended))
+            played = rollout_vector(
+                vector, policy, seeds=seeds, ended=lambda episode, row: end(episode, partial(vector.records, row))
+            )
+            return tuple(played)
         results = []
         for episode in range(episodes):
             results.append(rollout(self.env, policy, seed=seeds[episode], deterministic=deterministic))

@@ -305,15 +305,17 @@ def _null_to_nan(where: str, value: Any) -> float:
         raise ConfigError(f"episodes, {where} holds {shown(value)}: it is too large") from None
 
 
-def _names_a_file(value: object) -> bool:
-    """Returns whether a user's own workload, a mapping, names further files: result files may come from anybody."""
-    if isinstance(value, Mapping):
-        return value.get("kind") == "cdf-file" or any(_is_file(each) for each in value.values())
+def _names_a_file(workload: object) -> bool:
+    """Returns whether a user's own workload names further files: result files may come from anybody."""
+    stack: list[object] = [workload] if isinstance(workload, Mapping) else []
+    while stack:  # no recursion: strangers nest deeply
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            if value.get("kind") == "cdf-file":
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+        elif isinstance(value, str) and value.endswith(".csv"):
+            return True
     return False
-
-
-def _is_file(value: object) -> bool:
-    """Returns whether a value within a workload is or names a file."""
-    if isinstance(value, list):
-        return any(map(_is_file, value))
-    return value.endswith(".csv") if isinstance(value, str) else _names_a_file(value)

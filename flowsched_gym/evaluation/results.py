@@ -199,7 +199,11 @@ class EvaluationResult:
         return [episode.seed for episode in self.episodes]
 
     def samples(self, metric: str) -> FloatArray:
-        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes); refuses others."""
+        """Returns a metric, or ``reward``, of every episode of every run, (num_runs, num_episodes).
+
+        Raises:
+            ConfigError: There is no such metric.
+        """
         if metric == "reward":
             return np.array([[episode.reward for episode in run.episodes] for run in self.runs])
         if metric not in self.metric_names:
@@ -207,12 +211,12 @@ class EvaluationResult:
         return np.array([[episode.metrics[metric] for episode in run.episodes] for run in self.runs])
 
     def values(self, metric: str) -> FloatArray:
-        """Returns the mean of a metric over the runs, of every episode, (num_episodes,)."""
+        """Returns the mean over the runs of what `samples` returns, of every episode, (num_episodes,)."""
         values: FloatArray = self.samples(metric).mean(axis=0)
         return values
 
     def interval(self, metric: str) -> Interval:
-        """Returns the mean of a metric over runs and episodes, with its interval."""
+        """Returns the mean of what `samples` returns, over runs and episodes, with its interval."""
         return bootstrap_interval(self.samples(metric))
 
     def intervals(self) -> dict[str, Interval]:

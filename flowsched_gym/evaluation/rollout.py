@@ -17,6 +17,9 @@ from flowsched_gym.evaluation.actions import ActionLog, check_action
 from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid.simpy import Simulation
 
+Ended = Callable[[int, int], None]
+"""Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeResult:
@@ -103,40 +106,6 @@ def repeat_actions(env: gymnasium.Env[Any, Any], actions: npt.NDArray[Any], *, s
     return result
 
 
-class _Recorded:
-    """A policy that takes given actions."""
-
-    def __init__(self, actions: npt.NDArray[Any]) -> None:
-        self._actions = actions
-        self._num_taken = 0
-
-    def predict(
-        self, observation: object, state: object = None, episode_start: object = None, deterministic: bool = False
-    ) -> tuple[npt.NDArray[Any], object]:
-        """Returns the next action."""
-        if self._num_taken == len(self._actions):
-            raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
-        self._num_taken += 1
-        return self._actions[self._num_taken - 1], state
-
-
-def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:
-    """Returns the metrics of a finished episode from its info, those of a truncated one from its records."""
-    if "episode_metrics" in info:
-        return {name: float(value) for name, value in info["episode_metrics"].items()}
-    base = env.unwrapped
-    if not hasattr(base, "simulation"):
-        raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
-    simulation: Simulation = base.simulation
-    # Every topology lists the links of its hosts first, all of one capacity.
-    capacity = float(simulation.topology.capacity[0])
-    return summary(simulation.records(), capacity=capacity, now=simulation.now if truncated else None).as_dict()
-
-
-Ended = Callable[[int, int], None]
-"""Called with the index, among the seeds, of an episode that has just ended, and the environment it ended in."""
-
-
 def rollout_vector(
     envs: VectorEnv[Any, Any, Any], policy: Policy, *, seeds: Sequence[int], ended: Ended | None = None
 ) -> list[EpisodeResult]:
@@ -208,6 +177,36 @@ def rollout_vector(
             if with_masks:
                 masks = np.where(over[:, np.newaxis], infos["action_mask"], masks)
     return [results[index] for index in range(len(seeds))]
+
+
+class _Recorded:
+    """A policy that takes given actions."""
+
+    def __init__(self, actions: npt.NDArray[Any]) -> None:
+        self._actions = actions
+        self._num_taken = 0
+
+    def predict(
+        self, observation: object, state: object = None, episode_start: object = None, deterministic: bool = False
+    ) -> tuple[npt.NDArray[Any], object]:
+        """Returns the next action."""
+        if self._num_taken == len(self._actions):
+            raise InvalidAction(f"the episode goes on after its {len(self._actions)} actions")
+        self._num_taken += 1
+        return self._actions[self._num_taken - 1], state
+
+
+def _metrics(env: gymnasium.Env[Any, Any], info: dict[str, Any], *, truncated: bool) -> dict[str, float]:
+    """Returns the metrics of a finished episode from its info, those of a truncated one from its records."""
+    if "episode_metrics" in info:
+        return {name: float(value) for name, value in info["episode_metrics"].items()}
+    base = env.unwrapped
+    if not hasattr(base, "simulation"):
+        raise ConfigError(f"environment is {base}: it gives no episode_metrics at the end of an episode")
+    simulation: Simulation = base.simulation
+    # Every topology lists the links of its hosts first, all of one capacity.
+    capacity = float(simulation.topology.capacity[0])
+    return summary(simulation.records(), capacity=capacity, now=simulation.now if truncated else None).as_dict()
 
 
 def _metrics_of_rows(envs: VectorEnv[Any, Any, Any], infos: dict[str, Any], rows: IntArray) -> list[dict[str, float]]:

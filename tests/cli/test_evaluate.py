@@ -27,6 +27,11 @@ class Oldest:
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.asarray(0), state
+
+
+class Broken(Oldest):
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        raise KeyError("no idea")
 """
 
 ARTEMIS = ("flowsched/Artemis-v0", "--episodes", 2, "--seed", 5, "--kwarg", "bursts=5", "--kwarg", "k=3")
@@ -152,6 +157,12 @@ def test_what_lies_where_the_user_is_takes_the_place_of_no_installed_module(flow
     monkeypatch.chdir(tmp_path)
     outcome = flowsched("evaluate", *ARTEMIS, "--policy", "colorsys:Oldest")
     check_refusal(outcome, "module colorsys has no 'Oldest'")
+
+
+def test_a_users_class_that_fails_is_one_line(flowsched, own: str) -> None:
+    outcome = flowsched("evaluate", *ARTEMIS, "--policy", f"{own}:Broken", "--json")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"flowsched: error: policy '{own}:Broken' raised KeyError: 'no idea' ({own}.py:" in outcome.err
 
 
 @pytest.fixture

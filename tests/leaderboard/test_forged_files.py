@@ -158,6 +158,10 @@ FORGERIES = {
     "an interval that is none": (put("intervals", "mean_fct", value=[]), "intervals, 'mean_fct' is []"),
     "a window": (put("kwargs", "render_mode", value="human"), "kwargs has 'render_mode'"),
     "an easier network": (put("kwargs", "k", value=1), "its arguments are not those of setting short"),
+    "a workload that nests deeply": (
+        put("kwargs", "workload", value=json.loads('{"a":' * 400 + "1" + "}" * 400)),
+        "have a kind",
+    ),
     "an argument of no environment": (put("kwargs", "luck", value=1), "no argument 'luck'"),
     "an engine of no kind": (put("kwargs", "engine", value=["x"]), "engine is ['x']"),
     "another suite": (put("suite", "suite", value="standard-v1"), "was played in suite 'standard-v1'"),
