@@ -89,9 +89,9 @@ class FlowSchedVectorEnv(Restored, VectorInfos):
         self.layout = template.layout
         self.single_observation_space = template.observation_space
         self.single_action_space = template.action_space
-        self.observation_space = batch_space(template.observation_space, num_envs)
-        self.action_space = batch_space(template.action_space, num_envs)
-        self._max_steps = max_episode_steps
+        self.observation_space = batch_space(template.observation_space, self.num_envs)
+        self.action_space = batch_space(template.action_space, self.num_envs)
+        self._max_steps = None if max_episode_steps is None else int(max_episode_steps)
         self._flows: bytes | None = None
         self._begun = False
 

@@ -61,6 +61,8 @@ class VectorEpisodes(VectorEnv[Observation, npt.NDArray[Any], npt.NDArray[Any]])
                 f"engine is {shown(arguments['engine'])}: vector environments are compiled; "
                 "gym.make(..., engine='simpy') makes a single one, and vectorization_mode='sync' several of these"
             )
+        # NumPy's integers overflow: twice 200 environments would be 144 in eight bits.
+        num_envs, num_threads = int(num_envs), int(num_threads)
         self._arguments = dict(arguments)
         template = self._template = self._single()
         first_episode = template._source.draw(0)

@@ -46,6 +46,7 @@ class PacketFabric:
                 f"num_hosts is {shown(number)}: leaf-spine in packets has 2 to {MOST_LEAVES} leaves of"
                 f" {HOSTS_PER_LEAF} hosts"
             )
+        object.__setattr__(self, "num_hosts", int(number))
 
     @property
     def num_leaves(self) -> int:

@@ -56,7 +56,7 @@ def big_switch(*, num_hosts: int, capacity: PerLink = DEFAULT_CAPACITY, delay: P
     Raises:
         ConfigError: There are fewer than two hosts, or a capacity or delay is not allowed.
     """
-    check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
+    num_hosts = check_count("big-switch", "num_hosts", num_hosts, least=2, most=MOST_SWITCH_HOSTS)
     pairs = np.arange(num_hosts * num_hosts)
     return Topology(
         name="big-switch",
@@ -86,8 +86,8 @@ def multi_plane(
     Raises:
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
-    check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
-    check_count(
+    num_hosts = check_count("multi-plane", "num_hosts", num_hosts, least=2, most=MOST_FABRIC_HOSTS)
+    num_planes = check_count(
         "multi-plane", "num_planes", num_planes, least=1, most=min(MOST_PLANES, MOST_PATHS // (num_hosts * num_hosts))
     )
 
@@ -131,8 +131,10 @@ def leaf_spine(
     Raises:
         ConfigError: A count is too small, or a capacity or delay is not allowed.
     """
-    for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf)):
+    num_leaves, num_spines, hosts_per_leaf = (
         check_count("leaf-spine", name, value, least=1, most=MOST_FABRIC_HOSTS)
+        for name, value in (("num_leaves", num_leaves), ("num_spines", num_spines), ("hosts_per_leaf", hosts_per_leaf))
+    )
     hosts = num_leaves * hosts_per_leaf
     check_count("leaf-spine", "the number of hosts", hosts, least=1, most=MOST_FABRIC_HOSTS)
     check_count("leaf-spine", "num_spines", num_spines, least=1, most=MOST_PATHS // (hosts * hosts))
@@ -167,7 +169,7 @@ def fat_tree(*, arity: int = 4, capacity: PerLink = DEFAULT_CAPACITY, delay: Per
     Raises:
         ConfigError: The arity is odd or too small, or a capacity or delay is not allowed.
     """
-    check_count("fat-tree", "arity", arity, least=2, most=MOST_ARITY)
+    arity = check_count("fat-tree", "arity", arity, least=2, most=MOST_ARITY)
     if arity % 2:
         raise ConfigError(f"topology fat-tree: arity is {arity}: it must be even")
     half = arity // 2
@@ -238,8 +240,8 @@ def _per_link(value: PerLink, num_links: int) -> FloatArray:
     return np.full(num_links, value, dtype=np.float64)
 
 
-def check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> None:
-    """Refuses what is not an integer in its range.
+def check_count(topology: str, name: str, value: object, *, least: int, most: int | None = None) -> int:
+    """Makes a Python integer, which does not overflow, of one in its range.
 
     Args:
         topology: Name of the topology, for the message.
@@ -254,3 +256,4 @@ def check_count(topology: str, name: str, value: object, *, least: int, most: in
     allowed = f">= {least}" if most is None else f"from {least} to {most}"
     if not is_whole(value) or value < least or (most is not None and value > most):
         raise ConfigError(f"topology {topology}: {name} is {shown(value)}: it must be an integer {allowed}")
+    return int(value)

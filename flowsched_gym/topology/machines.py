@@ -31,7 +31,7 @@ def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:
     Raises:
         ConfigError: The number of hosts or the seed is not allowed.
     """
-    check_count("machine-mix", "num_hosts", num_hosts, least=1, most=MOST_SWITCH_HOSTS)
+    num_hosts = check_count("machine-mix", "num_hosts", num_hosts, least=1, most=MOST_SWITCH_HOSTS)
     until = np.cumsum(NUM_MACHINES)
     machine = integers(SeedStreams(seed)["machines"], int(until[-1]), num_hosts)
     return np.array(CPU_SHARES)[np.searchsorted(until, machine, side="right")]

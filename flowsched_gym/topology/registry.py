@@ -57,7 +57,7 @@ def make_topology(name: str, *, num_hosts: int, capacity: float | None = None, d
     """
     if not isinstance(name, str) or name not in TOPOLOGIES:
         raise ConfigError(f"topology is {shown(name)}: it must be one of {listed(name, TOPOLOGIES)}")
-    check_count(name, "num_hosts", num_hosts, least=1, most=MOST_HOSTS.get(name))
+    num_hosts = check_count(name, "num_hosts", num_hosts, least=1, most=MOST_HOSTS.get(name))
     capacity = DEFAULT_CAPACITY if capacity is None else capacity
     if name == "one-link":
         return one_link(capacity=capacity, delay=delay)

@@ -4,7 +4,10 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeVar
+from dataclasses import fields
+from typing import Any, Final, TypeVar
+
+import numpy as np
 
 from flowsched_gym.core.arrays import is_sequence, is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
@@ -31,6 +34,14 @@ def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
     if not is_sequence(values):
         raise ConfigError(f"{name} is {shown(values)}: it must be a sequence")
     return tuple(values)
+
+
+def settle_numbers(config: Any) -> None:
+    """Turns NumPy's numbers among the fields of a frozen dataclass into Python's, which neither overflow nor round."""
+    for field in fields(config):
+        value = getattr(config, field.name) if field.init else None
+        if isinstance(value, np.number) and not isinstance(value, np.timedelta64):
+            object.__setattr__(config, field.name, value.item())
 
 
 def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> None:

@@ -23,6 +23,7 @@ from flowsched_gym.workload.checks import (
     check_integer,
     check_number,
     check_one_of_two,
+    settle_numbers,
     warn_if_unstable,
     without_load_warning,
 )
@@ -48,6 +49,7 @@ class Traffic:
     load: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         _check_size(self.size)
         check_number("load", self.load, above=0)
 
@@ -67,6 +69,7 @@ class Incast:
     size: Distribution
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("burst_rate", self.burst_rate, above=0)
         check_integer("senders", self.senders, at_least=1)
         _check_size(self.size)
@@ -113,6 +116,7 @@ class ClusterWorkload:
     duration: float | None = None
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_integer("num_hosts", self.num_hosts, at_least=MIN_HOSTS)
         check_integer("num_clusters", self.num_clusters, at_least=1)
         if self.num_hosts % self.num_clusters:

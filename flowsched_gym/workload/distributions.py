@@ -17,7 +17,7 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import uniforms
-from flowsched_gym.workload.checks import as_tuple, check_number
+from flowsched_gym.workload.checks import as_tuple, check_number, settle_numbers
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""
@@ -49,6 +49,7 @@ class Constant:
     value: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("value", self.value, above=0)
 
     @property
@@ -83,6 +84,7 @@ class Discrete:
     _cumulative: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         object.__setattr__(self, "values", as_tuple("values", self.values))
         object.__setattr__(self, "probabilities", as_tuple("probabilities", self.probabilities))
         if not self.values or len(self.values) != len(self.probabilities):
@@ -139,6 +141,7 @@ class Uniform:
     high: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("low", self.low, above=0)
         check_number("high", self.high, above=self.low)
 
@@ -173,6 +176,7 @@ class LogUniform:
     high: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("low", self.low, above=0)
         check_number("high", self.high, above=self.low)
 
@@ -210,6 +214,7 @@ class Exponential:
     mean: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("mean", self.mean, above=0)
 
     def cdf(self, value: npt.ArrayLike) -> FloatArray:
@@ -238,6 +243,7 @@ class LogNormal:
     sigma: float
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("mean", self.mean, above=0)
         check_number("sigma", self.sigma, above=0)
 
@@ -280,6 +286,7 @@ class Pareto:
     _scale: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("shape", self.shape, above=0)
         check_number("mean", self.mean, above=0)
         if self.maximum is None:

@@ -21,7 +21,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.files import check_path
 from flowsched_gym.core.seeding import uniforms
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload.checks import as_tuple, check_number
+from flowsched_gym.workload.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.workload.distributions import as_probabilities
 
 CdfPoint = tuple[float, float]
@@ -78,6 +78,7 @@ class Empirical:
     _probabilities: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("minimum", self.minimum, at_least=0)
         points = as_tuple("points", self.points)
         if any(len(as_tuple("each of points", point)) != PAIR for point in points):

@@ -22,6 +22,7 @@ from flowsched_gym.workload.checks import (
     check_integer,
     check_number,
     check_one_of_two,
+    settle_numbers,
     warn_if_unstable,
     without_load_warning,
 )
@@ -82,6 +83,7 @@ class GatherWorkload:
     request_jitter: float = 0.0
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_choice("pattern", self.pattern, PATTERNS)
         self._check_flows()
         check_one_of_two("burst_rate", self.burst_rate, "load", self.load)

@@ -22,6 +22,7 @@ from flowsched_gym.workload.checks import (
     check_flow_count,
     check_integer,
     check_number,
+    settle_numbers,
     warn_if_unstable,
     without_load_warning,
 )
@@ -80,6 +81,7 @@ class JobWorkload:
     num_servers: int = 6
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_integer("num_tasks", self.num_tasks, at_least=1)
         for name in ("load", "capacity", "mean_size"):
             check_number(name, getattr(self, name), above=0)

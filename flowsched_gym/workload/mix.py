@@ -57,7 +57,7 @@ class Mix:
     @property
     def flows_per_burst(self) -> int | None:
         """Number of flows that the counts make up; None for weights."""
-        return None if self.counts is None else sum(self.counts)
+        return None if self.counts is None else sum(map(int, self.counts))
 
     @property
     def shares(self) -> tuple[float, ...]:

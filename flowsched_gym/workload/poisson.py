@@ -18,6 +18,7 @@ from flowsched_gym.workload.checks import (
     check_integer,
     check_number,
     check_one_of_two,
+    settle_numbers,
     warn_if_unstable,
     without_load_warning,
 )
@@ -68,6 +69,7 @@ class PoissonWorkload:
     failures: RandomFailures | None = None
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         if not isinstance(self.size, Distribution):
             raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
         if self.deadline is not None and not isinstance(self.deadline, Distribution):

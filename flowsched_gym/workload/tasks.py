@@ -22,6 +22,7 @@ from flowsched_gym.workload.checks import (
     check_integer,
     check_number,
     check_one_of_two,
+    settle_numbers,
     warn_if_unstable,
     without_load_warning,
 )
@@ -90,6 +91,7 @@ class TaskWorkload:
     num_servers: int = 6
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_integer("num_tasks", self.num_tasks, at_least=1)
         check_integer("min_flows", self.min_flows, at_least=1)
         check_integer("max_flows", self.max_flows, at_least=self.min_flows)

@@ -45,6 +45,17 @@ def test_make_vec_takes_the_native_vector_with_the_spaces_and_attributes_of_its_
     assert envs.metadata == {**single.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 
+def test_numbers_of_numpy_count_as_pythons_do() -> None:
+    """Twice 200, as room for two episodes each, is 144 in eight bits."""
+    vectors = [
+        gym.make_vec("flowsched/Artemis-v0", num_envs=count(200), num_threads=count(1), **SHORT["flowsched/Artemis-v0"])
+        for count in (int, np.uint8)
+    ]
+    observations = [envs.reset(seed=4)[0] for envs in vectors]
+    assert np.array_equal(*observations)
+    assert [type(envs.num_envs) for envs in vectors] == [int, int]
+
+
 @each_native
 def test_call_and_get_attr_know_what_all_environments_share(spec: EnvironmentSpec) -> None:
     envs, single = make_native(spec, 2), make(spec).unwrapped

@@ -1,5 +1,6 @@
 """Holds networks of many links to exact solutions, and equal-cost paths to their spread."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -154,3 +155,19 @@ def test_named_fabrics_hold_the_hosts_asked_for() -> None:
         multi_plane(num_hosts=1)
     with pytest.raises(ConfigError, match=r"shape \(3,\): it must be \(24,\)"):
         tree9(capacity=np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("build", "counts"),
+    [
+        (big_switch, {"num_hosts": 200}),
+        (multi_plane, {"num_hosts": 130, "num_planes": 2}),
+        (leaf_spine, {"num_leaves": 20, "num_spines": 4, "hosts_per_leaf": 13}),
+        (fat_tree, {"arity": 8}),
+    ],
+)
+def test_counts_of_numpy_do_not_overflow(build: Callable[..., Topology], counts: dict[str, int]) -> None:
+    """Twice 130 hosts are 4 in eight bits."""
+    small, plain = build(**{name: np.uint8(count) for name, count in counts.items()}), build(**counts)
+    assert np.array_equal(small.path_links, plain.path_links)
+    assert small.link_names == plain.link_names

@@ -1,7 +1,10 @@
 """Goes through the registry of named workloads, and through what may be overridden."""
 
 import math
+from dataclasses import fields, replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError, WorkloadError
@@ -46,6 +49,21 @@ def test_every_named_workload_is_described_and_draws_no_unstable_load(name: str)
     assert "\n" not in described.description
     assert first.size.tolist() == workload.size[:37].tolist()
     assert first.arrival_time.tolist() == workload.arrival_time[:37].tolist()
+
+
+@each_name
+def test_counts_of_numpy_draw_what_pythons_do(name: str) -> None:
+    """An unsigned number of eight bits that is multiplied by another, or negated, is no longer what it was."""
+    config: Any = make_workload(name)
+    counts = {
+        field.name: np.min_scalar_type(value).type(value)
+        for field in fields(config)
+        if type(value := getattr(config, field.name)) is int
+    }
+    assert counts
+    small, plain = replace(config, **counts).draw(5), config.draw(5)
+    assert small.size.tolist() == plain.size.tolist()
+    assert small.destination.tolist() == plain.destination.tolist()
 
 
 def test_a_load_takes_the_place_of_the_burst_rate_and_the_other_way_round() -> None:
