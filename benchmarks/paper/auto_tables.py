@@ -17,16 +17,21 @@ from benchmarks.paper.auto import (
     TOLD,
     TOLD_MIXTURE,
 )
-from benchmarks.paper.auto_long_flows import FEW, FLOWS, SLOTS
+from benchmarks.paper.auto_long_flows import ENVIRONMENT, FEW, FLOWS, SLOTS
+from benchmarks.paper.auto_schemes import ENVIRONMENT as THRESHOLDS_ENVIRONMENT
 from benchmarks.paper.auto_search import SEARCHED, THEORY, TRAINING_SEEDS
 from benchmarks.paper.merp import Runs
 from benchmarks.paper.merp_tables import MS, change, in_percent, mean, plain
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.leaderboard import Table, format_interval
+from flowsched_gym.registration import agent_ability, find_environment, policy_ability
+from flowsched_gym.systems import Ability
 
 WEB, MINING = SIZES
 MIXED: Final = "clusters"
-LONGEST: Final = f"changing every {PHASE_LENGTHS[-1]:g} s"
+CAN: Final = ("actions", "information")
+POINTS: Final = tuple(f"changing every {length:g} s" for length in PHASE_LENGTHS)
+LONGEST: Final = POINTS[-1]
 
 HEAD: Final = """
 ## AuTO, section 6
@@ -45,8 +50,28 @@ here of schedulers in their place:
 
 """
 
+LEARNED: Final = "learned"
+"""How rows of agents begin."""
+ABILITIES: Final = (
+    ("QLAS", Ability(("thresholds",), ("traffic",))),
+    ("PIAS", Ability(("thresholds",), ("traffic",))),
+    (SEARCHED, Ability(("thresholds",), ("traffic",))),
+    ("QSJF", Ability(("queue",), ("traffic", "sizes"))),
+    ("PS", Ability()),
+    ("SRPT", Ability(("order",), ("sizes",))),
+)
+"""What schemes do and know, by how their names begin."""
+ADDITIONS: Final = (
+    ("FIFO inside", Ability(actions=("order",))),
+    ("told of each change", Ability(information=("changes",))),
+)
+"""What those do and know besides whose names end so."""
+
 NO_AGENT: Final = "No agent was trained for these settings when this was measured: there is no row of one."
-AGENTS: Final = "Rows that begin with `learned` are agents of `benchmarks/models/paper`."
+AGENTS: Final = (
+    "Rows that begin with `learned` are agents of `benchmarks/models/paper`. Below each table they are compared\n"
+    "with the best of those rules whose actions and information they have too."
+)
 
 HOMOGENEOUS: Final = """
 Figure 9, {name} at load 0.8. Change: of the mean FCT, against QLAS.
@@ -152,15 +177,17 @@ def auto_markdown(results: dict[str, Any]) -> str:
     )
     parts: list[str | Table] = [head, statements_table(results).markdown(numbers=False)]
     for name in SIZES:
-        parts += [HOMOGENEOUS.format(name=name), schemes_table(runs, name, "QLAS")]
-    parts += [CLUSTERS, schemes_table(runs, MIXED, "QLAS for each cluster")]
+        parts += [HOMOGENEOUS.format(name=name), schemes_table(runs, name, "QLAS"), findings(runs, name)]
+    parts += [CLUSTERS, schemes_table(runs, MIXED, "QLAS for each cluster"), findings(runs, MIXED)]
     parts += ["\n![Schedulers on traffic that stays](auto_schedulers.png)\n"]
-    parts += [CHANGING.format(phases=PHASES), changing_table(runs)]
+    parts += [CHANGING.format(phases=PHASES), changing_table(runs), *(findings(runs, point) for point in POINTS)]
     parts += [ROOM.format(best=best_fixed(runs), length=PHASE_LENGTHS[-1]), room_table(runs)]
     parts += ["\n![Mean FCT by phase](auto_changing.png)\n"]
     searched = THRESHOLDS.format(first=TRAINING_SEEDS[0], last=TRAINING_SEEDS[-1])
     parts += [searched, thresholds_table(results), GROUPED, groups_table(results["studies"]["thresholds"])]
-    parts += [LONG_FLOWS.format(flows=FLOWS, slots=SLOTS), long_flows_table(results["studies"]["long flows"])]
+    long: Runs = results["studies"]["long flows"]
+    parts += [LONG_FLOWS.format(flows=FLOWS, slots=SLOTS), long_flows_table(long)]
+    parts += [findings(long, point, metric="mean_slowdown_long", label=f"Long from {point}") for point in long]
     parts += ["\n![Differences between links over time](auto_long_flows.png)\n"]
     parts += [DELAY, delay_table(results["delays"]), DIFFERENCES]
     return "".join(part if isinstance(part, str) else part.markdown() for part in parts)
@@ -169,6 +196,37 @@ def auto_markdown(results: dict[str, Any]) -> str:
 def best_fixed(runs: Runs, point: str = LONGEST) -> str:
     """Returns which of the settings that stay has the least mean FCT on changing traffic."""
     return min(FIXED, key=lambda name: float(np.mean(runs[point][name]["mean_fct"])))
+
+
+def ability(scheme: str) -> Ability:
+    """Returns what a scheme of a table may do, and what it knows."""
+    long_flows = find_environment(ENVIRONMENT)
+    if scheme in long_flows.heuristics:
+        return policy_ability(long_flows, scheme)
+    if scheme.startswith(LEARNED):
+        spec = long_flows if "long-flows" in scheme else find_environment(THRESHOLDS_ENVIRONMENT)
+        return agent_ability(spec, {}, trained=True)
+    found = next(ability for beginning, ability in ABILITIES if scheme.startswith(beginning))
+    return sum((ability for ending, ability in ADDITIONS if scheme.endswith(ending)), start=found)
+
+
+def ability_cells(scheme: str) -> tuple[str, ...]:
+    """Writes what a scheme may do, and what it knows."""
+    return tuple(", ".join(kinds) or "none" for kinds in ability(scheme))
+
+
+def findings(runs: Runs, point: str, *, metric: str = "mean_fct", label: str | None = None) -> str:
+    """Tells how each agent compares with the best rule whose actions and information it has too."""
+    lines = []
+    for agent in (name for name in runs[point] if name.startswith(LEARNED)):
+        rules = [name for name in runs[point] if name != agent and ability(agent).covers(ability(name))]
+        best = min(rules, key=lambda name: float(np.mean(runs[point][name][metric])))
+        found = change(runs, point, metric, (agent, best))
+        verdict = "better" if found.high < 0 else "worse" if found.low > 0 else "not told apart"
+        told = f"{format_interval(found, scale=100, digits=1, signed=True)} %, {verdict}"
+        where = label or point[0].upper() + point[1:]
+        lines.append(f"- {where}: `{agent}` against {best}, the best rule with its actions and information: {told}.\n")
+    return "\n" + "".join(lines)
 
 
 def statements_table(results: dict[str, Any]) -> Table:
@@ -236,26 +294,26 @@ def schemes_table(runs: Runs, point: str, against: str) -> Table:
     rows = tuple(
         (
             name,
+            *ability_cells(name),
             *(plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")),
             *(plain(mean(runs, point, name, metric), digits=2) for metric in ("mean_slowdown", "p99_slowdown")),
             "" if name == against else in_percent(change(runs, point, "mean_fct", (name, against))),
         )
         for name in runs[point]
     )
-    columns = ("", "mean FCT, ms", "99th percentile", "mean slowdown", "99th percentile", "change, %")
+    columns = ("", *CAN, "mean FCT, ms", "99th percentile", "mean slowdown", "99th percentile", "change, %")
     return Table(columns=columns, rows=rows)
 
 
 def changing_table(runs: Runs) -> Table:
     """Lays the whole runs of Figures 11 and 12 out, for both lengths of a phase."""
-    columns, against = [""], best_fixed(runs)
-    points = [f"changing every {length:g} s" for length in PHASE_LENGTHS]
+    columns, against = ["", *CAN], best_fixed(runs)
     for length in PHASE_LENGTHS:
         columns += [f"{length:g} s: mean FCT, ms", "99th percentile", "mean slowdown", "change, %"]
     rows = []
-    for name in runs[points[0]]:
-        cells = [name]
-        for point in points:
+    for name in runs[POINTS[0]]:
+        cells = [name, *ability_cells(name)]
+        for point in POINTS:
             cells += [plain(mean(runs, point, name, metric), scale=MS) for metric in ("mean_fct", "p99_fct")]
             cells += [plain(mean(runs, point, name, "mean_slowdown"), digits=2)]
             cells += ["" if name == against else in_percent(change(runs, point, "mean_fct", (name, against)))]
@@ -308,6 +366,7 @@ def long_flows_table(runs: Runs) -> Table:
     rows = tuple(
         (
             f"{point}, {name}",
+            *ability_cells(name),
             *(plain(mean(runs, point, name, f"{kind}_difference")) for kind in ("mean", "p99", "max")),
             f"{100 * np.mean(runs[point][name]['share_below_few']):.0f}",
             *(
@@ -319,7 +378,7 @@ def long_flows_table(runs: Runs) -> Table:
         for point in runs
         for name in runs[point]
     )
-    columns = ("long from", "mean difference", "99th percentile", "largest", f"below {FEW}, % of the time")
+    columns = ("long from", *CAN, "mean difference", "99th percentile", "largest", f"below {FEW}, % of the time")
     return Table(columns=(*columns, "mean slowdown of long flows", "of all", "change, %"), rows=rows)
 
 

@@ -27,11 +27,12 @@ from benchmarks.paper.auto import (
 from benchmarks.paper.auto_figures import draw
 from benchmarks.paper.auto_schemes import acting, learned, replayed, told_of_changes
 from benchmarks.paper.auto_search import SEARCHED, THEORY, descend
-from benchmarks.paper.auto_tables import LONGEST, MIXED, auto_markdown, best_fixed, read_results
+from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, auto_markdown, best_fixed, findings, read_results
 from benchmarks.paper.merp import SEEDS
 from benchmarks.paper.merp_tables import change
 from flowsched_gym import __version__
 from flowsched_gym.evaluation import make_environment, resolve_policy
+from flowsched_gym.systems import Ability
 from flowsched_gym.workload import make_workload
 
 THRESHOLDS_ENV = "flowsched/AuTOThresholds-v0"
@@ -220,6 +221,20 @@ def test_what_the_text_says_of_the_figures_holds(results):
     for found in results["studies"]["long flows"].values():
         assert np.mean(found["least-attained"]["mean_slowdown"]) > np.mean(found["least-loaded"]["mean_slowdown"])
         assert np.mean(found["least-loaded"]["mean_difference"]) < np.mean(found["ecmp"]["mean_difference"])
+
+
+def test_agents_are_compared_with_the_best_rule_that_does_and_knows_no_more(results):
+    runs, long = (results["studies"][name] for name in ("figures 9 to 12", "long flows"))
+    assert ability("QLAS, told of each change") == Ability(("thresholds",), ("traffic", "changes"))
+    # Those that are told of sizes or changes, or order the flows inside a queue, are no measure for it.
+    assert "against QLAS, matched, the best rule" in findings(runs, "data mining")
+    for point, found in runs.items():
+        assert "QLAS for the mixture" in findings(runs, point) or point in SIZES
+        agent = next(name for name in found if name.startswith("learned"))
+        assert f"`{agent}`" in findings(runs, point)
+        assert findings(runs, point).rstrip().endswith("worse.")
+    for point in long:
+        assert findings(long, point, metric="mean_slowdown_long").rstrip().endswith("better.")
 
 
 def test_every_figure_of_the_text_is_drawn(results, tmp_path):
