@@ -16,40 +16,13 @@ from flowsched_gym import registration
 from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
+from tests.environments import CASES
 
 ENVIRONMENTS: Final = tuple(registration.ENVIRONMENTS.values())
 
-SHORT: Final[dict[str, dict[str, Any]]] = {
-    "flowsched/Artemis-v0": {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 6},
-    "flowsched/MERPOrder-v0": {"load": 0.95, "flows": 60, "f": 3},
-    "flowsched/MERPRoute-v0": {"flows": 60},
-    "flowsched/AuTOLongFlows-v0": {
-        "workload": "poisson-exponential",
-        "flows": 60,
-        "hosts": 4,
-        "thresholds": (1e4, 3e4, 6e4),
-        "period_ms": 1.0,
-        "n_l": 3,
-        "link_gbps": 0.4,
-    },
-    "flowsched/AuTOThresholds-v0": {"hosts": 20, "flows": 120, "period_flows": 2},
-    "flowsched/TAFETasks-v0": {"workload": "tafe-alibaba", "tasks": 5, "f": 4, "information": "full"},
-    "flowsched/TAFEThresholds-v0": {"workload": "tafe-alibaba", "tasks": 10, "period_flows": 1},
-    "flowsched/QCluster-v0": {"workload": "qcluster-w2", "flows": 150, "period_us": 2.0, "min_rto_us": 20.0},
-}
+SHORT: Final = {env_id: cases.short for env_id, cases in CASES.items()}
 """Arguments by id that make an episode short, and its decisions matter."""
 
-EXTRA: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
-    "flowsched/Artemis-v0": {"destinations": (1, 3)},
-    "flowsched/MERPOrder-v0": {"link_delay_us": (0.0, 250.0)},
-    "flowsched/MERPRoute-v0": {"failures": (0, 2)},
-    "flowsched/AuTOThresholds-v0": {"clusters": (1, 2)},
-    "flowsched/AuTOLongFlows-v0": {"paths": (2,)},
-    "flowsched/TAFETasks-v0": {"link_delay_us": (0.0, 250.0)},
-    "flowsched/TAFEThresholds-v0": {"within": ("serial", "remaining")},
-    "flowsched/QCluster-v0": {"buffer": (4,), "mark_at": (2,)},
-}
-"""Values by id and argument that belong to all combinations besides the members of enums."""
 
 EPISODE_LIMIT: Final = 20_000
 
@@ -113,7 +86,7 @@ def combinations(spec: EnvironmentSpec) -> Iterator[dict[str, Any]]:
     """Yields every combination of the arguments that are a choice."""
     config = load_target(spec.config)
     hints = typing.get_type_hints(config)
-    choices: dict[str, tuple[Any, ...]] = dict(EXTRA[spec.id])
+    choices: dict[str, tuple[Any, ...]] = dict(CASES[spec.id].choices)
     for field in dataclasses.fields(config):
         hint = hints[field.name]
         if isinstance(hint, type) and issubclass(hint, StrEnum):

@@ -1,7 +1,6 @@
 """Holds the policies of every registered environment to its workloads, its vectors and each other."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -10,13 +9,8 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.registration import heuristic_arguments, make_policy
 from flowsched_gym.systems import EnvironmentSpec
+from tests.environments import CASES
 from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
-
-LONG_PERIODS: dict[str, dict[str, Any]] = {
-    "flowsched/AuTOLongFlows-v0": {"period_ms": 20.0},
-    "flowsched/QCluster-v0": {"period_us": 4_000.0, "flows": 10},
-}
-"""Where episodes have decisions at a rhythm: the largest flows of measured traffic take 20 s on the tests' links."""
 
 SETTINGS: dict[str, list[Mapping[str, object]]] = {}
 for _setting in load_suite("standard").settings.values():
@@ -27,7 +21,7 @@ EACH_TABLE = [
     for spec in ENVIRONMENTS
     for chosen in [*({"workload": name} for name in spec.workloads), *SETTINGS.get(spec.id, [])]
     for short in [{name: value for name, value in chosen.items() if name != "flows"}]
-    for arguments in [short | LONG_PERIODS.get(spec.id, {})]
+    for arguments in [short | CASES[spec.id].slower]
 ]
 """Every workload, and every setting of the leaderboard; both with the short episodes of the tests."""
 

@@ -13,6 +13,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs import FlowSchedEnv
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import LinkChanges, with_future
+from tests.environments import CASES
 from tests.envs.episodes import core, each_environment
 from tests.envs.test_states import act, remainder, shown, started
 from tests.envs.vectors import TIES, SimultaneousFlows, keep_event_logs
@@ -21,8 +22,6 @@ from tests.simulate import make_flows
 SEED = 5
 NUM_BEFORE = 2
 """Decisions before another future begins: flows are still to come."""
-LONGER: dict[str, dict[str, Any]] = {"flowsched/Artemis-v0": {"bursts": 12}, "flowsched/TAFETasks-v0": {"tasks": 12}}
-"""Arguments by id, where none of the shorter episodes are."""
 
 
 def both(spec: EnvironmentSpec, **arguments: Any) -> tuple[FlowSchedEnv[Any], FlowSchedEnv[Any]]:
@@ -79,7 +78,7 @@ def test_a_state_belongs_to_its_engine(spec: EnvironmentSpec) -> None:
 @each_environment
 def test_another_future_keeps_the_past_and_is_the_same_on_both_engines(spec: EnvironmentSpec) -> None:
     found = []
-    for env in both(spec, **LONGER.get(spec.id, {})):
+    for env in both(spec, **CASES[spec.id].longer):
         for place in range(NUM_BEFORE):
             act(env, place)
         state, past = env.get_state(), env.workload

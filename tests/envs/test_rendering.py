@@ -10,107 +10,17 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError
 from flowsched_gym.envs import FlowSchedEnv
-from flowsched_gym.workload import Workload
+from tests.environments import CASES
 from tests.envs.episodes import ENVIRONMENTS, SHORT
 from tests.envs.pictures import Recorder, moments
-from tests.simulate import make_flows
 
 WIDEST: Final = 100
 
 
-def gather(num_flows: int = 300, *, first_host: int = 1, num_destinations: int = 1) -> Workload:
-    """Returns flows with deadlines that all arrive at once, so that the queue is as long as can be."""
-    rows = np.arange(num_flows)
-    return make_flows(
-        np.zeros(num_flows),
-        np.where(rows % 3, 350e3, 2.5e6),
-        span=np.where(rows % 7, 0.001 * rows + 0.002, np.inf),
-        source=first_host + num_destinations + rows % 20,
-        destination=first_host - 1 + rows % num_destinations,
-    )
-
-
-def mixed(num_flows: int, hosts: int) -> Workload:
-    """Returns flows of very different sizes that all arrive at once."""
-    rows = np.arange(num_flows)
-    ends = rows % hosts, (rows + 1 + rows % (hosts - 2)) % hosts
-    return make_flows(np.zeros(num_flows), 10.0 ** (3 + rows % 7), source=ends[0], destination=ends[1])
-
-
-def to_one(size: float) -> Workload:
-    """Returns flows of one size that all arrive at once, between the same two hosts."""
-    return make_flows(np.zeros(40), np.full(40, size), source=np.zeros(40, dtype=int), destination=[1] * 40)
-
-
-FEW: Final = {"hosts": 8, "flows": 200, "thresholds": (1e4, 1e5)}
-
-SETTINGS: Final[dict[str, dict[str, dict[str, Any]]]] = {
-    "Artemis": {
-        "default": {},
-        "tcp": {"workload": "gather-heavy", "transport": "tcp", "k": 10, "f": 5},
-        "crowd": {"workload": gather(), "k": 64, "f": 64},
-        "crowd that waits": {"workload": gather(), "k": 20, "f": 30, "defer": "wait"},
-        "crowd sent back": {"workload": gather(first_host=700), "k": 5, "f": 12, "defer": "to-back"},
-        "many destinations": {"workload": gather(first_host=900, num_destinations=90), "k": 2, "f": 3},
-        "no deadlines": {"workload": "poisson-web-search", "k": 5, "f": 5},
-    },
-    "MERPOrder": {
-        "default": {},
-        "tree": {"topology": "tree9"},
-        "crowd": {"workload": mixed(200, 9), "f": 64},
-        "crowd on the tree": {"workload": mixed(200, 9), "topology": "tree9", "f": 18, "link_delay_us": 50.0},
-        "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5},
-    },
-    "MERPRoute": {
-        "default": {"flows": 300},
-        "failures": {"flows": 300, "failures": 3, "discipline": "ps", "rerouting": "memr-hop-by-hop"},
-        "arity 8": {"flows": 500, "arity": 8, "failures": 15},
-        "small flows": {"workload": "poisson-exponential", "flows": 20},
-    },
-    "AuTOThresholds": {
-        "default": {"flows": 3_000, "period_flows": 10},
-        "one link": {"topology": "one-link", "flows": 400, "load": 0.95, "period_flows": 2},
-        "clusters": {"workload": "auto-clusters", "clusters": 4, "flows": 2_000, "period_flows": 10, "queues": 8},
-        "many clusters": {"clusters": 32, "flows": 1_000, "period_flows": None, "period_ms": 0.3, "queues": 2},
-        "crowd": {"workload": mixed(300, 9), "hosts": 9, "clusters": 3, "period_flows": 1},
-        "slow crowd": {"workload": mixed(300, 9), "hosts": 9, "period_flows": 1, "link_gbps": 1e-5},
-    },
-    "TAFETasks": {
-        "default": {"tasks": 40},
-        "jobs": {"workload": "tafe-alibaba", "tasks": 30, "topology": "big-switch", "f": 30, "information": "full"},
-        "crowd": {"workload": mixed(200, 9), "f": 64},
-        "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5},
-    },
-    "TAFEThresholds": {
-        "default": {"tasks": 60},
-        "jobs": {"workload": "tafe-alibaba", "tasks": 30, "topology": "big-switch", "queues": 8, "period_flows": 3},
-        "crowd": {"workload": mixed(200, 9), "period_flows": 1},
-        "slow link": {"workload": mixed(200, 9), "link_gbps": 1e-5, "period_flows": 3, "queues": 2},
-    },
-    "QCluster": {
-        "default": {"flows": 300, "period_us": 1_000.0},
-        "losses": {"flows": 100, "load": 0.95, "buffer": 20, "mark_at": 5, "transport": "dctcp", "period_us": 500.0},
-        "deadlines": {"workload": "qcluster-deadlines", "flows": 200, "goal": "deadline", "action": "rule"},
-        "two queues": {"flows": 50, "queues": 2, "link_gbps": 1e-3, "period_us": 1e6},
-        "own messages": {"workload": to_one(2e7), "goal": "srpt", "link_gbps": 1.0, "period_us": 1_000.0},
-    },
-    "AuTOLongFlows": {
-        "default": {"flows": 600},
-        "few servers": FEW,
-        "many slots": FEW | {"scope": "network", "n_l": 64},
-        "one slot, one path": FEW | {"n_l": 1, "paths": 1},
-        "many servers": {"hosts": 100, "flows": 500, "thresholds": (1e4,), "scope": "network"},
-        "slow links": FEW | {"link_gbps": 1e-4, "period_ms": 1e5},
-        "fast links": FEW | {"link_gbps": 400.0, "period_ms": 1e-2},
-        "own flows": {"workload": to_one(1e9), "hosts": 2, "n_l": 30},
-    },
-}
-"""Arguments by environment under which there is much to show, or little, or numbers are long."""
-
 IDS: Final = tuple(environment.id for environment in ENVIRONMENTS)
 each_id = pytest.mark.parametrize("env_id", IDS)
 in_each_setting = pytest.mark.parametrize(
-    ("name", "setting"), [(name, setting) for name, settings in SETTINGS.items() for setting in settings]
+    ("env_id", "setting"), [(env_id, setting) for env_id, cases in CASES.items() for setting in cases.pictures]
 )
 
 
@@ -121,13 +31,9 @@ def make(env_id: str, **arguments: Any) -> FlowSchedEnv[Any]:
     return env
 
 
-def test_each_environment_has_settings() -> None:
-    assert {f"flowsched/{name}-v0" for name in SETTINGS} == set(IDS)
-
-
 @in_each_setting
-def test_what_is_written_can_be_read(name: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = make(f"flowsched/{name}-v0", render_mode="rgb_array", **SETTINGS[name][setting])
+def test_what_is_written_can_be_read(env_id: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make(env_id, render_mode="rgb_array", **CASES[env_id].pictures[setting])
     recorder = Recorder(monkeypatch)
     for _ in moments(env):
         words, view = recorder.look(env), env.panels()

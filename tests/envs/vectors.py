@@ -18,92 +18,15 @@ from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import load_target
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import Precedence, Workload
+from tests.environments import CASES
 from tests.envs.episodes import ENVIRONMENTS, SHORT, action_at
 
 NATIVE: Final = tuple(environment for environment in ENVIRONMENTS if environment.vector_entry_point is not None)
 """Environments with a vector environment of their own."""
 
-TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
-    "flowsched/Artemis-v0": (
-        {"link_gbps": 8e-9, "link_delay_us": 0.0, "k": 1, "f": 3},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 2, "f": 2, "defer": "to-back", "reward": "lagged"},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "k": 1, "f": 3, "defer": "wait"},
-        {"link_gbps": 2.4e-4, "link_delay_us": 5e5, "k": 2, "f": 3, "transport": "tcp", "defer": "wait"},
-    ),
-    "flowsched/MERPOrder-v0": (
-        {"link_gbps": 8e-9, "f": 3},
-        {"link_gbps": 8e-9, "f": 2, "topology": "tree9"},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "f": 4, "topology": "tree9", "reward": "slowdown"},
-    ),
-    "flowsched/MERPRoute-v0": (
-        {"link_gbps": 8e-9},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "reward": "slowdown"},
-    ),
-    "flowsched/AuTOThresholds-v0": (
-        {"link_gbps": 8e-3, "link_delay_us": 0.0, "period_flows": 3, "hosts": 8, "clusters": 2},
-        {"link_gbps": 8e-3, "link_delay_us": 5e5, "period_flows": 1, "reward": "fct_ratio"},
-        {
-            "link_gbps": 8e-3,
-            "link_delay_us": 5e5,
-            "period_flows": None,
-            "period_ms": 1e3,
-            "topology": "one-link",
-            "observation": "paper",
-            "initial_thresholds": [1e6, 2e6, 3e6],
-        },
-    ),
-    "flowsched/TAFETasks-v0": (
-        {"link_gbps": 8e-9, "f": 3, "barrier": "flow"},
-        {"link_gbps": 8e-9, "f": 4, "barrier": "task", "topology": "big-switch", "link_delay_us": 5e5}
-        | {"information": "full", "cpus": [0.5], "tail_weight": 2.0},
-    ),
-    "flowsched/TAFEThresholds-v0": (
-        {"link_gbps": 8e-3, "period_flows": 2, "barrier": "flow", "within": "shortest"},
-        {"link_gbps": 8e-3, "period_flows": None, "period_ms": 1e3, "barrier": "task", "topology": "big-switch"}
-        | {"within": "fair", "initial_thresholds": [1e6, 2e6], "link_delay_us": 5e5},
-    ),
-    "flowsched/QCluster-v0": (
-        {"link_gbps": 8e-9, "delay_us": 0.0, "period_us": 4.3e7, "gap_us": 1e8},
-        {"link_gbps": 2.4e-5, "delay_us": 5e5, "period_us": 1e6, "window": 2, "goal": "fq", "messages": "time"},
-        {
-            "link_gbps": 2.4e-5,
-            "delay_us": 5e5,
-            "period_us": 1.5e6,
-            "buffer": 2,
-            "mark_at": 0,
-            "transport": "dctcp",
-            "min_rto_us": 1e6,
-        },
-    ),
-    "flowsched/AuTOLongFlows-v0": (
-        {"link_gbps": 8e-9, "link_delay_us": 0.0, "thresholds": (0.25,), "scope": "network", "period_ms": 500.0},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "thresholds": (0.5, 1.0), "hosts": 8, "period_ms": 4e3, "n_l": 2},
-        {
-            "link_gbps": 8e-9,
-            "link_delay_us": 0.0,
-            "thresholds": (0.5,),
-            "hosts": 7,
-            "period_ms": 3.5e3,
-            "observation": "paper",
-            "layout": "recorded",
-            "reward": "slowdown_growth",
-        },
-    ),
-}
-"""Arguments by id under which flows of whole sizes and times do many things at once.
+TIES: Final = {env_id: cases.ties for env_id, cases in CASES.items()}
 
-Links have 1 B/s and whole delays; with windows, so many B/s that a flow takes as long as without, and several windows;
-with thresholds, 1 MB/s.
-"""
-
-RARE_TIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
-    "flowsched/MERPRoute-v0": (
-        {"link_gbps": 8e-9, "discipline": "ps", "rerouting": "memr", "reward": "fct"},
-        {"link_gbps": 8e-9, "link_delay_us": 5e5, "discipline": "fifo", "rerouting": "conga"},
-    ),
-    "flowsched/AuTOThresholds-v0": ({"link_gbps": 8e-3, "link_delay_us": 5e5, "period_flows": 1, "within": "fifo"},),
-}
-"""The same with what has to be compiled for them alone."""
+RARE_TIES: Final = {env_id: cases.rare_ties for env_id, cases in CASES.items()}
 
 LOG_LENGTH: Final = 6_000
 """Events of an episode that are kept; more are an error."""

@@ -16,71 +16,10 @@ from typing import Any, Final
 import gymnasium as gym
 
 import flowsched_gym
+from tests.environments import CASES
 
 FOLDER: Final = Path(__file__).resolve().parent
 
-CASES: Final[dict[str, list[dict[str, Any]]]] = {
-    "flowsched/Artemis-v0": [
-        {},
-        {"workload": "gather-heavy", "k": 3, "f": 4, "bursts": 5, "transport": "tcp"}
-        | {"reward": "lagged", "defer": "to-back"},
-        {"workload": "gather-multi", "k": 2, "f": 3, "bursts": 6, "observation": "paper", "defer": "wait"},
-        {"workload": "artemis-thesis", "bursts": 15, "transport": "tcp-lossy-2018a", "defer": "wait"},
-    ],
-    "flowsched/MERPOrder-v0": [
-        {"flows": 70, "load": 0.9},
-        {"topology": "tree9", "flows": 70, "load": 0.95, "f": 5, "reward": "max_slowdown", "link_delay_us": 10.0},
-        {"workload": "poisson-web-search", "flows": 70, "f": 4, "reward": "slowdown", "link_gbps": 10.0},
-        {"topology": "tree9", "workload": "poisson-tree-small", "flows": 70, "f": 2, "reward": "fct"},
-    ],
-    "flowsched/MERPRoute-v0": [
-        {"flows": 110, "load": 0.7},
-        {"workload": "poisson-fat-tree-failures", "flows": 80, "rerouting": "memr", "link_delay_us": 10.0},
-        {"flows": 60, "failures": 2, "discipline": "ps", "rerouting": "conga", "reward": "both"},
-        {"flows": 60, "arity": 6, "failures": 8, "discipline": "srpt", "reward": "fct", "link_gbps": 10.0},
-    ],
-    "flowsched/AuTOThresholds-v0": [
-        {"flows": 400, "period_flows": 10, "hosts": 8},
-        {"workload": "auto-clusters", "flows": 300, "hosts": 8, "clusters": 4, "queues": 3}
-        | {"period_flows": None, "period_ms": 5.0, "reward": "log_slowdown"},
-        {"workload": "auto-data-mining", "topology": "one-link", "within": "fifo", "flows": 300, "period_flows": 6}
-        | {"queues": 8, "observation": "paper", "m_s": 12, "reward": "fct_ratio"}
-        | {"initial_thresholds": [2e3, 1e4, 5e4, 2e5, 1e6, 5e6, 2e7]},
-    ],
-    "flowsched/QCluster-v0": [
-        {"flows": 150, "load": 0.9, "period_us": 500.0},
-        {"flows": 100, "goal": "fq", "reward": "jain", "transport": "dctcp", "window": 70, "buffer": 60, "mark_at": 20}
-        | {"workload": "qcluster-changing", "period_us": 10_000.0, "messages": "time"},
-        {"flows": 150, "workload": "qcluster-deadlines", "goal": "deadline", "reward": "deadlines", "queues": 6}
-        | {"period_us": 300.0, "load": 0.9},
-        {"flows": 80, "goal": "srpt", "action": "rule", "reward": "fct", "disorder": "las", "buckets": 32}
-        | {"gap_us": 500.0},
-    ],
-    "flowsched/TAFETasks-v0": [
-        {"tasks": 25, "load": 0.9},
-        {"workload": "tafe-alibaba", "tasks": 8, "information": "full", "barrier": "task", "cpus": [1.5]},
-        {"workload": "tafe-short", "tasks": 25, "topology": "big-switch", "f": 6, "typical_kb": 20.0}
-        | {"tail_weight": 1.0, "link_delay_us": 10.0},
-    ],
-    "flowsched/TAFEThresholds-v0": [
-        {"tasks": 60, "load": 0.9, "period_flows": 5},
-        {"workload": "tafe-alibaba", "tasks": 20, "within": "shortest", "barrier": "task", "cpus": [1.5], "queues": 4}
-        | {"period_flows": None, "period_ms": 20.0, "reward": "tct"},
-        {"workload": "tafe-web-search", "tasks": 20, "within": "remaining", "demotion": "arrived", "period_flows": 2}
-        | {"topology": "big-switch", "initial_thresholds": [1e5, 1e6], "link_delay_us": 10.0},
-    ],
-    "flowsched/AuTOLongFlows-v0": [
-        {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "period_ms": 20.0, "n_l": 4, "m_l": 2},
-        {"workload": "auto-clusters", "hosts": 8, "flows": 300, "thresholds": [1e4, 1e5, 5e5, 2e6], "paths": 2}
-        | {"scope": "network", "period_ms": 5.0, "n_l": 4, "m_l": 3}
-        | {"observation": "paper", "reward": "throughput_ratio"},
-        {"workload": "auto-data-mining", "hosts": 6, "flows": 200, "load": 0.9, "thresholds": [2e5]}
-        | {"observation": "paper", "layout": "recorded", "reward": "slowdown_growth"},
-        {"hosts": 4, "flows": 60, "thresholds": [1e5, 1e6], "scope": "network", "n_l": 3, "m_l": 0}
-        | {"reward": "progress"},
-    ],
-}
-"""Arguments of the episodes of each id."""
 
 NUM_DECISIONS: Final = 120
 """An episode is frozen up to its end or to this many decisions."""
@@ -196,7 +135,8 @@ def main() -> int:
             "or use --overwrite for an id that was never released.\n"
         )
         return 2
-    episodes = [play(options.env_id, arguments, seed=number) for number, arguments in enumerate(CASES[options.env_id])]
+    cases = CASES[options.env_id].frozen
+    episodes = [play(options.env_id, arguments, seed=number) for number, arguments in enumerate(cases)]
     document = {"id": options.env_id, "package_version": flowsched_gym.__version__, "episodes": episodes}
     write(path, document)
     sys.stdout.write(f"Froze {len(episodes)} episodes of {options.env_id} in {path.name}\n")

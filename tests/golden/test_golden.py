@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from flowsched_gym.registration import SYSTEMS
-from tests.golden.freeze import CASES, FOLDER, SHOWN_EVERY, command, file_of, play
+from tests.environments import CASES
+from tests.golden.freeze import FOLDER, SHOWN_EVERY, command, file_of, play
 
 IDS = [environment.id for system in SYSTEMS for environment in system.environments]
 
@@ -50,7 +51,7 @@ def assert_unchanged(env_id: str, expected: dict[str, Any], found: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("env_id", "number"), [(env_id, number) for env_id in IDS for number in range(len(CASES.get(env_id, [])))]
+    ("env_id", "number"), [(env_id, number) for env_id in IDS for number in range(len(CASES[env_id].frozen))]
 )
 def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: int) -> None:
     expected = frozen(env_id)[number]
@@ -62,7 +63,7 @@ def test_a_frozen_episode_is_played_again_to_the_last_bit(env_id: str, number: i
 def test_every_id_has_frozen_episodes_of_all_its_cases_and_every_file_an_id() -> None:
     assert sorted(path.name for path in FOLDER.glob("*-v*.json")) == sorted(file_of(env_id).name for env_id in IDS)
     for env_id in IDS:
-        assert [episode["arguments"] for episode in frozen(env_id)] == CASES[env_id]
+        assert [episode["arguments"] for episode in frozen(env_id)] == CASES[env_id].frozen
 
 
 @pytest.mark.parametrize("env_id", IDS)

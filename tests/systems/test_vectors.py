@@ -1,7 +1,7 @@
 """Holds native vector environments to single ones, whatever arguments and flows they are made with."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,58 +10,12 @@ from gymnasium.vector import AutoresetMode
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
+from tests.environments import CASES
 from tests.envs.episodes import SHORT
 from tests.envs.vectors import NATIVE, Pair, actions_at, each_native, exactly, make_native
 from tests.simulate import make_flows
 
 pytestmark = pytest.mark.usefixtures("event_logs")
-
-ARGUMENTS: Final[dict[str, list[dict[str, Any]]]] = {
-    "flowsched/Artemis-v0": [
-        {"burst_rate": 35.0},
-        {"load": 0.9, "link_gbps": 10.0},
-        {"destinations": 5, "bursts": 3},
-        {"k": 1, "f": 1},
-        {"k": 40, "f": 12},
-        {"link_delay_us": 0.0},
-        {"link_delay_us": 20_000.0, "transport": "tcp"},
-        *(
-            {"workload": source, "bursts": None, "k": 2}
-            for source in (
-                make_workload("gather-heavy", request_jitter=0.01, num_bursts=5),
-                make_workload("scatter-a1", num_bursts=5, num_senders=30, num_destinations=2),
-            )
-        ),
-    ],
-    "flowsched/MERPOrder-v0": [
-        {"topology": "tree9", "f": 1},
-        {"topology": "tree9", "load": 0.5, "f": 40, "link_gbps": 10.0},
-        {"link_delay_us": 20_000.0, "reward": "fct"},
-        {"workload": "poisson-web-search"},
-        {"workload": "gather-uniform", "flows": None, "load": None, "max_decisions": 60, "reward": "slowdown"},
-    ],
-    "flowsched/TAFETasks-v0": [
-        {"workload": "tafe-short", "load": 0.9, "typical_kb": 20.0, "information": "attained"},
-        {"topology": "big-switch", "cpus": [0.25], "link_delay_us": 500.0, "barrier": "task"},
-        {"workload": {"name": "tafe-log", "pattern": "dag", "cpu_work": True}, "f": 1},
-    ],
-    "flowsched/MERPRoute-v0": [
-        {"load": 0.9},
-        {"link_gbps": 10.0, "link_delay_us": 10.0},
-        {"arity": 6, "failures": 8},
-        {"workload": "poisson-web-search"},
-        {"workload": "gather-a1", "flows": None},
-    ],
-    "flowsched/AuTOLongFlows-v0": [
-        {"workload": "auto-clusters"},
-        {"workload": "auto-changing", "scope": "network", "period_ms": 7.0},
-        {"workload": "poisson-web-search", "paths": 1},
-        {"paths": 5, "load": 0.95, "link_gbps": 10.0, "link_delay_us": 500.0},
-        {"n_l": 1, "m_l": 0, "observation": "paper", "reward": "throughput_ratio"},
-        {"layout": "recorded", "thresholds": (1e3,), "max_decisions": 40},
-    ],
-}
-"""Arguments by id, besides those that make an episode short."""
 
 
 def compare(
@@ -80,7 +34,7 @@ def compare(
     [
         pytest.param(spec, arguments, id=f"{spec.id} {place}")
         for spec in NATIVE
-        for place, arguments in enumerate(ARGUMENTS.get(spec.id, ()))
+        for place, arguments in enumerate(CASES[spec.id].varied)
     ],
 )
 def test_every_argument_is_heeded(spec: EnvironmentSpec, arguments: dict[str, Any]) -> None:
