@@ -61,22 +61,13 @@ def test_what_holds_no_actions_is_refused(change, lengths, message):
         unpack_actions(packed, lengths)
 
 
-@pytest.mark.parametrize(
-    ("action", "space", "message"),
-    [
-        (1.7, DISCRETE, "policy chose 1.7: it must be an integer"),
-        (np.nan, DISCRETE, "policy chose nan"),
-        ("a", DISCRETE, "policy chose 'a'"),
-        (None, DISCRETE, "policy chose None"),
-        (np.array([1]), DISCRETE, "it must be an integer"),
-        ([0.1, np.nan], BOX, r"it must be finite numbers of shape \(2,\)"),
-        ([0.1], BOX, "it must be finite numbers"),
-        ([[0.1], 2], BOX, "it must be finite numbers"),
-    ],
-)
-def test_what_is_no_action_is_refused_before_it_is_taken(action, space, message):
-    with pytest.raises(InvalidAction, match=message):
-        check_action(action, space)
+def test_what_is_no_action_is_refused_before_it_is_taken():
+    for wrong in (1.7, np.nan, "a", None, np.array([1])):
+        with pytest.raises(InvalidAction, match=r"policy chose .*: it must be an integer"):
+            check_action(wrong, DISCRETE)
+    for wrong in ([0.1, np.nan], [0.1], [[0.1], 2]):
+        with pytest.raises(InvalidAction, match=r"it must be finite numbers of shape \(2,\)"):
+            check_action(wrong, BOX)
 
 
 def test_actions_that_do_not_reach_the_end_or_pass_it_are_refused():

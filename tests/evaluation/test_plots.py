@@ -1,4 +1,4 @@
-"""Looks at what the figure of records holds."""
+"""Figures of records, flows, intervals and curves, held to what they show."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,13 @@ from flowsched_gym.workload import draw_flows, make_workload
 
 pytest.importorskip("matplotlib")
 
+import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
+from flowsched_gym.evaluation import Interval, figures
+from flowsched_gym.evaluation.figures import HEURISTIC, LEARNED, draw_intervals, draw_tails
 from flowsched_gym.evaluation.plots import TIMELINE_FLOWS, check_plot, draw_records, plot_records
 
 
@@ -68,27 +73,22 @@ def test_the_timeline_has_a_bar_for_each_of_the_first_flows_in_the_colour_of_its
 
 
 @pytest.mark.parametrize(
-    "records",
+    ("records", "suffix", "beginning"),
     [
-        records_of("gather-heavy", 1),
-        records_of("poisson-exponential", 30),
-        without_end(records_of("gather-heavy", 200), slice(50, 200)),
-        without_end(records_of("gather-heavy", 20), slice(None)),
-        without_end(records_of("poisson-exponential", 20), slice(3, 9)),
+        (records_of("gather-heavy", 1), ".svg", b"<?xml"),
+        (records_of("poisson-exponential", 30), ".pdf", b"%PDF"),
+        (without_end(records_of("gather-heavy", 200), slice(50, 200)), ".PNG", b"\x89PNG"),
+        (without_end(records_of("gather-heavy", 20), slice(None)), ".png", b"\x89PNG"),
+        (without_end(records_of("poisson-exponential", 20), slice(3, 9)), ".png", b"\x89PNG"),
     ],
     ids=["one flow", "no deadlines", "some not finished", "none finished", "no deadline and not finished"],
 )
-def test_any_records_can_be_drawn(records: Records, tmp_path: Path) -> None:
-    plot_records(records, tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size > 10_000
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize(("suffix", "beginning"), [(".svg", b"<?xml"), (".pdf", b"%PDF"), (".PNG", b"\x89PNG")])
-def test_the_extension_says_the_format(tmp_path: Path, suffix: str, beginning: bytes) -> None:
+def test_any_records_can_be_drawn_and_the_extension_says_the_format(records, suffix, beginning, tmp_path) -> None:
     path = tmp_path / f"picture{suffix}"
-    plot_records(records_of("gather-a1", 20), path)
+    plot_records(records, path)
     assert path.read_bytes().startswith(beginning)
+    assert path.stat().st_size > 5_000
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_no_flows_and_other_extensions_are_refused(tmp_path: Path) -> None:
@@ -97,3 +97,56 @@ def test_no_flows_and_other_extensions_are_refused(tmp_path: Path) -> None:
         draw_records(flowsched_gym.replay(empty, discipline="fifo"))
     with pytest.raises(ConfigError, match=r"the extension '\.txt': a picture needs one of"):
         check_plot(tmp_path / "picture.txt")
+
+
+FLOWS = {
+    "flow_id": [0, 1, 2],
+    "source": [1, 2, 3],
+    "destination": [0, 0, 0],
+    "size_bytes": [2.0, 1.0, 1.0],
+    "arrival_s": [0.0, 0.5, 0.25],
+    "deadline_s": [3.0, 1.0, 9.0],
+}
+
+
+def test_a_flow_is_joined_to_its_deadline_and_a_late_one_says_by_how_much() -> None:
+    axes = Figure(layout="constrained").add_subplot()
+    records = flowsched_gym.replay(FLOWS, discipline="fifo", capacity=1.0)
+    figures.draw_flows(axes, records, names=["a", "b", "c"])
+    axes.figure.draw_without_rendering()
+
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "c", "b"]
+    (joins,) = axes.collections
+    assert isinstance(joins, LineCollection)
+    assert [segment[:, 0].tolist() for segment in joins.get_segments()] == [[2000, 3000], [3000, 9250], [4000, 1500]]
+    assert [text.get_text() for text in axes.texts] == ["2500.0 ms late"]
+
+    with pytest.raises(ConfigError, match="names has 2 entries: 3 flows"):
+        figures.draw_flows(axes, records, names=["a", "b"])
+    with pytest.raises(ConfigError, match=r"first is 3.* 3 flows"):
+        figures.draw_flows(axes, records, first=3)
+
+
+def test_learned_agents_have_a_colour_of_their_own_and_few_episodes_no_interval() -> None:
+    axes = Figure(layout="constrained").add_subplot()
+    known = Interval(mean=0.5, low=0.25, high=0.75, confidence=0.95, num_samples=20)
+    unknown = Interval(mean=0.5, low=np.nan, high=np.nan, confidence=0.95, num_samples=2)
+    draw_intervals(axes, {"ppo": known, "edf": unknown}, learned=["ppo"], bound=known, scale=100)
+
+    interval, learned, heuristic, _bound = axes.get_lines()
+    assert interval.get_xdata().tolist() == [25, 75]
+    assert (learned.get_color(), heuristic.get_color()) == (LEARNED, HEURISTIC)
+    assert [text.get_text() for text in axes.texts] == ["50.0", "50.0", "no scheduler can exceed 50.0"]
+
+
+def test_labels_of_curves_that_end_together_stand_apart() -> None:
+    figure = Figure(layout="constrained")
+    axes = figure.add_subplot()
+    draw_tails(axes, {name: np.arange(1.0, 11.0) for name in "abc"})
+    heights = sorted(text.xyann[1] for text in axes.texts if isinstance(text, Annotation))
+
+    assert [text.get_text() for text in axes.texts] == ["a", "b", "c"]
+    assert heights[0] >= 0
+    assert np.diff(heights) * axes.get_window_extent().height * 72 / figure.dpi == pytest.approx(13.0)
+    with pytest.raises(ConfigError, match="at most 6 curves"):
+        draw_tails(axes, {str(number): np.ones(2) for number in range(7)})

@@ -70,8 +70,7 @@ def test_flows_at_both_ends_of_float64_are_refused(engine: str, size: float) -> 
 def test_a_flow_shorter_than_the_rounding_of_its_arrival_is_refused_with_what_is_allowed(engine: str) -> None:
     flows = make_flows([0.0, UNIX_TIME], [1e5, 64.0])
     message = (
-        r"arrival_time in row 1 is 1700000000\.0 s after the clock starts, where float64 tells times 2\.4e-07 s apart; "
-        r"its 64\.0 B take 5\.12e-07 s at 125000000\.0 B/s: they must take at least 3\.4e-05 s, 2e-14 of the arrival"
+        r"arrival_time in row 1 is 1700000000\.0 s .* 64\.0 B take 5\.12e-07 s .*: they must take at least 3\.4e-05 s"
     )
     with pytest.raises(WorkloadError, match=message):
         flowsched_gym.replay(flows, discipline="srpt", engine=engine)
