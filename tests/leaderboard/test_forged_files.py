@@ -37,7 +37,7 @@ def honest(tmp_path_factory):
 
 
 def put(*place: Any, value: Any) -> Any:
-    """Returns a forgery that sets a value somewhere, and the interval of a metric with it."""
+    """Returns a forgery that sets a value somewhere."""
 
     def forge(content: dict[str, Any]) -> None:
         target = content
@@ -69,10 +69,6 @@ def packed(actions: Any) -> str:
     return base64.b64encode(zlib.compress(np.asarray(actions, dtype=np.uint8).tobytes())).decode()
 
 
-def mine(content: dict[str, Any]) -> None:
-    content.update(policy="mine", source="evilmod:Policy")
-
-
 def together(*forgeries: Any) -> Any:
     def forge(content: dict[str, Any]) -> None:
         for each in forgeries:
@@ -81,13 +77,12 @@ def together(*forgeries: Any) -> Any:
     return forge
 
 
+def mine(content: dict[str, Any]) -> None:
+    content.update(policy="mine", source="evilmod:Policy")
+
+
 def twice(content: dict[str, Any]) -> None:
     content["runs"] *= 2
-
-
-def shifted(content: dict[str, Any]) -> None:
-    episodes = content["runs"][0]["episodes"]
-    episodes["seed"] = [seed + 1 for seed in episodes["seed"]]
 
 
 def shortened(content: dict[str, Any]) -> None:
@@ -95,12 +90,6 @@ def shortened(content: dict[str, Any]) -> None:
     for values in (episodes, episodes["metrics"]):
         for key, each in values.items():
             values[key] = each[:0] if isinstance(each, list) else each
-
-
-def raised(content: dict[str, Any]) -> None:
-    """Raises a reward, and the mean with it."""
-    content["runs"][0]["episodes"]["reward"][0] += 1
-    content["intervals"]["reward"]["mean"] += 0.1
 
 
 def bombs(content: dict[str, Any]) -> None:
@@ -118,36 +107,28 @@ EPISODES = ("runs", 0, "episodes")
 ACTIONS = ("runs", 0, "actions")
 FORGERIES = {
     "a ratio of 7": (metric("deadline_hit_ratio", 7.0), "deadline_hit_ratio is 7.0: it must be from 0 to 1"),
-    "a negative ratio": (metric("deadline_hit_ratio", -0.1), "deadline_hit_ratio is -0.1"),
     "a negative count": (metric("num_flows", -5), "num_flows is -5.0"),
     "half a flow": (metric("num_flows", 30.5), "num_flows is 30.5: it must be a whole number"),
     "more finished than there are": (metric("num_finished", 31), "num_finished is 31.0: it must be at most num_flows"),
-    "more met than missed allow": (metric("deadlines_met", 31), "deadlines_met is 31.0: it must be at most num_flows"),
     "a ratio unlike its counts": (metric("deadline_hit_ratio", 0.123), "by deadlines_met and deadlines_missed"),
     "a negative time": (metric("mean_fct", -1.0), "mean_fct is -1.0: it must be >= 0"),
     "a tail below the median": (metric("p99_fct", 1e-9), "p95_fct is "),
     "a slowdown below 1": (metric("mean_slowdown", 0.5), "mean_slowdown is 0.5: it must be >= 1"),
     "no time of flows that finished": (metric("mean_fct", None), "mean_fct is nan: it must be known"),
     "a huge number": (put("runs", 0, "episodes", "metrics", "goodput", 0, value=10**400), "goodput holds"),
-    "a text for a number": (metric("goodput", "x" * 10_000), "goodput holds 'xxx"),
     "a truth value for a number": (put(*EPISODES, "reward", 0, value=True), "reward holds True"),
     "a metric of no kind": (put(*EPISODES, "metrics", "luck", value=[1.0] * 10), "metrics has 'luck'"),
-    "other seeds": (shifted, "those of suite tiny-v1 are 0 to 9"),
+    "other seeds": (put(*EPISODES, "seed", value=list(range(1, 11))), "those of suite tiny-v1 are 0 to 9"),
     "a negative seed": (put(*EPISODES, "seed", 0, value=-1), "seed holds -1"),
-    "a seed of 400 digits": (put(*EPISODES, "seed", 0, value=10**400), "seed is "),
     "no episodes": (shortened, "does not hold the actions of 0 decisions"),
-    "no runs": (put("runs", value=[]), "has no episode"),
-    "a run that is none": (put("runs", 0, value=5), "a run is int"),
     "two runs without models": (twice, "there are 2 without a model"),
     "one model twice": (together(mine, model(), twice), "two have the same model"),
-    "a model without a digest": (together(mine, model(digest="")), "model, digest is ''"),
     "a model in a heuristic's name": (model(), "policy is 'edf', which is one of the package"),
     "no actions": (put(*ACTIONS, value=None), "actions of edf are missing"),
     "actions of objects": (put(*ACTIONS, "dtype", value="object"), "dtype is 'object'"),
     "too few actions": (put(*ACTIONS, "data", value=packed([0] * 299)), "does not hold the actions of 300 decisions"),
     "a bomb": (put(*ACTIONS, "data", value=packed(np.zeros(10**7))), "does not hold the actions of 300 decisions"),
     "bombs that each may be": (bombs, "runs: the actions of all 40 take too much memory"),
-    "billions of decisions": (put(*EPISODES, "num_decisions", 0, value=10**12), "take too much memory"),
     "other actions": (put(*ACTIONS, "data", value=packed([9] * 300)), "is not what its actions give"),
     "actions outside the space": (put(*ACTIONS, "data", value=packed([200] * 300)), "action is 200"),
     "a better reward": (
@@ -155,7 +136,6 @@ FORGERIES = {
         "intervals, reward has the mean None",
     ),
     "an interval of its own": (put("intervals", "mean_fct", "low", value=0.0), "its intervals are others"),
-    "an interval that is none": (put("intervals", "mean_fct", value=[]), "intervals, 'mean_fct' is []"),
     "a window": (put("kwargs", "render_mode", value="human"), "kwargs has 'render_mode'"),
     "an easier network": (put("kwargs", "k", value=1), "its arguments are not those of setting short"),
     "a workload that nests deeply": (
@@ -163,15 +143,12 @@ FORGERIES = {
         "have a kind",
     ),
     "an argument of no environment": (put("kwargs", "luck", value=1), "no argument 'luck'"),
-    "an engine of no kind": (put("kwargs", "engine", value=["x"]), "engine is ['x']"),
     "another suite": (put("suite", "suite", value="standard-v1"), "was played in suite 'standard-v1'"),
-    "a suite that is a file": (put("suite", "suite", value="/dev/zero.json"), "was played in suite '/dev/zero.json'"),
     "another digest of the suite": (put("suite", "digest", value="0" * 32), "was played in suite 'tiny-v1'"),
     "a setting of no suite": (put("suite", "setting", value="easy"), "has no setting 'easy'"),
     "no suite": (put("suite", value=None), "belongs to no suite"),
     "the bound's name": (put("policy", value="clairvoyant-bound"), "policy is 'clairvoyant-bound'"),
     "a heuristic's name": (put("source", value="evilmod:Policy"), "policy is 'edf', which is one of the package"),
-    "a heuristic's name, and no source": (put("source", value=None), "policy is 'edf', which is one of the package"),
     "a heuristic's name in capitals": (put("policy", value="EDF"), "policy is 'EDF', which is one of the package"),
     "learned by its name": (
         put("policy", value="ppo-ultra (learned, 5 seeds)"),
@@ -181,16 +158,13 @@ FORGERIES = {
     "escape codes": (put("policy", value="\x1b[2Jedf"), "it must have no control characters"),
     "a date of no day": (put("made", "date", value="x" * 10_000), "made, date is 'xxx"),
     "negative time of work": (put("made", "seconds", value=-1), "made, seconds is -1"),
-    "work of 400 digits": (put("made", "seconds", value=10**400), "made, seconds is 1000"),
     "cores of 400 digits": (put("made", "hardware", value={"cores": 10**400}), "made, hardware, 'cores' is 1000"),
-    "versions of no kind": (put("made", "versions", value={"numpy": [1]}), "made, versions, 'numpy' is [1]"),
     "a key of 10,000 letters": (put("k" * 10_000, value=1), "the file has the key 'kkk"),
     "another reward": (
-        raised,
+        together(put(*EPISODES, "reward", 0, value=1.0), put("intervals", "reward", "mean", value=25.8)),
         "is not what its actions give: run 0, episode with seed 0: reward is ",
     ),
     "an earlier format": (put("schema", value="flowsched-result/2"), "schema is 'flowsched-result/2'"),
-    "a format of nobody": (put("schema", value="x" * 10_000), "schema is 'xxx"),
 }
 
 

@@ -33,7 +33,6 @@ from flowsched_gym.leaderboard import (
     load_suite,
     published_results,
     read_results,
-    speed_table,
 )
 from flowsched_gym.leaderboard.published import published_content, published_path
 from flowsched_gym.registration import ENVIRONMENTS, agent_ability, find_environment, policy_ability
@@ -190,38 +189,38 @@ def test_where_a_smaller_value_is_better_the_smallest_comes_first():
     assert table.rows[1][7] == "0 [0, 0]"
 
 
-@pytest.mark.parametrize(
-    ("results", "message"),
-    [
+def test_results_that_cannot_be_compared_are_refused(tmp_path):
+    for results, message in (
         ([], "no result"),
         ([make_result("edf", SPREAD), make_result("edf", SPREAD)], "'edf' has two results"),
         ([make_result("edf", SPREAD), make_result("fifo", SPREAD, first=1)], "'fifo' played the seeds 1 to 12"),
-    ],
-)
-def test_results_that_cannot_be_compared_are_refused(results, message):
-    with pytest.raises(ConfigError, match=message):
-        compare(results)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            compare(results)
     with pytest.raises(ConfigError, match="reference is 'sjf': there are results of edf"):
         compare([make_result("edf", SPREAD)], reference="sjf")
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        leaderboard_markdown(tmp_path)
+    (tmp_path / "results").mkdir()
+    with pytest.raises(ConfigError, match="holds no result"):
+        leaderboard_markdown(tmp_path)
 
 
-def test_an_interval_is_written_with_its_ends_where_they_are_known():
-    known = Interval(mean=0.5, low=0.25, high=0.75, num_samples=20)
-    assert format_interval(known, scale=100) == "50.0 [25.0, 75.0]"
-    assert format_interval(known, scale=100, signed=True, digits=0) == "+50 [+25, +75]"
-    assert format_interval(Interval(mean=0.5, low=np.nan, high=np.nan, num_samples=3)) == "0.5"
-    assert format_interval(Interval(mean=np.nan, low=np.nan, high=np.nan, num_samples=0)) == ""
-    assert format_interval(None) == ""
-    nearly_nothing = Interval(mean=-1e-9, low=-1e-9, high=1e-9, num_samples=20)
-    assert format_interval(nearly_nothing) == "0.0 [0.0, 0.0]"
-
-
-def test_a_table_is_written_for_documents_and_for_terminals():
+def test_a_table_is_written_for_documents_and_for_terminals_and_intervals_with_the_ends_that_are_known():
     table = Table(columns=("name", "value"), rows=(("a|b", "1"), ("c", "23")))
     assert table.markdown() == "| name | value |\n| --- | ---: |\n| a\\|b | 1 |\n| c | 23 |\n"
     assert table.text() == "name  value\na|b       1\nc        23\n"
     with pytest.raises(ConfigError, match="row 0 has 1 cells"):
         Table(columns=("name", "value"), rows=(("a",),))
+    for mean, low, high, options, text in (
+        (0.5, 0.25, 0.75, {"scale": 100}, "50.0 [25.0, 75.0]"),
+        (0.5, 0.25, 0.75, {"scale": 100, "signed": True, "digits": 0}, "+50 [+25, +75]"),
+        (0.5, np.nan, np.nan, {}, "0.5"),
+        (np.nan, np.nan, np.nan, {}, ""),
+        (-1e-9, -1e-9, 1e-9, {}, "0.0 [0.0, 0.0]"),
+    ):
+        assert format_interval(Interval(mean=mean, low=low, high=high, num_samples=20), **options) == text
+    assert format_interval(None) == ""
 
 
 def test_what_an_agent_sees_and_is_rewarded_for_does_not_part_it_from_the_others():
@@ -250,22 +249,6 @@ def test_results_of_no_known_setting_come_last_together():
     )
     assert [setting.title for setting, _ in groups] == ["gather-heavy, k = 3, f = 10", "gather-a1, k = 7"]
     assert [len(members) for _, members in groups] == [1, 2]
-
-
-def test_an_empty_or_missing_folder_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="there is no such folder"):
-        leaderboard_markdown(tmp_path)
-    (tmp_path / "results").mkdir()
-    with pytest.raises(ConfigError, match="holds no result"):
-        leaderboard_markdown(tmp_path)
-
-
-def test_the_speed_table_sets_steps_beside_cartpole():
-    rate = {"unit": "steps", "min": 900.0, "median": 1000.0, "max": 1100.0}
-    rates = {"CartPole-v1, random": rate, "Artemis-v0": rate | {"median": 600.0}, "replay": rate | {"unit": "flows"}}
-    rows = speed_table({"rates": rates}).rows
-    assert [row[-1] for row in rows] == ["1.00", "0.60", ""]
-    assert rows[0][1:5] == ("steps/s", "900", "1,000", "1,100")
 
 
 @pytest.fixture(scope="module")

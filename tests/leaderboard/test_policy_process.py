@@ -20,6 +20,7 @@ SHORT = TINY["settings"]["short"]["kwargs"]
 POLICIES = """
 import os, subprocess, sys, time
 import numpy as np
+from flowsched_gym.core.errors import ConfigError
 
 
 class First:
@@ -44,40 +45,18 @@ class Pure(First):
     pure = True
 
 
-class SwapsWorkload(First):
-    def cheat(self):
-        self.env._source = self.env._simulation.workload = None
-
-
-class SwapsNetwork(First):
-    def cheat(self):
-        self.env._network = self.env._simulation.topology = None
-
-
-class SwapsMetrics(First):
+class CheatsInAllWays(First):
     def cheat(self):
         import flowsched_gym.flows.metrics.summary as summary
         import flowsched_gym.envs.base as base
-        summary.summary = base.summary = lambda *_, **__: 1 / 0
-        type(self.env)._metrics = lambda *_: {"deadline_hit_ratio": 1.0}
-
-
-class SwapsSeed(First):
-    def cheat(self):
-        type(self.env).reset = type(self.env).begin = lambda *_, **__: 1 / 0
-
-
-class WritesSizes(First):
-    def cheat(self):
         size = self.env.workload.size
         size.flags.writeable = True
         size[:] = 1.0
-
-
-class CheatsInAllWays(First):
-    def cheat(self):
-        for each in (WritesSizes, SwapsSeed, SwapsMetrics, SwapsNetwork, SwapsWorkload):
-            each.cheat(self)
+        type(self.env).reset = type(self.env).begin = lambda *_, **__: 1 / 0
+        summary.summary = base.summary = lambda *_, **__: 1 / 0
+        type(self.env)._metrics = lambda *_: {"deadline_hit_ratio": 1.0}
+        self.env._network = self.env._simulation.topology = None
+        self.env._source = self.env._simulation.workload = None
         self.cheat = lambda: None
 
 
@@ -91,74 +70,41 @@ class LooksAhead(First):
         env.unwrapped.set_state(state.with_future(7))
 
 
-class Exits(First):
-    def cheat(self):
-        sys.exit(0)
+def cheating(act):
+    return type("Cheating", (First,), {"cheat": act})
 
 
-class Raises(First):
-    def cheat(self):
-        raise KeyError("no\\x1b[2Jsuch")
+def answering(value):
+    return type("Answering", (First,), {"predict": lambda self, observation, **others: value})
 
 
-class Dies(First):
-    def cheat(self):
-        os._exit(3)
+class Unspeakable(Exception):
+    def __str__(self):
+        sys.exit(3)
 
 
-class IsKilled(First):
-    def cheat(self):
-        os.kill(os.getpid(), 9)
+def fail(error):
+    raise error
 
 
-class Prints(First):
-    def cheat(self):
-        print("\\x1b[2Jcleared")
-        os.system("echo and\\x1b[31m red")
+def prints(self):
+    print("\\x1b[2Jcleared")
+    os.system("echo and\\x1b[31m red")
 
 
-class Nan(First):
-    def predict(self, observation, **others):
-        return np.nan, None
-
-
-class Fraction(First):
-    def predict(self, observation, **others):
-        return 1.7, None
-
-
-class Row(First):
-    def predict(self, observation, **others):
-        return np.zeros(1, dtype=np.int64), None
-
-
-class Word(First):
-    def predict(self, observation, **others):
-        return "\\x1b[2J", None
-
-
-class Large(First):
-    def predict(self, observation, **others):
-        return 10**6, None
-
-
-class Nothing(First):
-    def predict(self, observation, **others):
-        return None
-
-
-class Refuses(First):
-    def cheat(self):
-        from flowsched_gym.core.errors import ConfigError
-        raise ConfigError("not this")
-
-
-class Unspeakable(First):
-    def cheat(self):
-        class Error(Exception):
-            def __str__(self):
-                sys.exit(3)
-        raise Error
+Exits = cheating(lambda self: sys.exit(0))
+Raises = cheating(lambda self: fail(KeyError("no\\x1b[2Jsuch")))
+Speechless = cheating(lambda self: fail(Unspeakable()))
+Refuses = cheating(lambda self: fail(ConfigError("not this")))
+Dies = cheating(lambda self: os._exit(3))
+IsKilled = cheating(lambda self: os.kill(os.getpid(), 9))
+Prints = cheating(prints)
+Nan = answering((np.nan, None))
+Fraction = answering((1.7, None))
+Row = answering((np.zeros(1, dtype=np.int64), None))
+Word = answering(("\\x1b[2J", None))
+Large = answering((10**6, None))
+Nothing = answering(None)
 
 
 class Answers(First):
@@ -211,12 +157,7 @@ def run_of(name):
     return play(suite, suite.settings["short"], entrants_of([f"theirs:{name}"])[0])
 
 
-CHEATS = ("SwapsWorkload", "SwapsNetwork", "SwapsMetrics", "SwapsSeed", "WritesSizes")
-
-
-@pytest.mark.parametrize(
-    "name", ["CheatsInAllWays", "LooksAhead", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in CHEATS)]
-)
+@pytest.mark.parametrize("name", ["CheatsInAllWays", "LooksAhead"])
 def test_a_policy_that_cheats_gets_what_it_would_get_without(folder, name):
     honest, cheat = run_of("First"), run_of(name)
     assert repr(cheat.episodes) == repr(honest.episodes)
@@ -246,7 +187,7 @@ def rare(*values):
         ("Exits", "policy 'Exits' called sys.exit(0) (theirs.py:"),
         ("Raises", r"policy 'Raises' raised KeyError: 'no\x1b[2Jsuch' (theirs.py:"),
         ("Refuses", "policy 'Refuses': not this"),
-        rare("Unspeakable", "policy 'Unspeakable' raised Error: "),
+        rare("Speechless", "policy 'Speechless' raised Unspeakable: "),
         ("Dies", "policy 'Dies' ended its process with exit status 3"),
         rare("IsKilled", "policy 'IsKilled' ended its process"),
         rare("Nan", "policy 'Nan' chose array(nan): it must be an integer"),
