@@ -96,27 +96,19 @@ def test_models_that_bring_code_are_refused(flowsched, folder: Path) -> None:
     assert list((folder / "leaderboard").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "--policy", "edf", "--env", "artemis-hevy"], "--env is 'artemis-hevy'"),
-        (["run", "--policy", "none.zip", "--env", "artemis-heavy"], "there is no such file"),
-        (["run", "--policy", "edf", "--policy", "fifo", "--label", "mine"], "it names one policy"),
-        (["run", "--policy", "youngest:Youngest", "--label", "edf"], "the name 'edf' of a policy of the package"),
-        (["run", "--policy", "youngest:Youngest", "--label", "a (learned, 5 seeds)"], "the name of a policy must have"),
-        (["run", "--policy", "nobody", "--env", "artemis-heavy"], "policy 'nobody' does not play here"),
-        (["run", "--policy", "edf", "--env", "artemis-heavy", "--kwarg", "k=4"], "would change the setting"),
-        (["table", "none"], "there is no such folder"),
-        (["verify", "none.json"], "none.json"),
-    ],
-)
-def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path, arguments, message) -> None:
-    outcome = flowsched("leaderboard", *arguments)
-    assert outcome.status == 2
-    assert message in outcome.err
-    assert outcome.out == ""
-
-
-def test_settings_are_listed(flowsched, folder: Path) -> None:
-    outcome = flowsched("leaderboard", "run", "--list", "--env", "flowsched/MERPRoute-v0")
-    assert [line.split()[0] for line in outcome.out.splitlines()] == ["merp-route", "merp-route-failures"]
+def test_bad_input_ends_with_status_2_and_a_clear_line(flowsched, folder: Path) -> None:
+    listed = flowsched("leaderboard", "run", "--list", "--env", "flowsched/MERPRoute-v0").out.splitlines()
+    assert [line.split()[0] for line in listed] == ["merp-route", "merp-route-failures"]
+    for words, message in (
+        ("run --policy edf --env artemis-hevy", "--env is 'artemis-hevy'"),
+        ("run --policy none.zip --env artemis-heavy", "there is no such file"),
+        ("run --policy edf --policy fifo --label mine", "it names one policy"),
+        ("run --policy youngest:Youngest --label edf", "the name 'edf' of a policy of the package"),
+        ("run --policy youngest:Youngest --label a(learned,5)", "the name of a policy must have"),
+        ("run --policy nobody --env artemis-heavy", "policy 'nobody' does not play here"),
+        ("run --policy edf --env artemis-heavy --kwarg k=4", "would change the setting"),
+        ("table none", "there is no such folder"),
+        ("verify none.json", "none.json"),
+    ):
+        outcome = flowsched("leaderboard", *words.split())
+        assert (outcome.status, outcome.out, message in outcome.err) == (2, "", True), words

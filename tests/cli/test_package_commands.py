@@ -1,13 +1,16 @@
-"""Reads what ``flowsched list`` prints, and compiles beforehand."""
+"""Reads what ``flowsched list`` prints, compiles beforehand, and watches the progress display."""
 
+import io
 import json
 import sys
 
 import gymnasium
 import pytest
 
-from flowsched_gym.cli import output
+from flowsched_gym.cli import output as output_module
+from flowsched_gym.cli.output import ProgressBar
 from flowsched_gym.fluid.disciplines import DISCIPLINES
+from flowsched_gym.machine_code import messages as compiling
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import ENVIRONMENTS
 from flowsched_gym.topology import TOPOLOGIES
@@ -46,19 +49,6 @@ def test_everything_with_a_name_is_listed_with_a_description(flowsched) -> None:
     } == found
 
 
-def test_on_a_narrow_terminal_long_lines_are_folded(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "50")
-
-    output.print_definitions({"edf": "earliest deadline first " * 4}, width=5, indent="  ")
-
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("  edf    earliest deadline")
-    assert all(len(line) < 50 for line in lines)
-    assert all(line.startswith(" " * 9) for line in lines[1:])
-
-
 def test_what_was_compiled_is_not_compiled_again(flowsched) -> None:
     outcome = flowsched(*COMPILE)
     assert outcome.status == 0
@@ -69,3 +59,59 @@ def test_what_was_compiled_is_not_compiled_again(flowsched) -> None:
 def test_a_wrong_name_or_argument_is_refused_before_anything_is_compiled(flowsched) -> None:
     assert "did you mean 'flowsched/MERPRoute-v0'?" in flowsched("compile", "flowsched/MERPRoute-v1").err
     assert "has no argument 'kk'" in flowsched("compile", "flowsched/Artemis-v0", "--kwarg", "kk=3").err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(output_module.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]
+    return now
+
+
+def shown_by(stream: io.StringIO, clock: list[float], seconds_per_step: float, steps: int = 20) -> str:
+    with ProgressBar("reading", stream) as progress:
+        for step in range(steps):
+            clock[0] += seconds_per_step
+            progress(step + 1, steps)
+    return stream.getvalue()
+
+
+def test_a_task_of_less_than_two_seconds_shows_nothing_and_a_log_a_plain_line_every_ten_per_cent(clock) -> None:
+    for stream in (Terminal(), io.StringIO()):
+        assert shown_by(stream, clock, seconds_per_step=0.09) == ""
+    shown = shown_by(io.StringIO(), clock, seconds_per_step=0.5, steps=200)
+    assert shown.splitlines() == ["reading: 2%", *(f"reading: {percent}%" for percent in range(10, 101, 10))]
+
+
+def test_a_long_task_draws_a_bar_in_place_seldom_and_wipes_it(clock: list[float]) -> None:
+    frames = shown_by(Terminal(), clock, seconds_per_step=1.0).split("\r")
+    assert frames[1].startswith("reading [###---")
+    assert "10%, 0:18 left" in frames[1]
+    assert "95%, 0:01 left" in frames[-4]
+    assert frames[-2].strip() == ""
+    assert len(frames[-2]) >= len(frames[1])
+    assert 15 <= shown_by(Terminal(), clock, seconds_per_step=0.001, steps=4000).count("[") <= 21
+
+
+def test_a_line_about_the_compiler_stands_above_the_bar(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiling.QUIET_VARIABLE)
+    monkeypatch.setattr(compiling, "_writers", [lambda line: pytest.fail("it is printed elsewhere")])
+    stream = Terminal()
+    with ProgressBar("reading", stream) as progress:
+        clock[0] += 3
+        progress(1, 2)
+        compiling._tell("compiling")
+        clock[0] += 1
+        progress(2, 2)
+
+    frames = stream.getvalue().split("\r")
+    assert frames[1].startswith("reading [####")
+    assert frames[2].strip() == ""
+    assert frames[3] == "compiling\n"
+    assert frames[4].startswith("reading [####")
+    assert len(compiling._writers) == 1, "it is the bar's no more"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowsched_gym
+from tests.processes import check_refusal
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -69,9 +70,10 @@ def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_
     assert np.count_nonzero(records.drops) > 0
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
+def test_a_faulty_packet_file_is_an_error_of_one_line(flowsched, tmp_path: Path) -> None:
+    path = tmp_path / "packets.csv"
+    for rows, message in (
+        (None, "packets.csv"),
         ("flow_id,size_bytes\n1,2\n", "missing column arrival_s"),
         ("flow_id,size_bytes,arrival_s,x\n", "unknown column 'x'"),
         ("flow_id,size_bytes,arrival_s\n", "no packets"),
@@ -79,24 +81,10 @@ def test_the_records_of_a_replay_are_those_of_the_call_in_python(flowsched, tmp_
         ("flow_id,size_bytes,arrival_s\n1,2,now\n", "line 2, arrival_s is 'now'"),
         ("flow_id,size_bytes,arrival_s\n1,0,1\n", "row 0, size_bytes"),
         ("flow_id,size_bytes,arrival_s\n1,5,1\n1,5,0.5\n", "row 1, arrival_s"),
-    ],
-)
-def test_a_faulty_packet_file_is_an_error_of_one_line(flowsched, tmp_path: Path, rows: str, message: str) -> None:
-    path = tmp_path / "packets.csv"
-    path.write_text(rows)
-
-    outcome = flowsched("serve-packets", path, "--scheduler", "fifo")
-
-    assert outcome.status == 2
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
-
-
-def test_a_packet_file_that_is_not_there_is_an_error(flowsched, tmp_path: Path) -> None:
-    outcome = flowsched("serve-packets", tmp_path / "none.csv", "--scheduler", "fifo")
-
-    assert outcome.status == 2
-    assert "none.csv" in outcome.err
+    ):
+        if rows is not None:
+            path.write_text(rows)
+        check_refusal(flowsched("serve-packets", path, "--scheduler", "fifo"), message)
 
 
 def test_packets_cross_a_fabric_of_the_papers_capacity_from_the_shell(flowsched, tmp_path: Path) -> None:
