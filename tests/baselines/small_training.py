@@ -14,39 +14,20 @@ from flowsched_gym.integrations.archive import read_archive
 from flowsched_gym.integrations.models import read_model
 
 COMMON: Final = (
-    "run_name=small",
-    "algorithm.num_envs=4",
-    "total_timesteps=640",
-    "evaluation.episodes=2",
-    "evaluation.interim_episodes=1",
-    "evaluation.interval=256",
-    "evaluation.bound=false",
-    "checkpoints.interval=200",
-    "logger.interval=100",
-    "logger.tensorboard=false",
-    "progress_bar=false",
+    *("run_name=small", "algorithm.num_envs=4", "total_timesteps=640", "evaluation.episodes=2"),
+    *("evaluation.interim_episodes=1", "evaluation.interval=256", "evaluation.bound=false"),
+    *("checkpoints.interval=200", "logger.interval=100", "logger.tensorboard=false", "progress_bar=false"),
 )
 SMALL: Final = (
-    *COMMON,
-    "workload.bursts=4",
-    "env.k=3",
-    "env.f=4",
-    "algorithm.n_steps=16",
-    "evaluation.baselines=[edf]",
+    *(*COMMON, "workload.bursts=4", "env.k=3", "env.f=4", "algorithm.n_steps=16", "evaluation.baselines=[edf]"),
 )
 """What all trainings on Artemis have."""
 BATCHES: Final = ("algorithm.batch_size=32", "algorithm.n_epochs=2")
 """What only PPO has."""
 NETWORK: Final = ("policy=flat", "policy.separate=[8]")
 NUMBERS: Final = (
-    *COMMON,
-    "env=auto_thresholds",
-    "env.hosts=4",
-    "env.period_flows=20",
-    "workload=auto-web-search",
-    "workload.flows=200",
-    "evaluation.metric=mean_fct",
-    "evaluation.baselines=[mismatched]",
+    *(*COMMON, "env=auto_thresholds", "env.hosts=4", "env.period_flows=20", "workload=auto-web-search"),
+    *("workload.flows=200", "evaluation.metric=mean_fct", "evaluation.baselines=[mismatched]"),
 )
 """What all trainings have whose actions are numbers."""
 

@@ -30,25 +30,25 @@ def unlearned(way: Vectorization = Vectorization.native, **kwargs) -> A2C:
     return A2C("MlpPolicy", environments(way, **kwargs), n_steps=4, seed=0, device="cpu")
 
 
-def learned(way: Vectorization = Vectorization.native) -> A2C:
-    return unlearned(way).learn(16)
-
-
 @pytest.fixture
 def model() -> A2C:
-    return learned()
+    return unlearned().learn(16)
 
 
 def save(model: A2C, folder: Path, *, keep: int = 3) -> Path:
     return save_checkpoint(folder, model, memory={"note": 1}, keep=keep)
 
 
-def test_a_checkpoint_is_found_again_with_all_that_it_remembers(model, tmp_path) -> None:
+def test_a_checkpoint_is_found_again_with_all_that_it_remembers_and_generators_go_on(model, tmp_path) -> None:
     path = save(model, tmp_path)
+    expected = (np.random.random(), torch.rand(1).item(), model.action_space.sample())  # noqa: NPY002 - SB3 uses it
 
     loaded = unlearned()
     state = load_checkpoint(path, loaded)
+    restore_generators(state, loaded)
 
+    found = (np.random.random(), torch.rand(1).item(), loaded.action_space.sample())  # noqa: NPY002 - the same
+    assert found == expected
     assert latest_checkpoint(tmp_path) == path
     for name, weights in model.policy.state_dict().items():
         assert torch.equal(loaded.policy.state_dict()[name], weights)
@@ -61,18 +61,6 @@ def test_the_newest_of_several_is_the_latest_and_older_ones_go(model, tmp_path) 
         model.learn(8, reset_num_timesteps=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000000000032.zip", "000000000040.zip"]
     assert latest_checkpoint(tmp_path) == tmp_path / "000000000040.zip"
-
-
-def test_generators_go_on_where_they_were(model, tmp_path) -> None:
-    path = save(model, tmp_path)
-    expected = (np.random.random(), torch.rand(1).item(), model.action_space.sample())  # noqa: NPY002 - SB3 uses it
-
-    again = unlearned()
-    state = load_checkpoint(path, again)
-    restore_generators(state, again)
-
-    found = (np.random.random(), torch.rand(1).item(), again.action_space.sample())  # noqa: NPY002 - the same
-    assert found == expected
 
 
 def test_a_kill_while_writing_leaves_the_one_before(model, tmp_path, monkeypatch) -> None:
@@ -119,7 +107,7 @@ def test_a_checkpoint_runs_no_code_that_was_put_into_it(name, model, tmp_path) -
     ids=str,
 )
 def test_environments_of_another_kind_are_refused(way, message, tmp_path) -> None:
-    path = save(learned(way), tmp_path)
+    path = save(unlearned(way).learn(16), tmp_path)
     with pytest.raises(ConfigError, match=message):
         load_checkpoint(path, unlearned(way, k=2))
     other = next(each for each in Vectorization if each != way)

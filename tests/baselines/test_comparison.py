@@ -1,11 +1,12 @@
-"""Tells models and heuristics apart that played the same episodes, and those that it cannot tell apart."""
+"""Compares models and rules that played the same episodes, and keeps the results of rules beside runs."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from flowsched_gym.baselines.applications.comparison import Comparison
+from flowsched_gym.baselines.applications import comparison, kept_results
+from flowsched_gym.baselines.applications.comparison import Comparison, heuristics_of, play_all
 from flowsched_gym.baselines.applications.comparison_report import verdicts, write_comparison
 from flowsched_gym.evaluation import EvaluationResult, ModelFile, Run, evaluate
 from flowsched_gym.leaderboard import compare
@@ -55,3 +56,48 @@ def test_a_model_that_equals_a_heuristic_stands_behind_it_and_is_not_told_apart(
 def test_a_difference_counts_where_its_interval_leaves_zero_out(add, spread, sentence, edf) -> None:
     (found,) = verdicts(compare([named(edf, "ppo", add, spread), edf], metric=METRIC), METRIC)
     assert found.startswith(sentence)
+
+
+ENVIRONMENT = "flowsched/Artemis-v0"
+
+
+def play(folder, **changes):
+    asked = {"kwargs": ARGUMENTS, "episodes": 2, "seed": 5} | changes
+    contestants = heuristics_of(ENVIRONMENT, ["edf", "random"])
+    return play_all(ENVIRONMENT, asked.pop("kwargs"), contestants, bound=True, kept=folder, **asked)
+
+
+def figures(found):
+    return [(result.policy, result.seeds, result.values("deadline_hit_ratio").tolist()) for result in found.results]
+
+
+def test_what_was_played_is_not_played_again(tmp_path, monkeypatch) -> None:
+    first = play(tmp_path)
+    played: list[str] = []
+    for name in ("evaluate", "evaluate_bound"):
+        monkeypatch.setattr(comparison, name, lambda *_, label="bound", **__: played.append(label))
+    again = play(tmp_path)
+
+    assert played == []
+    assert figures(again) == figures(first)
+    assert all((again.fct[name][1] == first.fct[name][1]).all() for name in ("edf", "random"))
+
+
+def test_other_arguments_episodes_seeds_sources_and_files_are_played(tmp_path, monkeypatch) -> None:
+    play(tmp_path)
+    kept = len(list(tmp_path.iterdir()))
+    for number, changes in enumerate(({"seed": 6}, {"episodes": 1}, {"kwargs": ARGUMENTS | {"k": 2}}), 2):
+        play(tmp_path, **changes)
+        assert len(list(tmp_path.iterdir())) == number * kept
+    monkeypatch.setattr(kept_results, "_sources", lambda: "changed")
+    play(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5 * kept
+    play(tmp_path, kwargs={"workload": {"base": "gather-heavy", "bursts": 2}})
+    assert len(list(tmp_path.iterdir())) == 5 * kept
+
+
+def test_what_cannot_be_read_is_played_again(tmp_path) -> None:
+    first = play(tmp_path)
+    for path in tmp_path.rglob("result.json"):
+        path.write_text("{", encoding="utf-8")
+    assert figures(play(tmp_path)) == figures(first)

@@ -1,4 +1,4 @@
-"""Reads the curves back from every place where they go."""
+"""Reads the curves back from every place where they go, and the lines that tell of progress."""
 
 import csv
 from pathlib import Path
@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
+from flowsched_gym.baselines.applications.progress import ProgressLines, progress_bar
 from flowsched_gym.baselines.configuration.hydra_schemas import LoggerConfig
 from flowsched_gym.baselines.configuration.hydra_store import read_config, register_schemas
 from flowsched_gym.baselines.training.loggers import CsvCurves, WandbCurves, make_logger
@@ -24,31 +25,17 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_curve_that_begins_late_gets_a_column(tmp_path) -> None:
-    curves = CsvCurves(tmp_path / "progress.csv", 0)
-    curves.write({"loss": 0.5}, EXCLUDED, step=10)
-    curves.write({"loss": 0.25, "ratio": 1.5}, EXCLUDED, step=20)
-    curves.write({"ratio": 2.0}, EXCLUDED, step=30)
-
-    assert rows_of(tmp_path / "progress.csv") == [
-        {"timesteps": "10", "loss": "0.5", "ratio": ""},
-        {"timesteps": "20", "loss": "0.25", "ratio": "1.5"},
-        {"timesteps": "30", "loss": "", "ratio": "2.0"},
-    ]
-
-
-def test_what_was_written_after_the_checkpoint_is_taken_back(tmp_path) -> None:
+def test_a_curve_that_begins_late_gets_a_column_and_what_came_after_the_checkpoint_is_taken_back(tmp_path) -> None:
     CsvCurves(tmp_path / "progress.csv", 0).write({"loss": 9.0}, EXCLUDED, step=5)
-    before = CsvCurves(tmp_path / "progress.csv", 0)
-    for step in (10, 20, 30):
-        before.write({"loss": float(step)}, EXCLUDED, step=step)
+    curves = CsvCurves(tmp_path / "progress.csv", 0)
+    for step, values in ((10, {"loss": 0.5}), (20, {"loss": 0.25, "ratio": 1.5}), (30, {"ratio": 2.0})):
+        curves.write(values, EXCLUDED, step=step)
+    rows = [("10", "0.5", ""), ("20", "0.25", "1.5"), ("30", "", "2.0")]
+    assert [tuple(row.values()) for row in rows_of(tmp_path / "progress.csv")] == rows
 
-    resumed = CsvCurves(tmp_path / "progress.csv", 20)
-    resumed.write({"loss": 7.0}, EXCLUDED, step=25)
-
-    assert [(row["timesteps"], row["loss"]) for row in rows_of(tmp_path / "progress.csv")] == [
-        ("10", "10.0"),
-        ("20", "20.0"),
+    CsvCurves(tmp_path / "progress.csv", 20).write({"loss": 7.0}, EXCLUDED, step=25)
+    assert [tuple(row.values())[:2] for row in rows_of(tmp_path / "progress.csv")] == [
+        *(row[:2] for row in rows[:2]),
         ("25", "7.0"),
     ]
 
@@ -64,12 +51,8 @@ def test_event_files_hold_the_same_curves_and_hide_what_came_after_the_checkpoin
 
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
-    assert [(event.step, event.value) for event in events.Scalars("evaluation/ratio")] == [
-        (10, 1.0),
-        (20, 2.0),
-        (25, 2.5),
-        (35, 3.5),
-    ]
+    found = [(event.step, event.value) for event in events.Scalars("evaluation/ratio")]
+    assert found == [(step, step / 10) for step in (10, 20, 25, 35)]
     assert [row["timesteps"] for row in rows_of(tmp_path / "progress.csv")] == ["10", "20", "25", "35"]
 
 
@@ -127,3 +110,21 @@ def test_the_sweep_file_of_weights_and_biases_names_settings_that_there_are(monk
     assert (sweep["program"], sweep["command"][0], sweep["command"][-1]) == (
         "flowsched-train", "${program}", "${args_no_hyphens}",
     )  # fmt: skip
+
+
+def test_without_a_terminal_a_line_tells_now_and_then(monkeypatch) -> None:
+    now = [100.0]
+    lines: list[str] = []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    bar = progress_bar(total=1000, unit="decisions", shown=True, initial=200, say=lines.append)
+    assert isinstance(bar, ProgressLines)
+    bar.set_description_str("990 asked for")
+    bar.set_postfix_str("mean_fct 0.1")
+    for _ in range(8):
+        now[0] += 10.0
+        bar.update(100)
+    bar.close()
+    assert lines == [
+        "500 of 1,000 decisions, 990 asked for: 50%, 10.0 a second; mean_fct 0.1",
+        "800 of 1,000 decisions, 990 asked for: 80%, 10.0 a second; mean_fct 0.1",
+    ]

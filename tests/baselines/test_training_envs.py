@@ -76,13 +76,10 @@ def test_an_episode_that_leads_elsewhere_is_noticed() -> None:
         restore_environments(make(way=dummy), environment_states(envs), observations)
 
 
-def test_training_never_begins_from_a_seed_of_an_evaluation() -> None:
+def test_the_same_seed_trains_on_the_same_flows_and_none_is_one_of_an_evaluation() -> None:
     seeds = [training_seed(seed) for seed in range(50)]
     assert min(seeds) >= 2**32
     assert len(set(seeds)) == 50
-
-
-def test_the_same_seed_trains_on_the_same_flows() -> None:
     first, second, other = make(seed=4), make(seed=4), make(seed=5)
     for envs in (first, second, other):
         envs.reset()

@@ -27,16 +27,9 @@ startup_trials: 1
 STUDY: Final = (
     *(word for word in SMALL if not word.startswith(("run_name", "evaluation", "logger"))),
     *NETWORK,
-    "algorithm=a2c",
-    "workload=gather-heavy",
-    "vectorization=dummy",
-    "evaluation.episodes=2",
-    "evaluation.interim_episodes=1",
-    "evaluation.metric=mean_fct",
-    "total_timesteps=192",
-    "checkpoints.interval=64",
-    "trials=3",
-    "study=space.yaml",
+    *("algorithm=a2c", "workload=gather-heavy", "vectorization=dummy", "evaluation.episodes=2"),
+    *("evaluation.interim_episodes=1", "evaluation.metric=mean_fct", "total_timesteps=192"),
+    *("checkpoints.interval=64", "trials=3", "study=space.yaml"),
 )
 KILLED: Final = """
 import os, signal
@@ -130,27 +123,22 @@ def test_the_best_settings_are_an_experiment_that_other_commands_read(here, monk
     assert (shown["evaluation"]["seed"], shown["evaluation"]["episodes"]) == (10_000, 20)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("study=absent",), "study is 'absent': it must be a file ending in .yaml, or one of "),
-        (("evaluation.seed=10000",), "evaluation.seed is 10000: a study plays validation episodes"),
-        (("trials=0",), "trials is 0: it must be >= 1"),
-        (("study=bad.yaml",), "algorithm has no key 'gama'"),
-    ],
-)
-def test_a_mistaken_study_leaves_with_status_2_and_no_folder(words, message, here, monkeypatch, capsys) -> None:
+def test_a_mistaken_study_leaves_with_status_2_and_no_folder(here, monkeypatch, capsys) -> None:
     Path("bad.yaml").write_text("space: {algorithm.gama: {low: 0.1, high: 0.9}}", encoding="utf-8")
-    assert tune(monkeypatch, *words) == 2
-    err = capsys.readouterr().err
-    assert message in err
-    assert "Traceback" not in err
-    assert not (here / "studies").exists()
+    for word, message in (
+        ("study=absent", "study is 'absent': it must be a file ending in .yaml, or one of "),
+        ("evaluation.seed=10000", "evaluation.seed is 10000: a study plays validation episodes"),
+        ("trials=0", "trials is 0: it must be >= 1"),
+        ("study=bad.yaml", "algorithm has no key 'gama'"),
+    ):
+        assert tune(monkeypatch, word) == 2
+        err = capsys.readouterr().err
+        assert (message in err, "Traceback" in err) == (True, False), err
+        assert not (here / "studies").exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_a_mistaken_space_is_refused_by_name_and_those_of_the_package_are_read(tmp_path) -> None:
+    for content, message in (
         ("space: {a: {low: 1, hihg: 2}}", "space.a has no key 'hihg': it has "),
         ("space: {a: {low: 2, high: 1}}", "space.a.low is 2: it must be below high, 1"),
         ("space: {a: {low: 0, high: 1, log: true}}", "space.a.log is true: low must be above 0"),
@@ -158,14 +146,8 @@ def test_a_mistaken_study_leaves_with_status_2_and_no_folder(words, message, her
         ("space: {a: {low: x, high: 1}}", "space.a.low is 'x': it must be a number"),
         ("space: {}", "space is empty"),
         ("space: {a: {low: 0, high: 1}}\nseeds: [-1]", "seeds has -1"),
-    ],
-)
-def test_a_mistaken_space_is_refused_by_name(content, message, tmp_path) -> None:
-    (tmp_path / "space.yaml").write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigError, match=message.replace("{", r"\{")):
-        read_study(str(tmp_path / "space.yaml"))
-
-
-def test_every_space_of_the_package_is_read() -> None:
-    names = [file.name.removesuffix(".yaml") for file in STUDIES.iterdir()]
-    assert all(read_study(name).space for name in names)
+    ):
+        (tmp_path / "space.yaml").write_text(content, encoding="utf-8")
+        with pytest.raises(ConfigError, match=message):
+            read_study(str(tmp_path / "space.yaml"))
+    assert all(read_study(file.name.removesuffix(".yaml")).space for file in STUDIES.iterdir())

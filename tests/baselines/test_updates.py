@@ -1,17 +1,22 @@
-"""Trains each algorithm as briefly as it may be trained, and sees its weights move and its rates fall by updates."""
+"""Sees weights move and rates fall by updates, and holds REINFORCE to returns and baselines worked out by hand."""
 
 import copy
 import json
 from typing import Any, Final
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
+from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from flowsched_gym.baselines.configuration.algorithm_schemas import A2CConfig, PPOConfig, SACConfig, TD3Config
 from flowsched_gym.baselines.configuration.hydra_store import environment_arguments
 from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.callbacks import Schedules
+from flowsched_gym.baselines.training.reinforce import Reinforce, RunningAverages, discounted_returns
 from flowsched_gym.baselines.training.trainer import train
 from flowsched_gym.baselines.training.training_envs import make_training_envs
 from flowsched_gym.core.errors import ConfigError
@@ -104,30 +109,18 @@ def test_a_training_that_goes_on_keeps_to_its_schedule() -> None:
     assert seen.rates == pytest.approx([rate * config.algorithm.learning_rate for rate in (2 / 3, 1 / 3)])
 
 
-def test_all_algorithms_make_the_same_number_of_decisions() -> None:
-    made = {
-        each.decisions(10_000)
-        for each in (A2CConfig(name="a2c"), PPOConfig(name="ppo"), SACConfig(name="sac"), TD3Config(name="td3"))
-    }
-    assert made == {10_048}
-
-
-@pytest.mark.parametrize(
-    ("config", "total", "message"),
-    [
+def test_all_algorithms_make_the_same_number_of_decisions_and_none_that_learns_from_none() -> None:
+    configs = (A2CConfig(name="a2c"), PPOConfig(name="ppo"), SACConfig(name="sac"), TD3Config(name="td3"))
+    assert {each.decisions(10_000) for each in configs} == {10_048}
+    sac, td3 = SACConfig(name="sac", learning_starts=1000), TD3Config(name="td3", gradient_steps=1, policy_delay=40)
+    for config, total, message in (
         (PPOConfig(name="ppo"), 4096, r"total_timesteps is 4,096: ppo first updates .* after 8,192 .*64 \* 128"),
         (A2CConfig(name="a2c", n_steps=16), 960, r"a2c first updates .* after 1,024 .*64 \* 16"),
-        (
-            SACConfig(name="sac", learning_starts=1000),
-            960,
-            r"after 1,008 .*learning_starts = 1,000, .*16 \* 1",
-        ),
-        (TD3Config(name="td3", gradient_steps=1, policy_delay=40), 576, r"td3 first .* after 640 "),
-    ],
-)
-def test_a_training_without_an_update_is_refused_with_the_numbers(config, total, message) -> None:
-    with pytest.raises(ConfigError, match=message):
-        config.decisions(total)
+        (sac, 960, r"after 1,008 .*learning_starts = 1,000, .*16 \* 1"),
+        (td3, 576, r"td3 first .* after 640 "),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            config.decisions(total)
 
 
 def test_a_run_says_what_was_asked_for_and_what_was_made(tmp_path) -> None:
@@ -158,3 +151,79 @@ def test_every_environment_is_trained_by_its_defaults(env, tmp_path) -> None:
     result = train(*compose_defaults(f"env={env}", *BRIEF[env]), tmp_path)
     assert result["num_timesteps"] == 64
     assert (tmp_path / "comparison.png").stat().st_size > 0
+
+
+class Guess(gym.Env):
+    """Pays 1 for naming the right one of two numbers, plus 10 at one of two places; a third must not be named."""
+
+    observation_space = gym.spaces.Box(0, 1, (2,), np.float32)
+    action_space = gym.spaces.MultiDiscrete([3])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._right = int(self.np_random.integers(2))
+        self._place = int(self.np_random.integers(2))
+        return np.array([self._right, self._place], dtype=np.float32), {}
+
+    def step(self, action):
+        assert action[0] < 2
+        reward = float(action[0] == self._right) + 10.0 * self._place
+        return np.zeros(2, dtype=np.float32), reward, True, False, {}
+
+    def action_masks(self):
+        return np.array([True, True, False])
+
+
+def test_returns_end_with_the_episode_and_with_the_rollout() -> None:
+    rewards = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+    starts = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    returns = discounted_returns(rewards, starts, 0.5)
+    assert returns.tolist() == [[3.0, 1.0], [4.0, 4.0], [4.0, 4.0]]
+
+
+def test_each_group_has_its_own_average_which_moves_by_its_rate() -> None:
+    averages = RunningAverages(0.5)
+    first = averages.update(np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.0, 10.0]))
+    second = averages.update(np.array([0.0, 1.0, 2.0]), np.array([6.0, 10.0, 7.0]))
+    assert first.tolist() == [2.0, 2.0, 10.0]
+    assert second.tolist() == [2.0, 10.0, 7.0]
+    assert averages.averages == {0.0: 4.0, 1.0: 10.0, 2.0: 7.0}
+
+
+@pytest.fixture(scope="module")
+def learned() -> Reinforce:
+    """Holds a model that has learned to guess."""
+    envs = DummyVecEnv([Guess] * 8)
+    settings = {"n_steps": 32, "gamma": 0.0, "learning_rate": 0.01, "ent_coef": 0.0, "seed": 0, "device": "cpu"}
+    model = Reinforce("MlpPolicy", envs, baseline_rate=0.2, baseline_column=1, **settings)
+    return model.learn(16_000)
+
+
+def test_it_learns_what_pays_and_names_nothing_that_is_masked(learned) -> None:
+    masks = np.array([True, True, False])
+
+    answers = [
+        learned.predict(np.array([right, place], dtype=np.float32), deterministic=True, action_masks=masks)[0].tolist()
+        for right in (0, 1)
+        for place in (0, 1)
+    ]
+
+    assert answers == [[0], [0], [1], [1]]
+
+
+def test_it_keeps_a_baseline_for_each_value_of_the_column(learned) -> None:
+    averages = learned.baselines.averages
+    assert averages.keys() == {0.0, 1.0}
+    assert averages[1.0] - averages[0.0] == pytest.approx(10.0, abs=0.3)
+
+
+def test_a_saved_model_goes_on_with_its_baselines_and_acts_as_a_model_of_maskable_ppo(learned, tmp_path) -> None:
+    learned.save(tmp_path / "model")
+    observation = np.array([1.0, 0.0], dtype=np.float32)
+
+    again = Reinforce.load(tmp_path / "model", device="cpu")
+    actor = MaskablePPO.load(tmp_path / "model", device="cpu")
+
+    assert again.baselines.averages == learned.baselines.averages
+    masks = np.array([True, True, False])
+    assert actor.predict(observation, deterministic=True, action_masks=masks)[0].tolist() == [1]
