@@ -17,8 +17,6 @@ from flowsched_gym.workload import draw_flows, make_workload, read_flows, write_
 
 NUM_FILES: Final = 2_000 if os.environ.get("FLOWSCHED_FAULTS") == "full" else 60
 
-Generator = np.random.Generator
-
 CELLS: Final = (
     *("", " ", '""', '"1"', "-1", "-0", "0", "1", "2", "1e5", "1E5", "+3", ".5", "5.", "1_000", "0x10", "1e", "--1"),
     *("nan", "inf", "-inf", "1e308", "1.79e308", "1e309", "5e-324", "1e-320", "1e17", "1.7e9", "1700000000.0000001"),
@@ -43,7 +41,7 @@ HEADERS: Final = (
 DISCIPLINES: Final = ("fifo", "ps", "srpt", "edf", "las", "merp")
 
 
-def damaged(content: bytes, rng: Generator) -> bytes:
+def damaged(content: bytes, rng: np.random.Generator) -> bytes:
     """Damages a CSV file in one to three places."""
     for _ in range(rng.integers(1, 4)):
         lines = content.split(b"\n")
@@ -80,7 +78,7 @@ def damaged(content: bytes, rng: Generator) -> bytes:
     return content
 
 
-def fault_of(path: Path, rng: Generator) -> str | None:
+def fault_of(path: Path, rng: np.random.Generator) -> str | None:
     """Reads a file and replays its flows; returns what was not as it must be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlowSchedWarning)

@@ -1,5 +1,6 @@
 """Asks for more than there is time or memory for: refused in ``gym.make`` with what is allowed, or answered at once."""
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -19,9 +20,8 @@ THRESHOLDS = "flowsched/AuTOThresholds-v0"
 LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
 
 
-@pytest.mark.parametrize(
-    ("env_id", "arguments", "message"),
-    [
+def test_an_argument_that_asks_for_too_much_is_refused() -> None:
+    for env_id, arguments, message in (
         (LONG_FLOWS, {"period_ms": 1e-300}, r"period_ms is 1e-300: it must be from 1e-06 to 1e\+09"),
         (LONG_FLOWS, {"period_ms": 1e-5}, "period_ms makes periods of .* s: an episode would have about 2e"),
         (ARTEMIS, {"f": 10**7}, "f is 10000000: it must be an integer below 10001"),
@@ -34,50 +34,32 @@ LONG_FLOWS = "flowsched/AuTOLongFlows-v0"
         (ARTEMIS, {"bursts": 10**7}, "num_bursts 10000000 of 10 senders would draw 1e.08 flows: at most 10000000"),
         (ARTEMIS, {"seconds": 1e8}, "duration 1e.08 s with 10 bursts per s of 10 senders would draw 1e.10 flows"),
         (ARTEMIS, {"link_gbps": 1e300}, r"link_gbps is 1e\+300: it must be from 1e-09 to 1e\+06"),
-    ],
-)
-def test_an_argument_that_asks_for_too_much_is_refused(env_id: str, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        gym.make(env_id, **arguments)
-    with pytest.raises(ConfigError, match=message):
-        gym.make_vec(env_id, num_envs=2, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("num_envs", "num_flows", "size", "most"), [(10**9, 1000, 39, 16_777), (20_000, 1, 70_000, 3_834), (2, 10**7, 9, 1)]
-)
-def test_vector_environments_without_room_are_refused(num_envs: int, num_flows: int, size: int, most: int) -> None:
-    with pytest.raises(ConfigError, match=f"num_envs is {num_envs}: .* it must be an integer from 1 to {most}$"):
-        check_room(num_envs, num_flows, f"{num_flows} flows", size)
-    check_room(most, num_flows, f"{num_flows} flows", size)
-
-
-def test_a_sketch_without_room_is_refused() -> None:
-    with pytest.raises(
-        ConfigError, match=r"buckets is 1000000000: .* from 1 to 1398101, since each takes 24 B in each of 3"
     ):
+        for make in (gym.make, partial(gym.make_vec, num_envs=2)):
+            with pytest.raises(ConfigError, match=message):
+                make(env_id, **arguments)
+
+
+def test_vector_environments_and_sketches_without_room_are_refused_before_memory_is_asked_for() -> None:
+    for num_envs, num_flows, size, most in ((10**9, 1000, 39, 16_777), (20_000, 1, 70_000, 3_834), (2, 10**7, 9, 1)):
+        with pytest.raises(ConfigError, match=f"num_envs is {num_envs}: .* it must be an integer from 1 to {most}$"):
+            check_room(num_envs, num_flows, f"{num_flows} flows", size)
+        check_room(most, num_flows, f"{num_flows} flows", size)
+    for env_id in (ARTEMIS, ORDER, ROUTE, THRESHOLDS, LONG_FLOWS):
+        with pytest.raises(ConfigError, match="num_envs is 1000000000: with"):
+            gym.make_vec(env_id, num_envs=10**9)
+    with pytest.raises(ConfigError, match=r"buckets is 1000000000: .* from 1 to 1398101, since each takes 24 B in"):
         gym.make("flowsched/QCluster-v0", buckets=10**9)
     with pytest.raises(ConfigError, match=r"num_envs is 100: with .* a sketch of 72000000 B and observations"):
         gym.make_vec("flowsched/QCluster-v0", num_envs=100, buckets=10**6)
 
 
-def test_a_vector_of_very_many_is_refused_before_memory_is_asked_for() -> None:
-    for env_id in (ARTEMIS, ORDER, ROUTE, THRESHOLDS, LONG_FLOWS):
-        with pytest.raises(ConfigError, match="num_envs is 1000000000: with"):
-            gym.make_vec(env_id, num_envs=10**9)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"duration": 1e9}, "duration 1e.09 s with .* flows per s would draw .* flows"),
-        ({"num_flows": 10**8}, "num_flows 100000000 would draw 1e.08 flows"),
-    ],
-)
 @pytest.mark.parametrize("name", ["poisson-tree", "auto-changing"])
-def test_a_workload_of_too_many_flows_is_refused(name: str, fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message.replace("with", "with.*")):
-        make_workload(name, **fields)
+def test_a_workload_of_too_many_flows_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"duration 1e.09 s with .* flows per s .*would draw .* flows"):
+        make_workload(name, duration=1e9)
+    with pytest.raises(ConfigError, match=r"num_flows 100000000 .*would draw 1e.08 flows"):
+        make_workload(name, num_flows=10**8)
 
 
 @pytest.mark.parametrize("topology", ["big-switch", "fat-tree", "leaf-spine", "multi-plane", "tree9"])
@@ -115,19 +97,17 @@ def test_flows_that_no_episode_can_have_are_refused_before_reset(env_id: str, wo
         gym.make(env_id, workload=workload, **arguments)
 
 
-def test_links_that_are_not_there_or_cannot_change_are_refused_before_reset() -> None:
+class Nothing(FixedWorkload):
+    def draw(self, seed: int) -> Any:
+        return None
+
+
+def test_links_that_are_not_there_or_cannot_change_and_what_is_no_workload_are_refused_before_reset() -> None:
+    with pytest.raises(ConfigError, match=r"workload draws None: its draw\(seed\) must return a Workload"):
+        gym.make(ARTEMIS, workload=Nothing(workload=flows()))
     for env_id in (ROUTE, LONG_FLOWS):
         with pytest.raises(WorkloadError, match="link of link changes is 9999 in row 0"):
             gym.make(env_id, workload=flows(link_changes=LinkChanges.of([(0.0, 9999, False)])))
     for env_id in (ARTEMIS, ORDER, THRESHOLDS):
         with pytest.raises(ConfigError, match="workload has link changes: the links of this environment stay up"):
             gym.make(env_id, workload=flows(link_changes=CHANGES))
-
-
-def test_a_source_that_draws_something_else_is_refused_before_reset() -> None:
-    class Nothing(FixedWorkload):
-        def draw(self, seed: int) -> Any:
-            return None
-
-    with pytest.raises(ConfigError, match=r"workload draws None: its draw\(seed\) must return a Workload"):
-        gym.make(ARTEMIS, workload=Nothing(workload=flows()))

@@ -1,12 +1,10 @@
 """Damages result files at random: each is read as it should be, or refused by one error that names it."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from flowsched_gym.core.errors import FlowSchedError
-from flowsched_gym.evaluation import read_result
 from flowsched_gym.leaderboard import write_leaderboard
 from tests.faults.generator import damaged_bytes, damaged_json, share
 from tests.repository import ROOT
@@ -45,8 +43,3 @@ def test_a_damaged_result_file_is_refused_by_name_or_is_a_result_that_can_be_sho
         path.unlink()
         assert sorted(each.name for each in tmp_path.iterdir()) == ["README.md", "results"], number
     assert refused
-
-
-def test_an_undamaged_file_is_read(tmp_path: Path) -> None:
-    shutil.copy(RESULTS[0], tmp_path)
-    assert read_result(tmp_path / RESULTS[0].name).episodes
