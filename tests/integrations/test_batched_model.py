@@ -13,6 +13,7 @@ from stable_baselines3 import A2C, PPO, SAC
 from flowsched_gym.envs.policies import is_pure
 from flowsched_gym.evaluation import evaluate, make_environment
 from flowsched_gym.integrations.sb3 import MARGIN, BatchedModel, batched, load_policy
+from tests.integrations.test_sb3 import Continuous
 
 ARTEMIS = "flowsched/Artemis-v0"
 SMALL: dict[str, Any] = {"bursts": 3, "k": 3, "f": 4}
@@ -110,13 +111,6 @@ def test_a_batched_model_draws_as_the_model_does() -> None:
     expected = model.predict(observations)[0]
     torch.manual_seed(5)
     assert batched(model).predict(observations)[0].tolist() == expected.tolist()
-
-
-class Continuous(gym.Env[Any, Any]):
-    """Has continuous actions, and nothing else."""
-
-    observation_space = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
-    action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
 @pytest.mark.parametrize(

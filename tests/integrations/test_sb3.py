@@ -15,7 +15,6 @@ from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.evaluation import evaluate
-from flowsched_gym.integrations.archive import read_archive, write_archive
 from flowsched_gym.integrations.models import build_policy, read_model
 from flowsched_gym.integrations.sb3 import load_policy, save_model
 from tests.payload import add_payload
@@ -132,19 +131,15 @@ def test_every_kept_model_is_of_numbers_and_names_and_fits_its_sidecar(path) -> 
     assert type(build_policy(path, content)).__name__ == sidecar["policy"]
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "both"),
-    [
-        ({"f": 6}, [r"Box\(-1 to 1, \(32,\), float32\)", r"Box\(-1 to 1, \(46,\), float32\)"]),
-        ({"defer": "wait"}, [r"Discrete\(4\)", r"Discrete\(5\)"]),
-        ({"observation": "paper"}, [r"\(32,\)", r"\(8,\)"]),
-    ],
-    ids=["more slots", "one more action", "fewer columns"],
-)
-def test_a_model_for_other_spaces_is_refused_with_both_named(kwargs, both, tmp_path) -> None:
+def test_a_model_for_other_spaces_is_refused_with_both_named(tmp_path) -> None:
     path = save(PPO, artemis(), tmp_path)
-    with pytest.raises(SpaceMismatchError, match=f"{both[0]}.*{both[1]}"):
-        load_policy(path, artemis(**kwargs), trust=True)
+    for kwargs, both in (
+        ({"f": 6}, r"Box\(-1 to 1, \(32,\), float32\).*Box\(-1 to 1, \(46,\), float32\)"),
+        ({"defer": "wait"}, r"Discrete\(4\).*Discrete\(5\)"),
+        ({"observation": "paper"}, r"\(32,\).*\(8,\)"),
+    ):
+        with pytest.raises(SpaceMismatchError, match=both):
+            load_policy(path, artemis(**kwargs), trust=True)
 
 
 @pytest.mark.parametrize(
@@ -156,14 +151,6 @@ def test_other_algorithms_are_refused_by_the_name_of_their_policy(algorithm, tmp
     model(policy, env, device="cpu", **kwargs).save(tmp_path / "model.zip")
     with pytest.raises(ConfigError, match="one of PPO, A2C, MaskablePPO, DDPG, TD3 or SAC"):
         load_policy(tmp_path / "model.zip", env, trust=True)
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
 
 
 def replace(path: Path, member: str, content: bytes | None) -> None:
@@ -178,32 +165,21 @@ def replace(path: Path, member: str, content: bytes | None) -> None:
                 archive.writestr(name, content)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        cut,
-        empty,
-        lambda path: replace(path, "policy.pth", b"rubbish"),
-        lambda path: replace(path, "data", b"{}"),
-        lambda path: replace(path, "data", None),
-    ],
-    ids=["cut", "empty", "rubbish weights", "empty data", "no data"],
-)
-def test_a_damaged_file_is_one_clear_error(damage, tmp_path) -> None:
+def test_a_damaged_file_is_one_clear_error(tmp_path) -> None:
     env = artemis()
     path = save(PPO, env, tmp_path)
-    damage(path)
-
-    with pytest.raises(ConfigError) as error:
-        load_policy(path, env, trust=True)
-
-    assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_arrays_whose_names_would_be_alike_are_kept_apart(tmp_path: Path) -> None:
-    content = {"format": "archive", "a.b": np.zeros(2), "a": {"b": np.ones(2)}}
-    write_archive(tmp_path / "content.zip", content)
-    found = read_archive(tmp_path / "content.zip", "content", "archive")
-    assert found["a.b"].tolist() == [0.0, 0.0]
-    assert found["a"]["b"].tolist() == [1.0, 1.0]
+    whole = path.read_bytes()
+    for content, member, changed in (
+        (whole[: len(whole) // 2], None, None),
+        (b"", None, None),
+        (whole, "policy.pth", b"rubbish"),
+        (whole, "data", b"{}"),
+        (whole, "data", None),
+    ):
+        path.write_bytes(content)
+        if member:
+            replace(path, member, changed)
+        with pytest.raises(ConfigError) as error:
+            load_policy(path, env, trust=True)
+        assert str(path) in str(error.value)
+        assert "\n" not in str(error.value)

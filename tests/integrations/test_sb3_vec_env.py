@@ -136,18 +136,10 @@ def test_a_seed_for_each_environment_is_used_at_the_next_reset_and_only_there(sp
     assert (begin(vector) != first).any()
     vector.seed(np.array([8, 8, 9]))
     assert_same_arrays(begin(vector), first)
-
-
-def test_a_seed_that_is_drawn_is_told() -> None:
-    vector = ours()
     seeds = vector.seed()
-    first = vector.reset()
-
-    assert vector.seed(seeds[0]) == seeds
-    assert_same_arrays(vector.reset(), first)
-    assert_same_arrays(make_sb3_vec_env(ARTEMIS, 3, seeds[0], **SHORT[ARTEMIS]).reset(), first)
-    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each of 3 environments"):
-        vector.seed([1, 2])
+    drawn = begin(vector)
+    assert vector.seed(seeds[0]) == seeds, "a seed that is drawn is told"
+    assert_same_arrays(begin(vector), drawn)
 
 
 def test_some_environments_begin_anew_while_the_others_stay_where_they_are() -> None:
@@ -177,13 +169,12 @@ def test_options_are_for_all_environments_alike_which_are_of_the_package() -> No
         make_sb3_vec_env("CartPole-v1", 2)
     with pytest.raises(ConfigError, match="a vector environment takes one dict for all environments"):
         vector.set_options([{}, {}, {"colour": 1}])
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_other_ways_to_reset_are_refused(mode: AutoresetMode) -> None:
-    envs = gym.make_vec(ARTEMIS, 2, "sync", vector_kwargs={"autoreset_mode": mode}, **SHORT[ARTEMIS])
-    with pytest.raises(ConfigError, match=rf"autoreset_mode is {mode}: .* needs AutoresetMode.SAME_STEP"):
-        SB3VecEnv(envs)
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
+        envs = gym.make_vec(ARTEMIS, 2, "sync", vector_kwargs={"autoreset_mode": mode}, **SHORT[ARTEMIS])
+        with pytest.raises(ConfigError, match=rf"autoreset_mode is {mode}: .* needs AutoresetMode.SAME_STEP"):
+            SB3VecEnv(envs)
+    with pytest.raises(ConfigError, match="seed has 2 entries: it must have one for each of 3 environments"):
+        ours().seed([1, 2])
 
 
 @pytest.mark.parametrize("spec", MASKED, ids=lambda spec: spec.id)
@@ -209,28 +200,22 @@ def test_attributes_can_be_set_where_environments_are_objects_of_their_own() -> 
     assert vector.get_attr("note") == [5, [1, 2], 5]
 
 
-def test_wrappers_of_single_environments_are_found() -> None:
+def test_wrappers_of_single_environments_are_found_and_those_of_vectors_may_stand_between() -> None:
     envs = gym.vector.SyncVectorEnv(
         [lambda: Monitor(single(ARTEMIS)), partial(single, ARTEMIS)], autoreset_mode=AutoresetMode.SAME_STEP
     )
     assert SB3VecEnv(envs).env_is_wrapped(Monitor) == [True, False]
     assert ours().env_is_wrapped(Monitor, indices=[0, 1]) == [False, False]
 
-
-def test_wrappers_of_vectors_may_stand_between() -> None:
-    inner = ours().envs
-    vector = SB3VecEnv(gym.wrappers.vector.TransformReward(inner, lambda rewards: 2 * rewards))
-    vector.seed(1)
-    vector.reset()
-    plain = ours()
-    plain.seed(1)
-    plain.reset()
-    actions = np.zeros(3, dtype=np.int64)
-    rewards = [(vector.step(actions)[1].tolist(), plain.step(actions)[1].tolist()) for _ in range(40)]
-
-    assert [doubled for doubled, _ in rewards] == [[2 * reward for reward in paid] for _, paid in rewards]
-    assert sum(sum(paid) for _, paid in rewards) > 0
-    assert is_masking_supported(vector)
+    doubled = SB3VecEnv(gym.wrappers.vector.TransformReward(ours().envs, lambda rewards: 2 * rewards))
+    plain = ours(render_mode="rgb_array")
+    for each in (doubled, plain):
+        each.seed(1)
+        each.reset()
+    pairs = [[each.step(np.zeros(3, dtype=np.int64))[1] for each in (doubled, plain)] for _ in range(40)]
+    assert all((twice == 2 * once).all() for twice, once in pairs)
+    assert sum(once.sum() for _, once in pairs) > 0
+    assert is_masking_supported(doubled)
 
 
 def test_frames_are_drawn_side_by_side() -> None:
@@ -238,8 +223,6 @@ def test_frames_are_drawn_side_by_side() -> None:
     for envs in (vector, separate):
         envs.seed(4)
         envs.reset()
-
-    assert vector.render_mode == "rgb_array"
     assert_same_arrays(vector.render(), separate.render())
     assert_same_arrays(vector.get_images()[1], separate.get_images()[1])
 
