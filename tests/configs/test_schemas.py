@@ -12,7 +12,6 @@ from omegaconf.errors import OmegaConfBaseException
 from benchmarks.agents import AGENTS, SUITE
 from flowsched_gym.baselines.configuration.algorithm_schemas import (
     A2CConfig,
-    AlgorithmConfig,
     DDPGConfig,
     MaskablePPOConfig,
     PPOConfig,
@@ -22,7 +21,7 @@ from flowsched_gym.baselines.configuration.algorithm_schemas import (
     ThesisA2CConfig,
 )
 from flowsched_gym.baselines.configuration.environment_defaults import default_of
-from flowsched_gym.baselines.configuration.hydra_schemas import EvaluateConfig, TrainConfig
+from flowsched_gym.baselines.configuration.hydra_schemas import TrainConfig
 from flowsched_gym.baselines.configuration.hydra_store import (
     environment_arguments,
     environment_schema,
@@ -34,7 +33,6 @@ from flowsched_gym.baselines.configuration.policy_schemas import (
     AutoConfig,
     FlatConfig,
     PathwiseConfig,
-    PolicyConfig,
     SetwiseConfig,
 )
 from flowsched_gym.core.errors import ConfigError
@@ -61,12 +59,21 @@ def options(group: str) -> list[str]:
     return sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))
 
 
-def test_the_defaults_are_a_training_of_ppo_on_artemis() -> None:
+def test_the_defaults_are_a_training_of_ppo_on_artemis_and_commands_that_compare_know_experiments() -> None:
     config = composed()
     assert isinstance(config, TrainConfig)
     assert type(config.algorithm) is PPOConfig
     assert type(config.policy) is SetwiseConfig
     assert environment_arguments(config.env) == ("flowsched_gym:flowsched/Artemis-v0", {"f": 10})
+    logger = composed("logger=tensorboard").logger
+    assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
+    for name, model in (("heuristics", []), ("evaluate", ["model=[a.zip]"])):
+        contended = composed("experiment=contended", *model, name=name)
+        assert environment_arguments(contended.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+    with pytest.raises(ConfigError, match="model is empty"):
+        composed(name="evaluate")
+    with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
+        default_of("mine", "workload")
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.id)
@@ -96,19 +103,9 @@ def test_every_environment_brings_defaults_that_fit_it(environment) -> None:
     assert composed(f"env={name}", name="heuristics").metric == environment.metric
 
 
-def test_an_environment_of_ones_own_leaves_no_default_open() -> None:
-    with pytest.raises(ConfigError, match=r"env is 'mine'.*workload, policy and algorithm have no defaults"):
-        default_of("mine", "workload")
-
-
 def test_a_short_training_is_compared_on_fewer_episodes() -> None:
     assert [composed(f"total_timesteps={n}").evaluation.episodes for n in (8192, 99_999, 100_000)] == [10, 10, 20]
     assert composed("total_timesteps=8192", "evaluation.episodes=7").evaluation.episodes == 7
-
-
-def test_the_logger_of_tensorboard_writes_event_files_alone() -> None:
-    logger = composed("logger=tensorboard").logger
-    assert (logger.tensorboard, logger.csv, logger.wandb) == (True, False, False)
 
 
 @pytest.mark.parametrize(
@@ -117,21 +114,11 @@ def test_the_logger_of_tensorboard_writes_event_files_alone() -> None:
 )
 def test_every_algorithm_and_every_network_is_read_by_its_schema(algorithm, policy) -> None:
     config = composed(f"algorithm={algorithm}", f"policy={policy}")
-
-    algorithms: dict[str, type[AlgorithmConfig]] = {
-        "a2c": A2CConfig,
-        "a2c_thesis": ThesisA2CConfig,
-        "ddpg": DDPGConfig,
-        "ddpg_auto": DDPGConfig,
-        "maskable_ppo": MaskablePPOConfig,
-        "ppo": PPOConfig,
-        "ppo_auto": PPOConfig,
-        "reinforce": ReinforceConfig,
-        "sac": SACConfig,
-        "td3": TD3Config,
-    }
-    policies: dict[str, type[PolicyConfig]] = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig}
-    assert type(config.algorithm) is algorithms[algorithm]
+    known = {"a2c": A2CConfig, "a2c_thesis": ThesisA2CConfig, "ddpg": DDPGConfig, "ddpg_auto": DDPGConfig}
+    known |= {"maskable_ppo": MaskablePPOConfig, "ppo": PPOConfig, "ppo_auto": PPOConfig, "sac": SACConfig}
+    known |= {"reinforce": ReinforceConfig, "td3": TD3Config}
+    policies = {"auto": AutoConfig, "pathwise": PathwiseConfig, "setwise": SetwiseConfig}
+    assert type(config.algorithm) is known[algorithm]
     assert type(config.policy) is policies.get(policy, FlatConfig)
 
 
@@ -141,12 +128,8 @@ def test_the_thesis_is_configured_as_it_says() -> None:
     algorithm, policy = config.algorithm, config.policy
     assert (algorithm.n_steps, algorithm.gamma, algorithm.gae_lambda) == (8, 0.99, 1.0)
     assert (policy.shared, policy.separate) == ([16], [])
-    assert environment_arguments(config.env)[1] == {
-        "f": 10,
-        "transport": "tcp",
-        "observation": "paper",
-        "reward": "lagged",
-    }
+    expected = {"f": 10, "transport": "tcp", "observation": "paper", "reward": "lagged"}
+    assert environment_arguments(config.env)[1] == expected
     assert (config.env.k, config.workload["name"]) == (10, "gather-a1")
 
 
@@ -186,29 +169,19 @@ def test_the_agents_of_the_leaderboard_are_trained_in_their_settings(setting, ag
 
 def test_unknown_keys_and_wrong_types_are_refused() -> None:
     rollouts = ("n_steps=8", "gae_lambda=0.9", "vf_coef=1", "max_grad_norm=1")
-    for words in (
-        *(["env.tokens=3"], ["algorithm.lr=1"], ["policy.depth=2"], ["evaluation.episode=1"], ["sede=1"]),
-        *(["workload.burst=2"], *(["algorithm=ddpg", f"algorithm.{setting}"] for setting in rollouts)),
-    ):
+    unknown = ("env.tokens=3", "algorithm.lr=1", "policy.depth=2", "evaluation.episode=1", "sede=1", "workload.burst=2")
+    for words in (*([each] for each in unknown), *(["algorithm=ddpg", f"algorithm.{each}"] for each in rollouts)):
         key = words[-1].partition("=")[0].rpartition(".")[2]
         with pytest.raises(ConfigCompositionException, match=f"Could not override '.*{key}'"):
             composed(*words)
-    for override in (
-        *(
-            "env.k=2.5",
-            "env.defer=sometimes",
-            "env.link_gbps=fast",
-            "vectorization=threads",
-            "evaluation.baselines=edf",
-        ),
-    ):
+    wrong = ("env.k=2.5", "env.defer=sometimes", "env.link_gbps=fast", "vectorization=threads")
+    for override in (*wrong, "evaluation.baselines=edf"):
         with pytest.raises((ConfigCompositionException, OmegaConfBaseException, ConfigError)):
             composed(override)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
+def test_a_value_out_of_its_range_is_one_clear_line() -> None:
+    for overrides, message in (
         ("algorithm.gamma=1.5", r"algorithm\.gamma is 1\.5.*\[0, 1\]"),
         ("algorithm.batch_size=1000", r"must divide num_envs \* n_steps"),
         ("policy.width=0", r"policy\.width is 0.*>= 1"),
@@ -226,25 +199,10 @@ def test_unknown_keys_and_wrong_types_are_refused() -> None:
         ("policy=flat policy.start_std=0", r"policy\.start_std is 0.*> 0"),
         ("algorithm=ddpg policy=auto policy.critic=[]", r"policy\.critic is \[\]"),
         ("algorithm=ddpg policy=auto policy.actor=[0]", r"policy\.actor is \[0\]"),
-    ],
-)
-def test_a_value_out_of_its_range_is_one_clear_line(overrides, message) -> None:
-    with pytest.raises(ConfigError, match=message) as error:
-        composed(*overrides.split())
-    assert "\n" not in str(error.value)
-
-
-def test_the_evaluation_of_models_needs_one() -> None:
-    with pytest.raises(ConfigError, match="model is empty"):
-        composed(name="evaluate")
-    assert isinstance(composed("model=[a.zip]", name="evaluate"), EvaluateConfig)
-
-
-@pytest.mark.parametrize("name", ["heuristics", "evaluate"])
-def test_the_comparing_commands_know_the_contended_experiment(name) -> None:
-    model = ["model=[a.zip]"] if name == "evaluate" else []
-    config = composed("experiment=contended", *model, name=name)
-    assert environment_arguments(config.env)[1] == {"workload": "gather-heavy", "k": 3, "f": 10}
+    ):
+        with pytest.raises(ConfigError, match=message) as error:
+            composed(*overrides.split())
+        assert "\n" not in str(error.value)
 
 
 def test_every_file_says_what_it_is_for() -> None:

@@ -60,12 +60,8 @@ def test_arguments_beside_a_name_of_the_package_stay_arguments_of_the_environmen
     assert heuristics(*QUIET, "workload=short") == 0
 
     [result] = played()
-    assert {**result.kwargs, "observation": "full"} == {
-        "workload": "gather-heavy",
-        "load": 0.5,
-        "bursts": 3,
-        "observation": "full",
-    }
+    expected = {"workload": "gather-heavy", "load": 0.5, "bursts": 3, "observation": "full"}
+    assert {**result.kwargs, "observation": "full"} == expected
 
 
 def test_an_argument_that_the_environment_lacks_changes_the_workload(own: Path) -> None:
@@ -92,38 +88,32 @@ def test_null_takes_away_what_the_base_has_and_leaves_the_arguments_of_environme
     assert "load" not in result.kwargs["workload"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words", "message"),
-    [
+def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it(own: Path, capsys) -> None:
+    based = f"base: gather-a1\n{MIX}"
+    for name, content, words, message in (
         ("mine", f"name: mine\nkind: gather\n{MIX}", (), "mine.yaml: workload 'mine': exactly one of burst_rate"),
         (
             "mine",
             "base: gather-a1\nmxi: null\n",
             (),
-            "mine.yaml: workload 'mine' has no field 'mxi' (did you mean 'mix'?)",
+            "mine.yaml: workload 'mine' has no field 'mxi' (did you mean 'mix'",
         ),
         ("gather-heavy", f"name: gather-heavy\n{MIX}", (), "would not be read: workload=gather-heavy is a file of the"),
-        ("mine", f"base: gather-a1\n{MIX}", ("workload=mien",), "workload is 'mien': it must be one of artemis-thesis"),
-        ("mine", f"base: gather-a1\n{MIX}", ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
-        ("mine", f"base: gather-a1\n{MIX}", ("env.rewrd=3",), "env has no key 'rewrd': it has"),
-        ("mine", f"base: gather-a1\n{MIX}", ("worklod=mine",), "(did you mean 'workload'?)"),
-        ("mine", f"base: gather-a1\n{MIX}", ("+epsodes=3",), "'epsodes' (did you mean 'episodes'?)"),
-        ("mine", f"base: gather-a1\n{MIX}", ("env.k=abc",), "env.k=abc: Value 'abc'"),
-        ("mine", f"base: gather-a1\n{MIX}", ("env.k=[",), "'env.k=[' is no override key=value: "),
-    ],
-)
-def test_what_cannot_be_honoured_is_refused_in_one_line_without_advice_to_add_it(
-    name: str, content: str, words: tuple[str, ...], message: str, own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (own / f"{name}.yaml").write_text(content)
-
-    assert heuristics(*QUIET, f"workload={name}", *words) == 2
-
-    err = capsys.readouterr().err.strip()
-    assert message in err
-    assert "\n" not in err
-    assert "To append" not in err
-    assert not list(Path().glob("out/results/*"))
+        ("mine", based, ("workload=mien",), "workload is 'mien': it must be one of artemis-thesis"),
+        ("mine", based, ("workload.loads=3",), "workload has no key 'loads': it has base, mix"),
+        ("mine", based, ("env.rewrd=3",), "env has no key 'rewrd': it has"),
+        ("mine", based, ("worklod=mine",), "(did you mean 'workload'?)"),
+        ("mine", based, ("+epsodes=3",), "'epsodes' (did you mean 'episodes'?)"),
+        ("mine", based, ("env.k=abc",), "env.k=abc: Value 'abc'"),
+        ("mine", based, ("env.k=[",), "'env.k=[' is no override key=value: "),
+    ):
+        path = own / f"{name}.yaml"
+        path.write_text(content)
+        assert heuristics(*QUIET, f"workload={name}", *words) == 2
+        err = capsys.readouterr().err.strip()
+        assert (message in err, "\n" in err, "To append" in err) == (True, False, False), err
+        assert not list(Path().glob("out/results/*"))
+        path.unlink()
 
 
 def test_the_file_and_the_sweep_of_the_documents_run(own: Path) -> None:
