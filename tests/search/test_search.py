@@ -11,7 +11,7 @@ from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs import DecisionEnv
 from flowsched_gym.envs.copies import EpisodeCopies
 from flowsched_gym.envs.policies import FirstSlot, Planner
-from flowsched_gym.evaluation import evaluate, rollout
+from flowsched_gym.evaluation import rollout
 from flowsched_gym.registration import make_policy
 from flowsched_gym.search import Search, SearchConfig
 from flowsched_gym.search.rollouts import most_tries, sequential_halving
@@ -113,16 +113,6 @@ def test_the_true_future_shows_what_a_heuristic_misses() -> None:
         Search(env)
 
 
-def test_a_planner_is_told_where_it_plays_and_has_options_on_the_command_line(capsys) -> None:
-    kwargs = HEAVY | {"bursts": 3}
-    arguments = ["--episodes", "1", "--kwarg", "workload=gather-heavy", "--kwarg", "bursts=3", "--kwarg", "k=3"]
-
-    played = evaluate(ARTEMIS, QUICK, episodes=1, seed=0, kwargs=kwargs)
-    assert main(["evaluate", ARTEMIS, "--policy", QUICK, *arguments, "--kwarg", "f=10"]) == 0
-    assert QUICK in capsys.readouterr().out
-    assert played.policy == QUICK
-
-
 def test_sequential_halving_drops_the_worse_half_and_keeps_what_is_preferred() -> None:
     rounds: list[tuple[list[int], list[int]]] = []
 
@@ -136,21 +126,21 @@ def test_sequential_halving_drops_the_worse_half_and_keeps_what_is_preferred() -
     assert max(len(left) * len(samples) for left, samples in rounds) == most_tries(5, (1, 2, 4)) == 12
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        ("search:depth=3", "search has no option 'depth': it has base, futures"),
-        ("search:futures", "policy is 'search:futures': its options must be key=value,key=value, each key once"),
-        ("search:futures=0", "futures is 0: it must be an integer >= 1"),
-        ("search:futures=200", "futures is 200: 1400 in all are too many, 256 allowed"),
-        ("search:base=oracle", "base is 'oracle': it must be a model .* or one of random, fifo"),
-        ("search:base=no.zip", "model is 'no.zip': there is no such file"),
-        ("search:clairvoyant=1", "clairvoyant is 1: it must be true or false"),
-    ],
-)
-def test_wrong_options_are_refused(policy: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_policy(policy, gym.make(ARTEMIS, **HEAVY))
+def test_options_are_read_from_the_name_and_wrong_ones_refused(capsys) -> None:
+    arguments = ["--episodes", "1", "--kwarg", "workload=gather-heavy", "--kwarg", "bursts=3", "--kwarg", "k=3"]
+    assert main(["evaluate", ARTEMIS, "--policy", QUICK, *arguments, "--kwarg", "f=10"]) == 0
+    assert QUICK in capsys.readouterr().out
+    for options, message in (
+        ("depth=3", "search has no option 'depth': it has base, futures"),
+        ("futures", "policy is 'search:futures': its options must be key=value,key=value, each key once"),
+        ("futures=0", "futures is 0: it must be an integer >= 1"),
+        ("futures=200", "futures is 200: 1400 in all are too many, 256 allowed"),
+        ("base=oracle", r"base is 'oracle': it must be a model .* or one of random, fifo"),
+        ("base=no.zip", r"model is 'no.zip': there is no such file"),
+        ("clairvoyant=1", "clairvoyant is 1: it must be true or false"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make_policy(f"search:{options}", gym.make(ARTEMIS, **HEAVY))
 
 
 def test_a_search_plays_in_one_environment() -> None:
