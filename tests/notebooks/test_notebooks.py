@@ -153,37 +153,14 @@ def test_a_cell_that_warns_or_connects_fails(kernel: Kernel) -> None:
 
 
 @each_notebook
-def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
+def test_a_notebook_is_stored_without_outputs_and_its_links_lead_to_files(path: Path) -> None:
     notebook = read(path)
     assert list(outputs_of(notebook)) == []
     assert {cell.get("execution_count") for cell in notebook.cells} == {None}
     assert {key for cell in notebook.cells for key in cell.metadata} == set()
-
-
-@each_notebook
-def test_a_notebook_names_the_python_kernel_and_no_version_of_it(path: Path) -> None:
-    assert read(path).metadata == {
+    assert notebook.metadata == {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": KERNEL},
         "language_info": {"name": "python"},
     }
-
-
-@each_notebook
-def test_a_notebook_begins_with_its_title_and_numbers_its_sections(path: Path) -> None:
-    texts = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
-    sections = [int(number) for text in texts for number in re.findall(r"^## (\d+)\. ", text, flags=re.MULTILINE)]
-    assert re.match(r"# \w", texts[0])
-    assert sections == list(range(1, len(sections) + 1))
-    assert sections
-
-
-@each_notebook
-def test_links_of_a_notebook_lead_to_files(path: Path) -> None:
-    links = [
-        link
-        for cell in read(path).cells
-        if cell.cell_type == "markdown"
-        for link in re.findall(r"\]\(([^)#:]+)\)", cell.source)
-    ]
-
-    assert [link for link in links if not (path.parent / link).exists()] == []
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert [link for link in re.findall(r"\]\(([^)#:]+)\)", text) if not (path.parent / link).exists()] == []
