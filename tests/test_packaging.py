@@ -1,8 +1,10 @@
-"""Compares the wheel with the tree, the imports with the declared dependencies, and these with the pinned versions."""
+"""Compares the wheel with the tree, imports with declared dependencies, and public names with `__all__`."""
 
 import ast
 import email
+import importlib
 import importlib.metadata
+import json
 import re
 import sys
 import tomllib
@@ -14,7 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.processes import Outcome, run
+import flowsched_gym
+from tests.processes import Outcome, run, run_python
 from tests.repository import FOLDERS, ROOT, SOURCES, Source
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -199,3 +202,51 @@ def test_a_training_command_without_its_extra_names_the_pip_command(command: str
     assert outcome.out == ""
     assert outcome.err.count("\n") == 1
     assert "pip install 'flowsched-gym[train]'" in outcome.err
+
+
+HEAVY = frozenset(
+    "hydra matplotlib numba pandas PIL pyarrow scipy simpy stable_baselines3 torch wandb".split()  # noqa: SIM905
+)
+"""Packages that `import flowsched_gym` must leave alone, by import name."""
+
+
+def names_handed_on(source: Source) -> set[str]:
+    """Returns the names that a module imports from the package at its top level and does not use itself."""
+    tree = source.parse()
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    imported = {
+        alias.asname or alias.name
+        for statement in tree.body
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("flowsched_gym")
+        for alias in statement.names
+    }
+    return imported - used
+
+
+def test_every_name_that_a_package_hands_on_stands_in_its_all_and_can_be_imported() -> None:
+    for source in SOURCES:
+        module = importlib.import_module(source.module)
+        declared = list(getattr(module, "__all__", ()))
+        handed_on = {name for name in names_handed_on(source) if not name.startswith("_")}
+
+        assert handed_on <= set(declared), (
+            f"{source.relative_path}: not in __all__: {sorted(handed_on - set(declared))}"
+        )
+        assert len(declared) == len(set(declared)), source.relative_path
+        assert [name for name in declared if not hasattr(module, name)] == [], source.relative_path
+
+
+def answer_of(program: str) -> set[str]:
+    return set(json.loads(run_python(program)))
+
+
+def test_dir_of_the_package_shows_every_public_name_before_its_first_use() -> None:
+    shown = answer_of("import json, flowsched_gym; print(json.dumps(dir(flowsched_gym)))")
+    assert set(flowsched_gym.__all__) <= shown
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    modules = answer_of("import json, sys, flowsched_gym; print(json.dumps(sorted(sys.modules)))")
+    loaded = {name.partition(".")[0] for name in modules}
+    assert "flowsched_gym" in loaded
+    assert loaded.isdisjoint(HEAVY), f"import flowsched_gym loads {sorted(loaded.intersection(HEAVY))}"

@@ -1,18 +1,21 @@
-"""Damages files of machine code, takes the folder away, and switches machine code off."""
+"""Damages files of machine code, takes the folder away, switches machine code off; holds sums to NumPy's bits."""
 
 import logging
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from flowsched_gym import replay
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.evaluation.player import has_vector
 from flowsched_gym.machine_code.cache import _CacheFiles
-from flowsched_gym.machine_code.decorators import engine_function
+from flowsched_gym.machine_code.decorators import compiled_for, engine_function
+from flowsched_gym.machine_code.sums import pairwise_sum
 from flowsched_gym.registration import find_environment
 
 Damage = Callable[[Path], object]
@@ -115,3 +118,23 @@ def test_with_machine_code_switched_off_vectors_and_the_compiled_engine_say_that
     with pytest.raises(ConfigError, match=r"NUMBA_DISABLE_JIT is set: .* unset it"):
         replay(flows, discipline="fifo", engine="compiled")
     assert not has_vector(find_environment("flowsched/Artemis-v0"))
+
+
+MANY = 2_000
+COMPILED = compiled_for(pairwise_sum, np.zeros(1), 0, 1)
+
+
+@pytest.mark.parametrize("add", [pairwise_sum, COMPILED], ids=["rule", "compiled"])
+def test_sums_of_a_part_have_the_bits_of_numpys(add: object) -> None:
+    for count in (0, 1, 7, 8, 9, 127, 128, 129, 257, 4_097, 20_001):
+        values = np.random.default_rng(count).lognormal(sigma=4.0, size=count)
+        expected = float(values.sum())
+        assert add(np.concatenate([[np.nan] * 3, values, [np.nan]]), 3, 3 + count) == expected  # type: ignore[operator]
+        assert expected == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
+
+
+def test_sums_of_every_length_have_the_bits_of_numpys() -> None:
+    values = np.random.default_rng(1).normal(size=MANY)
+    assert [COMPILED(values[:count].copy(), 0, count) for count in range(MANY)] == [
+        float(values[:count].sum()) for count in range(MANY)
+    ]

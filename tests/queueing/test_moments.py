@@ -1,13 +1,11 @@
 """Holds the moments of sizes to numerical integration, to samples and to each other."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 from scipy import integrate
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import size_moments
 from flowsched_gym.queueing.moments import SizeDistribution, size_grid
 from flowsched_gym.workload import Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform, load_cdf
@@ -99,23 +97,3 @@ class Halves:
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         return np.full(count, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("distribution", "message"),
-    [
-        (Halves(), "moments are known of Constant, Discrete, Empirical, Exponential, LogNormal, Pareto, Uniform alone"),
-        ("web-search", "size distribution 'web-search' does not exist"),
-        ("none.csv", "none.csv cannot be read"),
-        (None, "distribution is None"),
-        (math.nan, "value is nan"),
-    ],
-)
-def test_what_is_no_known_distribution_is_refused(distribution: object, message: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        size_moments(distribution, 1.0)
-
-
-def test_a_tail_too_heavy_for_a_grid_is_refused() -> None:
-    with pytest.raises(ConfigError, match="its tail is too heavy, give it a maximum"):
-        size_grid(Pareto(shape=1.01, mean=1.0), 100)

@@ -1,6 +1,7 @@
-"""Holds the thresholds that are found to known optima and to what SciPy's minimisers find."""
+"""Holds the thresholds that are found to known optima and SciPy's minimisers, published ones to their source."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,9 +9,18 @@ from scipy.optimize import differential_evolution, minimize
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.disciplines import make_discipline
-from flowsched_gym.queueing import mean_fct, multilevel_fct, optimal_thresholds, pias_thresholds, pias_worst_thresholds
-from flowsched_gym.queueing.moments import SizeDistribution
+from flowsched_gym.queueing import (
+    mean_fct,
+    multilevel_fct,
+    optimal_thresholds,
+    pias_thresholds,
+    pias_worst_thresholds,
+    published_thresholds,
+    size_moments,
+)
+from flowsched_gym.queueing.moments import SizeDistribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS
+from flowsched_gym.queueing.published import PUBLISHED
 from flowsched_gym.workload import CDF_NAMES, Constant, Discrete, Exponential, LogNormal, Pareto, load_cdf
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -119,23 +129,6 @@ def test_pias_rule_is_a_quarter_worse_than_the_best_on_web_search() -> None:
     assert found / best("qlas", "web_search", 0.8, 4) == pytest.approx(1.25, abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"num_queues": 9}, "num_queues is 9: it must be an integer below 9"),
-        ({"num_queues": 4.0}, "num_queues is 4.0"),
-        ({"load": 1.0}, "load is 1.0: it must be below 1"),
-        ({"distribution": "websearch"}, "size distribution 'websearch' does not exist"),
-    ],
-)
-def test_bad_arguments_are_refused_by_name_and_value(changes: dict[str, object], message: str) -> None:
-    arguments = {"distribution": "web_search", "load": 0.8, "num_queues": 4} | changes
-    for find in (lambda: optimal_thresholds("qlas", **arguments), lambda: pias_thresholds(**arguments)):
-        with pytest.raises(ConfigError) as error:
-            find()
-        assert message in str(error.value)
-
-
 @each_kind
 def test_sizes_without_a_variance_have_no_best_thresholds(kind: str) -> None:
     with pytest.raises(ConfigError, match="its variance must be finite"):
@@ -156,3 +149,67 @@ def test_the_worst_thresholds_are_0_where_most_packets_are_first_ones_and_need_a
     assert pias_worst_thresholds(Constant(value=10.0), 2, payload=1.0).tolist() == [5.0]
     with pytest.raises(ConfigError, match="at most 10000000 packets"):
         pias_worst_thresholds(Exponential(mean=1e5), 8)
+
+
+SETS = [(workload, load) for workload, sets in PUBLISHED.items() for load in sets]
+
+each_set = pytest.mark.parametrize(("workload", "load"), SETS)
+
+
+def test_pias_counts_packets_of_1460_bytes_and_homa_bytes() -> None:
+    assert published_thresholds("web_search", 0.8)[0] == 909 * 1460
+    assert published_thresholds("data_mining", 0.5)[-1] == 22272 * 1460
+    assert published_thresholds("w1", 0.5).tolist() == [207, 268, 287, 306, 318, 329, 336]
+
+
+@each_set
+def test_each_set_serves_its_own_distribution(workload: str, load: float) -> None:
+    thresholds = published_thresholds(workload, load)
+    distribution = f"{workload}_ns2" if f"{workload}_ns2" in CDF_NAMES else workload
+    assert thresholds.shape == (7,)
+    assert (np.diff(thresholds) > 0).all()
+    assert np.isfinite(multilevel_fct("qlas", distribution, load, thresholds).overall)
+
+
+class Halves:
+    """Is a distribution of which only mean and samples are known."""
+
+    mean = 0.5
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        return np.full(count, 0.5)
+
+
+def test_bad_arguments_are_refused_by_name_and_value() -> None:
+    web, limits = "web_search", (1e5, 1e6)
+    for function, bad, message in (
+        (size_moments, (Halves(), 1.0), "moments are known of Constant, Discrete, Empirical, Exponential, LogNormal, "),
+        (size_moments, ("none.csv", 1.0), "none.csv cannot be read"),
+        (size_moments, (None, 1.0), "distribution is None"),
+        (size_moments, (math.nan, 1.0), "value is nan"),
+        (size_grid, (Pareto(shape=1.01, mean=1.0), 100), "its tail is too heavy, give it a maximum"),
+        (mean_fct, ("edf", web, 0.8), "discipline is 'edf': it must be one of fifo, las, ps, psjf, srpt"),
+        (mean_fct, ("srpt", web, math.nan), "load is nan"),
+        (multilevel_fct, ("mlfq", web, 0.8, limits), "kind is 'mlfq': it must be one of qlas, qsjf"),
+        (multilevel_fct, ("qlas", "websearch", 0.8, limits), "size distribution 'websearch' does not exist"),
+        (multilevel_fct, ("qlas", web, 1.0, limits), "load is 1.0: it must be below 1"),
+        (multilevel_fct, ("qlas", web, 0.8, (1e6, 1e6)), "threshold 1 is 1000000.0"),
+        (multilevel_fct, ("qlas", web, 0.8, (1.0, math.inf)), "threshold 1 is inf"),
+        (multilevel_fct, ("qlas", web, 0.8, 1e6), "thresholds is 1000000.0: it must be a sequence"),
+        (multilevel_fct, ("qlas", web, 0.8, ("many",)), "threshold 0 is 'many'"),
+        (published_thresholds, ("web-search", 0.8), "workload is 'web-search': it must be one of web_search, data_min"),
+        (published_thresholds, ("w1", 0.6), "load is 0.6: thresholds for w1 were published at 0.5, 0.8"),
+        (published_thresholds, ("w1", [0.5]), "load is [0.5]"),
+        *(
+            (find, given, words)
+            for find in (pias_thresholds, lambda *arguments: optimal_thresholds("qlas", *arguments))
+            for given, words in (
+                ((web, 0.8, 9), "num_queues is 9: it must be an integer below 9"),
+                ((web, 0.8, 4.0), "num_queues is 4.0"),
+                ((web, 1.0, 4), "load is 1.0: it must be below 1"),
+                (("websearch", 0.8, 4), "size distribution 'websearch' does not exist"),
+            )
+        ),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            function(*bad)

@@ -19,20 +19,8 @@ from tests.simulate import COMPILED, OF_TASKS, on_each_engine
 
 ENGINES = ("simpy", "compiled")
 
-ONE_LINK = [
-    case
-    for path in sorted(FOLDER.glob("onelink_*.json"))
-    if "merp" not in path.stem  # test_merp.py
-    for case in cases_of(path.stem)
-]
+ONE_LINK = [case for path in sorted(FOLDER.glob("onelink_*.json")) for case in cases_of(path.stem)]
 BIG_SWITCH = cases_of("net_bigswitch")
-NAMED = [
-    (case, name)
-    for case in cases_of("named")
-    for name in case["result"]
-    if not name.startswith("merp")  # test_merp.py
-]
-MAX_MIN = cases_of("maxmin")
 
 
 def spans(case: dict[str, Any]) -> list[float | None] | None:
@@ -72,11 +60,13 @@ def within_tolerance(values: list[float]) -> Any:
         pytest.param(case, engine, id=f"{case['id']}-{engine}", marks=pytest.mark.exhaustive if slow else ())
         for case in ONE_LINK
         for engine in ENGINES
-        for slow in [engine == "compiled" and case["discipline"].replace("_", "-") not in map(str, COMPILED)]
+        for name in [case["discipline"].replace("_", "-")]
+        for slow in [engine == "compiled" and not name.startswith("merp") and name not in map(str, COMPILED)]
     ],
 )
 def test_one_link_finishes_each_flow_when_the_exact_solution_does(case: dict[str, Any], engine: str) -> None:
     discipline, _, within = case["discipline"].partition("_")
+    within = "" if discipline == "merp" else within  # what follows names its parameters
     parameters = case["params"] | ({"within": within} if within else {})
 
     records = replay_case(case, discipline, parameters, one_link(capacity=case["capacity"]), engine)
@@ -99,13 +89,15 @@ def test_the_big_switch_finishes_each_flow_when_the_exact_solution_does(case, di
     )
 
 
-@on_each_engine("ps", "fifo", "srpt", "psjf", "sjf", "las")
+@on_each_engine("ps", "fifo", "srpt", "psjf", "sjf", "las", "merp")
 def test_the_worked_examples_of_the_merp_paper_come_out(discipline: str, engine: str) -> None:
-    for case in [case for case, name in NAMED if name == discipline]:
-        expected = case["result"][discipline]
-        records = replay_case(case, discipline, {}, one_link(capacity=case["capacity"]), engine)
-        assert records.completion_time.tolist() == within_tolerance(expected["finish"]), (case["id"], discipline)
-        assert float(records.slowdown.max()) == within_tolerance(expected["max_er"]), (case["id"], discipline)
+    for case in cases_of("named"):
+        for name, expected in case["result"].items():
+            if name.partition("_alpha")[0] == discipline:
+                alpha = {"alpha": float(name.partition("_alpha")[2])} if "alpha" in name else {}
+                records = replay_case(case, discipline, alpha, one_link(capacity=case["capacity"]), engine)
+                assert records.completion_time.tolist() == within_tolerance(expected["finish"]), (case["id"], name)
+                assert float(records.slowdown.max()) == within_tolerance(expected["max_er"]), (case["id"], name)
 
 
 def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float64]:
@@ -122,14 +114,10 @@ def rates_of(case: dict[str, Any], priority: list[int]) -> npt.NDArray[np.float6
     return rate
 
 
-@pytest.mark.parametrize("case", MAX_MIN, ids=lambda case: case["id"])
-def test_flows_of_one_priority_share_max_min_fair(case: dict[str, Any]) -> None:
-    assert rates_of(case, [0] * len(case["paths"])).tolist() == within_tolerance(case["maxmin"])
-
-
-@pytest.mark.parametrize("case", MAX_MIN, ids=lambda case: case["id"])
-def test_flows_of_distinct_priorities_take_what_is_left_in_their_order(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", cases_of("maxmin"), ids=lambda case: case["id"])
+def test_flows_share_max_min_fair_and_in_the_order_of_their_priorities(case: dict[str, Any]) -> None:
     place = {flow: place for place, flow in enumerate(case["priority_order"])}
+    assert rates_of(case, [0] * len(place)).tolist() == within_tolerance(case["maxmin"])
     rates = rates_of(case, [place[flow] for flow in range(len(place))])
     assert rates.tolist() == pytest.approx(case["greedy"], rel=TOLERANCE, abs=TOLERANCE)
 
@@ -138,4 +126,4 @@ def test_every_discipline_has_exact_cases_or_a_reason() -> None:
     solved = {case["discipline"].partition("_")[0] for case in ONE_LINK}
     # Both order by a ratio that never changes; tests/disciplines compares them with a sort.
     ordered_by_ratio = {"ssdf", "lsdf"}
-    assert solved | ordered_by_ratio | {"merp"} | OF_TASKS == set(DISCIPLINES)
+    assert solved | ordered_by_ratio | OF_TASKS == set(DISCIPLINES)

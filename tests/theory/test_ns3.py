@@ -22,13 +22,10 @@ def test_all_policies_and_all_numbers_of_flows_are_compared(policies, isolated):
     assert {row.kind for row in isolated} == {"same", "mix"}
 
 
-def test_the_deadline_hit_ratio_is_within_three_points_for_each_policy(policies):
-    assert {row.policy: row.points for row in policies if abs(row.points) > POINTS_ALLOWED} == {}
-
-
-def test_the_quartiles_of_the_completion_times_are_within_ten_percent(policies):
-    far = {row.policy: row.quartile_shares for row in policies if np.abs(row.quartile_shares).max() > SHARE_ALLOWED}
-    assert far == {}
+def test_deadlines_are_met_within_three_points_and_quartiles_of_completion_times_are_within_ten_percent(policies):
+    for row in policies:
+        assert abs(row.points) <= POINTS_ALLOWED, row.policy
+        assert np.abs(row.quartile_shares).max() <= SHARE_ALLOWED, row.policy
 
 
 def test_one_to_ten_flows_that_start_together_complete_within_ten_percent(isolated):

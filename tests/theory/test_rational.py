@@ -47,24 +47,20 @@ def solve(workload: Workload, variant: Variant, topology: Topology) -> list[floa
     return [float(time) for time in finish]
 
 
-def assert_solved(workload: Workload, variant: Variant, topology: Topology) -> None:
-    """Compares a replay with the rational solution."""
+@pytest.mark.parametrize(
+    ("topology", "variant"),
+    [
+        *((one_link(capacity=1.0), variant) for variant in ON_ONE_LINK),
+        *((big_switch(num_hosts=NUM_HOSTS, capacity=1.0), variant) for variant in ON_A_SWITCH),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Variant) else value.name,
+)
+@settings(max_examples=20)
+@given(workload=simultaneous_flows())
+def test_simultaneous_events_are_served_as_the_rules_say(
+    topology: Topology, variant: Variant, workload: Workload
+) -> None:
     records = flowsched_gym.replay(
         workload, discipline=variant.discipline, topology=topology, parameters=parameters_for(variant, workload)
     )
-
     assert records.completion_time.tolist() == pytest.approx(solve(workload, variant, topology), rel=1e-9, abs=0.0)
-
-
-@pytest.mark.parametrize("variant", ON_ONE_LINK, ids=str)
-@settings(max_examples=20)
-@given(workload=simultaneous_flows())
-def test_simultaneous_events_on_one_link_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
-    assert_solved(workload, variant, one_link(capacity=1.0))
-
-
-@pytest.mark.parametrize("variant", ON_A_SWITCH, ids=str)
-@settings(max_examples=20)
-@given(workload=simultaneous_flows())
-def test_simultaneous_events_on_the_switch_are_served_as_the_rules_say(variant: Variant, workload: Workload) -> None:
-    assert_solved(workload, variant, big_switch(num_hosts=NUM_HOSTS, capacity=1.0))

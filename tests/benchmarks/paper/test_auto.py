@@ -1,7 +1,5 @@
 """Holds what is printed about AuTO to the committed results, and the results to today's model."""
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,24 +16,17 @@ from benchmarks.paper.auto import (
     SIZES,
     TOLD,
     TOLD_MIXTURE,
-    best,
     changing,
     metrics_of,
     run_study,
     studies,
 )
-from benchmarks.paper.auto_figures import draw
-from benchmarks.paper.auto_schemes import acting, learned, replayed, told_of_changes
-from benchmarks.paper.auto_search import SEARCHED, THEORY, descend
-from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, auto_markdown, best_fixed, findings, read_results
+from benchmarks.paper.auto_search import SEARCHED, THEORY
+from benchmarks.paper.auto_tables import LONGEST, MIXED, ability, best_fixed, findings, read_results
 from benchmarks.paper.merp import SEEDS
 from benchmarks.paper.merp_tables import change
 from flowsched_gym import __version__
-from flowsched_gym.evaluation import make_environment, resolve_policy
 from flowsched_gym.systems import Ability
-from flowsched_gym.workload import make_workload
-
-THRESHOLDS_ENV = "flowsched/AuTOThresholds-v0"
 
 
 def usual(schemes):
@@ -60,96 +51,6 @@ def test_every_study_runs(part):
         found = run_study(replace(study, schemes=schemes), (0, 1), Path("no models"))
         assert list(found) == list(schemes), name
         assert all(len(values) == 2 for metrics in found.values() for values in metrics.values())
-
-
-def test_thresholds_that_are_told_of_changes_change_nothing_where_all_traffic_has_the_same_ones():
-    workload = make_workload("auto-changing", num_flows=1_000, change_every=0.2)
-    limits = best("qlas", "web_search")
-    told = told_of_changes(workload, lambda kinds: np.tile(limits, (len(kinds), 1)))
-    flows = workload.draw(3)
-    # The end of a period is one more time at which bytes are counted: the last bits differ.
-    assert told(flows, 3).fct == pytest.approx(replayed("mlfq", thresholds=limits)(flows, 3).fct, rel=1e-9)
-
-
-def test_thresholds_are_told_to_the_cluster_whose_traffic_changes():
-    workload = make_workload("auto-changing", num_flows=1_000, change_every=0.2)
-    rows = np.array([[1e3, 2e3, 3e3], [1e9, 2e9, 3e9]])
-    flows = workload.draw(3)
-    both = told_of_changes(workload, lambda kinds: rows[kinds % 2])(flows, 3).fct
-    for limits in rows.tolist():
-        assert both != pytest.approx(replayed("mlfq", thresholds=limits)(flows, 3).fct, rel=1e-3)
-
-
-def test_a_policy_that_acts_in_the_environment_serves_the_flows_of_the_study():
-    flows = make_workload("auto-web-search", num_flows=300).draw(0)
-    fixed = acting(
-        {"workload": "auto-web-search", "load": 0.7, "flows": 50, "initial_thresholds": "data_mining"},
-        lambda arguments: resolve_policy("equal", make_environment(THRESHOLDS_ENV, arguments), seed=0),
-    )
-    records = fixed(flows, 0)
-    assert records.size.tolist() == flows.size.tolist()
-    assert records.fct.mean() == pytest.approx(replayed("mlfq", thresholds=[31623, 1e6, 31622777])(flows, 0).fct.mean())
-
-
-def test_agents_are_found_by_listing_the_models(tmp_path):
-    for folder, environment, kwargs in (
-        ("auto-clusters", THRESHOLDS_ENV, {"workload": "auto-clusters"}),
-        ("auto-clusters-long", "flowsched/AuTOLongFlows-v0", {"workload": "auto-clusters"}),
-        ("auto-web-search", THRESHOLDS_ENV, {"flows": 100}),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "ddpg.zip").touch()
-        sidecar = {"environment": f"flowsched_gym:{environment}", "kwargs": kwargs}
-        (tmp_path / folder / "ddpg.json").write_text(json.dumps(sidecar))
-    assert list(learned(tmp_path, "auto-clusters")) == ["learned, auto-clusters/ddpg"]
-    assert list(learned(tmp_path, "auto-web-search")) == ["learned, auto-web-search/ddpg"]
-    assert learned(tmp_path, "auto-changing") == {}
-
-
-def test_the_search_finds_the_least_of_a_cost_with_one_valley_and_keeps_the_order():
-    goal = np.log([1e4, 1e5, 1e7])
-    seen = []
-
-    def cost(thresholds):
-        seen.append(thresholds)
-        return float(np.abs(np.log(thresholds) - goal).sum())
-
-    found = descend(cost, [1e5, 1e6, 2e6])
-    assert np.abs(np.log(found) - goal).max() < np.log(1.4)
-    assert all(sorted(set(limits)) == limits for limits in seen)
-
-
-def test_links_are_counted_once_in_ten_milliseconds():
-    workload = make_workload("auto-changing", num_flows=150)
-    flows = workload.draw(0)
-    episode = auto_long_flows.play(flows, "ecmp", (1e4, 1e5, 1e6))
-    assert np.diff(episode.time) == pytest.approx(0.01)
-    assert episode.difference.max() > 0
-    metrics = auto_long_flows.metrics_of(episode, flows, 1e6)
-    assert 0 <= metrics["share_below_few"] <= 1
-    assert metrics["max_difference"] >= metrics["mean_difference"] > 0
-
-
-def test_agents_that_steer_long_flows_are_found_and_played():
-    found = auto_long_flows.learned(MODELS)
-    flows = make_workload("auto-changing", num_flows=150).draw(0)
-    assert "learned, auto-long-flows/ppo" in found
-    for file in found.values():
-        episode = auto_long_flows.play(flows, file, (1e4, 1e5, 1e6))
-        assert episode.records.fct.min() > 0
-
-
-def test_the_agent_spreads_long_flows_better_than_a_hash():
-    limits = auto_long_flows.THRESHOLDS["3 MB"]
-    flows = auto_long_flows.workload_of(2_000).draw(SEEDS[0])
-    agent = auto_long_flows.learned(MODELS)["learned, auto-long-flows/ppo"]
-    hashed, learnt = (
-        auto_long_flows.metrics_of(auto_long_flows.play(flows, policy, limits), flows, limits[-1])
-        for policy in ("ecmp", agent)
-    )
-    assert learnt["mean_slowdown_long"] < 0.9 * hashed["mean_slowdown_long"]
-    assert learnt["max_difference"] < hashed["max_difference"]
-    assert learnt["mean_slowdown"] < hashed["mean_slowdown"]
 
 
 def test_the_committed_results_are_complete(results):
@@ -235,9 +136,3 @@ def test_agents_are_compared_with_the_best_rule_that_does_and_knows_no_more(resu
         assert findings(runs, point).rstrip().endswith("worse.")
     for point in long:
         assert findings(long, point, metric="mean_slowdown_long").rstrip().endswith("better.")
-
-
-def test_every_figure_of_the_text_is_drawn(results, tmp_path):
-    named = re.findall(r"\]\((\w+\.png)\)", auto_markdown(results))
-    assert sorted(named) == sorted(path.name for path in draw(results, tmp_path))
-    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in named)

@@ -1,14 +1,12 @@
 """Holds what is printed about MERP to the committed results, and the results to what independent simulators give."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.paper.merp import COMMAND, EXAMPLE_SCHEMES, SEEDS, STUDIES, example, measure, run_schemes
-from benchmarks.paper.merp_figures import draw
-from benchmarks.paper.merp_tables import change, merp_markdown, read_results
+from benchmarks.paper.merp_tables import change, read_results
 from flowsched_gym import __version__
 
 RATES = ("MERP", "pFabric")
@@ -86,9 +84,3 @@ def test_the_changes_are_as_large_as_independent_simulators_give_them(results, s
     found = change(results["studies"][study], point, metric, schemes)
     assert found.mean <= most
     assert found.high <= most, "the interval leaves it open"
-
-
-def test_every_figure_of_the_text_is_drawn(results, tmp_path):
-    named = re.findall(r"\]\((\w+\.png)\)", merp_markdown(results))
-    assert sorted(named) == sorted(path.name for path in draw(results, tmp_path))
-    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in named)

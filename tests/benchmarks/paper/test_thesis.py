@@ -10,27 +10,18 @@ from benchmarks.paper.thesis import (
     HEURISTICS,
     NUM_RUNS,
     PACED,
-    PERCENTS,
     SEARCHES,
     TOKENS,
     VARIANTS,
     figures_of,
     measure,
-    met_so_far,
     read_thesis,
 )
-from benchmarks.paper.thesis_figures import draw
-from benchmarks.paper.thesis_matches import nearest
-from benchmarks.paper.thesis_tables import DOCUMENT, thesis_markdown
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     return read_thesis()
-
-
-def test_the_page_is_made_of_what_was_played(found: dict[str, Any]) -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == thesis_markdown(found), "run: make paper"
 
 
 def test_every_policy_has_all_runs_and_every_agent_five_trainings(found: dict[str, Any]) -> None:
@@ -60,34 +51,9 @@ def test_the_figures_of_a_run_are_worked_out_by_hand() -> None:
     assert figures["served_of_offered"] == pytest.approx(300 / 470)
 
 
-def test_deadlines_met_so_far_are_counted_after_every_ten_bursts() -> None:
-    met = np.arange(1000) % 100 < 40
-    assert met_so_far(met) == pytest.approx([0.4] * 10)
-    assert met_so_far(np.arange(200) < 100) == [1.0, 0.5]
-
-
-def test_an_agent_matches_the_policy_whose_percentiles_are_nearest() -> None:
-    def played(hit_ratio: float, scale: float) -> dict[str, Any]:
-        times = [scale * (1 + percent) for percent in PERCENTS]
-        return {"runs": {"deadline_hit_ratio": [hit_ratio]}, "fct_ms": times, "gaps_ms": times}
-
-    policies = {
-        "agent": played(0.6, 1.1),
-        "edf": played(0.5, 1.0),
-        "ssdf": played(0.62, 2.0),
-        "lsdf": played(0.5, 1.0),
-    }
-    assert nearest(policies, "agent", "deadlines met") == "ssdf (2.0 points)"
-    assert nearest(policies, "agent", "completion times, tail") == "edf, lsdf (9.5 %)"
-
-
 def test_more_tokens_than_the_buffer_holds_and_too_few_are_both_slow(found: dict[str, Any]) -> None:
     medians = {count: np.mean(found["tokens"]["fifo"][str(count)]["runs"]["median_fct_ms"]) for count in TOKENS}
     best = min(medians, key=lambda count: medians[count])
     assert 5 <= best <= 15
     assert medians[1] > medians[2] > medians[3] > medians[5]
     assert medians[63] > medians[31] > 1.2 * medians[best]
-
-
-def test_figures_are_drawn(found: dict[str, Any], tmp_path) -> None:
-    assert all(path.stat().st_size > 10_000 for path in draw(found, tmp_path))
