@@ -18,7 +18,6 @@ from flowsched_gym.registration import find_environment, load_target, register_e
 from flowsched_gym.systems import EnvironmentSpec
 from tests.envs.episodes import (
     ENVIRONMENTS,
-    action_at,
     combinations,
     core,
     each_combination,
@@ -187,16 +186,6 @@ def test_an_action_outside_the_space_is_refused_and_leaves_the_episode_as_it_was
 
 
 @each_environment
-def test_a_step_after_the_end_is_refused(spec: EnvironmentSpec) -> None:
-    env = core(make(spec))
-    play(env, seed=13)
-    with pytest.raises(SimulationError, match=r"there is no running episode: call reset\(\) before step\(\)"):
-        env.step(0)
-    env.reset()
-    env.step(action_at(env.action_space, 0))
-
-
-@each_environment
 def test_metrics_come_at_the_end_and_agree_with_the_records(spec: EnvironmentSpec) -> None:
     env = make(spec)
     steps = play(env, seed=15)
@@ -219,3 +208,32 @@ def test_what_is_not_known_is_refused_by_name(spec: EnvironmentSpec) -> None:
         load_target(spec.entry_point)(render_mode="gif")
     with pytest.raises(ConfigError, match="environment is 'flowsched/Athena-v0': it must be one of flowsched/Artemis"):
         find_environment("flowsched/Athena-v0")
+
+
+def run_first_slots(env: gym.Env[object, int]) -> tuple[int, bool, bool, dict[str, float]]:
+    """Grants the oldest request until the episode ends; returns decisions, flags and metrics."""
+    env.reset(seed=3)
+    for decisions in range(1, 10_000):
+        _, _, terminated, truncated, info = env.step(0)
+        if terminated or truncated:
+            return decisions, terminated, truncated, info["episode_metrics"]
+    raise AssertionError("the episode did not end")
+
+
+def test_an_episode_is_truncated_after_its_decisions_with_metrics_of_the_deadlines_that_have_passed() -> None:
+    env = gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10, max_decisions=120)
+
+    decisions, terminated, truncated, metrics = run_first_slots(env)
+
+    assert (decisions, terminated, truncated) == (120, False, True)
+    simulation = env.unwrapped.simulation  # type: ignore[attr-defined]
+    due = simulation.workload.arrival_time + simulation.workload.deadline_span <= simulation.now
+    assert 0 < due.sum() < simulation.workload.num_flows
+    assert metrics["deadlines_met"] + metrics["deadlines_missed"] == due.sum()
+    with pytest.raises(SimulationError, match="no running episode"):
+        env.step(0)
+
+
+def test_an_episode_that_ends_with_its_last_allowed_decision_is_terminated_not_truncated() -> None:
+    env = gym.make("flowsched/Artemis-v0", bursts=2, max_decisions=20)
+    assert run_first_slots(env)[:3] == (20, True, False)

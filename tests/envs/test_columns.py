@@ -1,11 +1,12 @@
-"""Holds layouts to their columns: names, places, bounds, and values that can be read back."""
+"""Holds layouts to their columns, which can be read back, and discrete actions to their ranges."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, InvalidAction
+from flowsched_gym.envs.actions import read_choice, read_choices
 from flowsched_gym.envs.columns import Column, Encoding, Layout, Rows
 from flowsched_gym.machine_code.scaling import squash
 
@@ -18,23 +19,16 @@ OBSERVATION = np.array([0.25, 0.5, 0.0, 0.75, 0.5, 0.0, -0.5], dtype=np.float32)
 """A free quarter; sizes 300, 900 and 0 B; slacks 0, 0.02 and -0.02 s."""
 
 
-def test_columns_stand_in_the_order_context_then_slot_by_slot() -> None:
-    assert LAYOUT.size == 7
-    assert LAYOUT.num_context == 1
-    assert LAYOUT.num_slot_features == 2
-    assert LAYOUT.column_names == ("free", "size[0]", "slack[0]", "size[1]", "slack[1]", "size[2]", "slack[2]")
-
-
-def test_a_column_is_read_by_name_in_its_unit() -> None:
+def test_a_column_is_read_by_name_in_its_unit_and_a_batch_like_its_rows() -> None:
+    batch = np.stack([OBSERVATION, np.zeros(7, dtype=np.float32), OBSERVATION])
     assert LAYOUT.context_column(OBSERVATION, "free") == 0.25
     assert LAYOUT.slot_column(OBSERVATION, "size").tolist() == [300.0, 900.0, 0.0]
     assert LAYOUT.slot_column(OBSERVATION, "slack").tolist() == [0.0, 0.02, -0.02]
-
-
-def test_a_batch_is_read_like_its_rows() -> None:
-    batch = np.stack([OBSERVATION, np.zeros(7, dtype=np.float32), OBSERVATION])
     assert LAYOUT.context_column(batch, "free").tolist() == [0.25, 0.0, 0.25]
     assert LAYOUT.slot_column(batch, "slack").tolist() == [[0.0, 0.02, -0.02], [0.0] * 3, [0.0, 0.02, -0.02]]
+    for read in (LAYOUT.context_column, LAYOUT.slot_column):
+        with pytest.raises(ConfigError, match=r"the observation has no column 'colour': it has (free|size, slack)"):
+            read(OBSERVATION, "colour")
 
 
 def test_the_space_is_a_bounded_vector_that_is_signed_only_where_values_are() -> None:
@@ -44,12 +38,6 @@ def test_the_space_is_a_bounded_vector_that_is_signed_only_where_values_are() ->
     assert space.low.tolist() == [0.0, 0.0, -1.0, 0.0, -1.0, 0.0, -1.0]
     assert space.high.tolist() == [1.0] * 7
     assert space.contains(OBSERVATION)
-
-
-@pytest.mark.parametrize("read", [LAYOUT.context_column, LAYOUT.slot_column])
-def test_a_column_that_is_not_there_is_refused_with_those_that_are(read) -> None:
-    with pytest.raises(ConfigError, match=r"the observation has no column 'colour': it has (free|size, slack)"):
-        read(OBSERVATION, "colour")
 
 
 PORT = Column(name="port", meaning="number of a port", unit="1", encoding=Encoding.PLAIN, scale=65_535.0)
@@ -102,3 +90,31 @@ def test_a_sign_survives(value: float) -> None:
     column = Column(name="x", meaning="a value", unit="s", encoding=Encoding.SIGNED, scale=2.0)
     assert column.decode(np.array(squash(value, 2.0))) == pytest.approx(value, rel=1e-12, abs=1e-300)
     assert squash(-value, 2.0) == -squash(value, 2.0)
+
+
+def test_any_integer_in_the_range_is_an_action_and_nothing_else() -> None:
+    for action in (2, np.int64(2), np.uint8(2), np.array(2)):
+        choice = read_choice(action, 3)
+        assert (choice, type(choice)) == (2, int)
+    for wrong in (3, -1, np.int64(99), 1.0, "1", None, np.array([1, 2]), np.float32(1)):
+        with pytest.raises(InvalidAction, match=r"action is .*: it must be an integer from 0 to 2"):
+            read_choice(wrong, 3)
+
+
+CHOICES = np.array([4, 3, 2])
+
+
+def test_as_many_integers_as_there_are_choices_are_an_action_and_nothing_else() -> None:
+    arrays = np.array([3, 0, 1]), np.array([3, 0, 1], dtype=np.uint8)
+    for action in ([3, 0, 1], (3, 0, 1), *arrays):
+        choices = read_choices(action, CHOICES)
+        assert choices.tolist() == [3, 0, 1]
+        assert choices.dtype == np.int64
+        assert choices is not action
+    lists = [3, 0], [3, 0, 1, 0], [[3, 0, 1]], [3.0, 0.0, 1.0], [True] * 3, [[3], [0, 1]], ["3"] * 3
+    for wrong in (*lists, 3, None, "301"):
+        with pytest.raises(InvalidAction, match=r"action of number 5 is .*: it must be 3 integers"):
+            read_choices(wrong, CHOICES, "action of number 5")
+    for outside, message in (([4, 0, 1], "has 4 at index 0: .* 0 to 3"), ([0, 0, 2**40], "at index 2: .* 0 to 1")):
+        with pytest.raises(InvalidAction, match=message):
+            read_choices(outside, CHOICES)

@@ -1,5 +1,8 @@
-"""Holds the slot policies to hand-made observations."""
+"""Holds slot policies to hand-made observations, and all policies to workloads, vectors and each other."""
 
+from collections.abc import Mapping
+
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,22 +23,20 @@ from flowsched_gym.envs.policies import (
     SmallestRatio,
     SmallestSize,
 )
+from flowsched_gym.leaderboard import load_suite
 from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.registration import heuristic_arguments, make_policy
+from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.systems.artemis.config import Observation
 from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
+from tests.environments import CASES
+from tests.envs.episodes import ENVIRONMENTS, SHORT, each_environment, make, play
 
 FULL = artemis_layout(Observation.FULL, 4)
 PAPER = artemis_layout(Observation.PAPER, 4)
 POLICIES: list[type[SlotPolicy]] = [
-    EarliestDeadline,
-    FirstSlot,
-    LargestRatio,
-    LastSlot,
-    LeastSlack,
-    RandomSlot,
-    SmallestRatio,
-    SmallestSize,
+    *(EarliestDeadline, FirstSlot, LargestRatio, LastSlot, LeastSlack, RandomSlot, SmallestRatio, SmallestSize)
 ]
 
 
@@ -87,11 +88,8 @@ def test_slack_counts_the_time_to_send_and_the_deadline_does_not() -> None:
     observation = observe(size=[1e5, 5e6], time_left=[0.010, 0.040])
     assert choice(EarliestDeadline(FULL), observation) == 0
     assert choice(LeastSlack(FULL), observation) == 1
-
-
-def test_a_deadline_that_has_passed_is_the_earliest() -> None:
-    observation = observe(size=[1e5] * 3, time_left=[0.01, -0.02, -0.01])
-    assert choice(EarliestDeadline(FULL), observation) == 1
+    passed = observe(size=[1e5] * 3, time_left=[0.01, -0.02, -0.01])
+    assert choice(EarliestDeadline(FULL), passed) == 1
 
 
 def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
@@ -101,26 +99,10 @@ def test_feasible_first_puts_hopeless_requests_behind_all_others() -> None:
     lost = observe(size=[2.5e5] * 2, time_left=[0.004, -0.010])
     assert choice(policy, hopeless) == 3
     assert choice(policy, lost) == 1
-
-
-def test_feasible_first_serves_requests_without_a_deadline_after_those_with_one_and_before_hopeless_ones() -> None:
-    policy = FeasibleFirst(FULL, line_rate=125e6, latency=1e-3, share=2.0)
+    # Requests without a deadline come after those with one and before hopeless ones.
     never = float("inf")
     assert choice(policy, observe(size=[2.5e5] * 2, span=[never, 0.04], time_left=[never, 0.02])) == 1
     assert choice(policy, observe(size=[2.5e5] * 2, span=[0.04, never], time_left=[0.001, never])) == 1
-
-
-@pytest.mark.parametrize("policy", [cls for cls in POLICIES if cls not in (LastSlot, RandomSlot)])
-def test_equal_requests_are_served_oldest_first(policy: type[SlotPolicy]) -> None:
-    assert choice(policy(FULL), observe(size=[1e5] * 4)) == 0
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_no_policy_chooses_an_empty_slot(policy: type[SlotPolicy]) -> None:
-    chooser = policy(FULL)
-    for num_requests in range(1, 5):
-        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
-        assert all(choice(chooser, observation) < num_requests for _ in range(20))
 
 
 @pytest.mark.parametrize(("policy", "column"), [(EarliestDeadline, "time_left"), (LeastSlack, "slack")])
@@ -157,7 +139,7 @@ def test_a_batch_is_served_like_its_rows(policy: type[SlotPolicy], requests: lis
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_every_policy_speaks_the_protocol_and_passes_the_state_through(policy: type[SlotPolicy]) -> None:
+def test_every_policy_speaks_the_protocol_and_chooses_no_empty_slot(policy: type[SlotPolicy]) -> None:
     chooser = policy(FULL)
     memory = object()
     action, state = chooser.predict(
@@ -168,3 +150,52 @@ def test_every_policy_speaks_the_protocol_and_passes_the_state_through(policy: t
     assert state is memory
     assert action.shape == ()
     assert np.issubdtype(action.dtype, np.integer)
+    for num_requests in range(1, 5):
+        observation = observe(size=[1e5 * (slot + 1) for slot in range(num_requests)])
+        assert all(choice(chooser, observation) < num_requests for _ in range(20))
+    if policy not in (LastSlot, RandomSlot):  # equal requests are served oldest first
+        assert choice(policy(FULL), observe(size=[1e5] * 4)) == 0
+
+
+SETTINGS: dict[str, list[Mapping[str, object]]] = {}
+for _setting in load_suite("standard").settings.values():
+    SETTINGS.setdefault(_setting.spec.id, []).append(_setting.kwargs)
+
+EACH_TABLE = [
+    pytest.param(spec, arguments, id=f"{spec.id}-{'-'.join(map(str, short.values()))}")
+    for spec in ENVIRONMENTS
+    for chosen in [*({"workload": name} for name in spec.workloads), *SETTINGS.get(spec.id, [])]
+    for short in [{name: value for name, value in chosen.items() if name != "flows"}]
+    for arguments in [short | CASES[spec.id].slower]
+]
+"""Every workload, and every setting of the leaderboard; both with the short episodes of the tests."""
+
+
+@pytest.mark.parametrize(("spec", "arguments"), EACH_TABLE)
+def test_every_policy_plays_everything_that_tables_are_made_for(spec, arguments) -> None:
+    for name in spec.heuristics:
+        env = make(spec, **heuristic_arguments(spec, arguments, name))
+        policy = make_policy(name, env, seed=1)
+        steps = play(env, lambda _, observation, __, policy=policy: policy.predict(observation)[0], seed=16)  # type: ignore[misc]
+        assert steps[-1].terminated, name
+        assert steps[-1].info.get("empty_slot_choices", 0) == 0, name
+
+
+@each_environment
+def test_every_policy_serves_a_vector_as_it_serves_each_environment(spec: EnvironmentSpec) -> None:
+    for name in spec.heuristics:
+        arguments = heuristic_arguments(spec, SHORT[spec.id], name)
+        vector = gym.make_vec(spec.id, num_envs=4, vectorization_mode="sync", **arguments)
+        together, alone = make_policy(name, vector, seed=3), make_policy(name, gym.make(spec.id, **arguments), seed=3)
+        observations, _ = vector.reset(seed=21)
+        for _ in range(30):
+            actions = together.predict(observations)[0]
+            assert actions.tolist() == [alone.predict(row)[0].tolist() for row in observations], name
+            observations = vector.step(actions)[0]
+
+
+@each_environment
+def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(spec: EnvironmentSpec) -> None:
+    known = ", ".join(spec.named_policies)
+    with pytest.raises(ConfigError, match=rf"policy is 'oracle': .* has {known}"):
+        make_policy("oracle", make(spec))

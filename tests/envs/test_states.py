@@ -97,12 +97,15 @@ def test_an_environment_goes_on_from_any_state_as_it_went_on_before(spec, argume
 
 
 @each_environment
-def test_branches_from_one_state_do_not_touch_each_other(spec: EnvironmentSpec) -> None:
+def test_taking_a_state_leaves_no_trace_and_branches_from_it_keep_the_flows_and_do_not_touch_each_other(spec) -> None:
     env, other = started(spec, SEED), started(spec, SEED)
     for place in range(20):
-        act(env, place)
-    state = env.get_state()
+        assert act(env, place) == act(other, place)
+        state = other.get_state()
+    other.reset(seed=SEED)
+    workload = other.workload
     other.set_state(state)
+    assert other.workload is workload
     for place in range(20, 30):
         assert act(env, place) == act(other, place)
     for place in range(30, 40):
@@ -116,44 +119,21 @@ def test_branches_from_one_state_do_not_touch_each_other(spec: EnvironmentSpec) 
 
 
 @each_environment
-def test_taking_a_state_leaves_no_trace_and_restoring_one_keeps_the_flows(spec: EnvironmentSpec) -> None:
-    env, watched = started(spec, SEED), started(spec, SEED)
-    for place in range(20):
-        assert act(env, place) == act(watched, place)
-        state = watched.get_state()
-    assert remainder(env, 20) == remainder(watched, 20)
-    watched.reset(seed=SEED)
-    workload = watched.workload
-    watched.set_state(state)
-    assert watched.workload is workload
-
-
-@each_environment
-def test_a_deep_copy_goes_on_by_itself(spec: EnvironmentSpec) -> None:
-    env, fresh = started(spec, SEED), copy.deepcopy(make(spec))
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_deep_copies_and_pickled_environments_go_on_by_themselves(spec: EnvironmentSpec, engine: str) -> None:
+    env, new = started(spec, SEED, engine=engine), make(spec, engine=engine)
+    fresh = copy.deepcopy(new), pickle.loads(pickle.dumps(new))
     for place in range(6):
         act(env, place)
-    copied, expected = copy.deepcopy(env), copy.deepcopy(env)
-    masks = env.action_masks().tolist() if isinstance(env, MaskedEnv) else None
+    copied, read = copy.deepcopy(env), pickle.loads(pickle.dumps(env))
+    masks = shown(env)[1]
     for place in range(6, 16):
         act(copied, place)
-        if isinstance(env, MaskedEnv):
-            assert env.action_masks().tolist() == masks
-
-    assert remainder(env, 6) == remainder(expected, 6)
-    assert exactly(fresh.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
-
-
-@each_environment
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_a_pickled_environment_goes_on_where_it_was(spec: EnvironmentSpec, engine: str) -> None:
-    env, fresh = started(spec, SEED, engine=engine), pickle.loads(pickle.dumps(make(spec, engine=engine)))
-    for place in range(6):
-        act(env, place)
-    read = pickle.loads(pickle.dumps(env))
+    assert shown(env)[1] == masks
 
     assert remainder(env, 6) == remainder(read, 6)
-    assert exactly(fresh.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
+    for each in fresh:
+        assert exactly(each.reset(seed=SEED)[0]) == exactly(started(spec, SEED).reset(seed=SEED)[0])
     env.close()
     with pytest.raises(SimulationError, match="the environment is closed"):
         pickle.loads(pickle.dumps(env)).reset()
