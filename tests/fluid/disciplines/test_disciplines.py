@@ -1,15 +1,18 @@
 """Shows what each discipline does on a few flows, worked by hand: one link of 1 B/s, so bytes are seconds."""
 
+import math
+
 import numpy as np
 import pytest
 
 import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import Discipline
-from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline
+from flowsched_gym.fluid.disciplines import DISCIPLINES, Ranked, make_discipline, task_levels
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload
+from tests.exact import cases_of
 from tests.simulate import VARIANTS, make_flows, parameters_for
 
 
@@ -22,46 +25,28 @@ def finish(workload: Workload, discipline: str, **parameters: object) -> list[fl
     return times
 
 
-def test_fifo_serves_in_the_order_of_arrival() -> None:
-    assert finish(make_flows([1.0, 0.0, 2.0], [1.0, 4.0, 1.0]), "fifo") == [5.0, 4.0, 6.0]
+def test_disciplines_of_sizes_and_arrivals_serve_as_their_names_say() -> None:
+    for discipline, arrival, size, completed in (
+        ("fifo", [1.0, 0.0, 2.0], [1.0, 4.0, 1.0], [5.0, 4.0, 6.0]),
+        ("ps", [0.0, 0.0], [1.0, 3.0], [2.0, 4.0]),
+        # At 3, flow 0 has one byte left; flow 1 brings two. At 0.5, flow 2 brings less than flow 0 has left.
+        ("srpt", [0.0, 3.0, 0.5], [3.5, 2.0, 0.5], [4.0, 6.0, 1.0]),
+        ("psjf", [0.0, 3.0], [4.0, 2.0], [6.0, 5.0]),
+        ("sjf", [0.0, 1.0, 2.0], [4.0, 2.0, 1.0], [4.0, 7.0, 5.0]),
+        # Flow 1 catches up at 4; then both have two bytes left to send at half the link.
+        ("las", [0.0, 2.0], [4.0, 4.0], [8.0, 8.0]),
+        ("las", [0.0, 2.0], [4.0, 3.0], [7.0, 6.0]),
+    ):
+        assert finish(make_flows(arrival, size), discipline) == completed, discipline
 
 
-def test_ps_serves_all_flows_equally() -> None:
-    assert finish(make_flows([0.0, 0.0], [1.0, 3.0]), "ps") == [2.0, 4.0]
-
-
-def test_srpt_lets_the_nearly_finished_flow_finish() -> None:
-    # At 3, flow 0 has one byte left; flow 1 brings two. At 0.5, flow 2 brings less than flow 0 has left.
-    assert finish(make_flows([0.0, 3.0, 0.5], [3.5, 2.0, 0.5]), "srpt") == [4.0, 6.0, 1.0]
-
-
-def test_psjf_interrupts_a_nearly_finished_flow_for_one_that_was_smaller_from_the_start() -> None:
-    assert finish(make_flows([0.0, 3.0], [4.0, 2.0]), "psjf") == [6.0, 5.0]
-
-
-def test_sjf_never_interrupts_a_flow() -> None:
-    assert finish(make_flows([0.0, 1.0, 2.0], [4.0, 2.0, 1.0]), "sjf") == [4.0, 7.0, 5.0]
-
-
-def test_las_serves_the_newcomer_until_it_has_had_as_much_and_then_shares() -> None:
-    # Flow 1 catches up at 4; then both have two bytes left to send at half the link.
-    assert finish(make_flows([0.0, 2.0], [4.0, 4.0]), "las") == [8.0, 8.0]
-    assert finish(make_flows([0.0, 2.0], [4.0, 3.0]), "las") == [7.0, 6.0]
-
-
-def test_edf_serves_the_earliest_deadline_and_last_those_without_one() -> None:
+def test_disciplines_of_deadlines_serve_those_without_one_last() -> None:
     workload = make_flows([0.0, 0.0, 0.0, 0.0], [2.0, 1.0, 1.0, 3.0], span=[np.inf, 9.0, 4.0, np.inf])
     assert finish(workload, "edf") == [4.0, 2.0, 1.0, 7.0]
-
-
-def test_ssdf_and_lsdf_order_by_size_over_time_allowed() -> None:
     # Ratios 1/2, 1/4, 2/3; the last flow has no deadline and comes last in both.
     workload = make_flows([0.0] * 4, [2.0, 1.0, 2.0, 1.0], span=[4.0, 4.0, 3.0, np.inf])
     assert finish(workload, "ssdf") == [3.0, 1.0, 5.0, 6.0]
     assert finish(workload, "lsdf") == [4.0, 5.0, 2.0, 6.0]
-
-
-def test_the_ratio_counts_from_the_arrival_whatever_the_time() -> None:
     # The later flow has the ratio 1/8, although its absolute deadline is the later one.
     workload = make_flows([0.0, 1.0], [4.0, 1.0], span=[8.0, 8.0])
     assert finish(workload, "ssdf") == [5.0, 2.0]
@@ -74,14 +59,8 @@ def test_mlfq_demotes_a_flow_that_has_attained_a_threshold() -> None:
     assert finish(workload, "mlfq", thresholds=[2.0]) == [6.0, 4.0]
     # In the order of entry flow 0 keeps the link until 2.
     assert finish(workload, "mlfq", thresholds=[2.0], within="fifo") == [6.0, 4.0]
-
-
-def test_a_flow_as_large_as_a_threshold_finishes_before_the_demoted_ones() -> None:
-    workload = make_flows([0.0, 0.0], [3.0, 2.0])
-    assert finish(workload, "mlfq", thresholds=[2.0], within="fifo") == [5.0, 4.0]
-
-
-def test_a_preempted_flow_stays_at_the_head_of_its_queue() -> None:
+    # A flow as large as a threshold finishes before the demoted ones.
+    assert finish(make_flows([0.0, 0.0], [3.0, 2.0]), "mlfq", thresholds=[2.0], within="fifo") == [5.0, 4.0]
     # Flow 0 enters queue 1 at 1, flow 1 at 2; flow 2 takes the link at 2.5; then flow 0 goes on before flow 1.
     workload = make_flows([0.0, 0.0, 2.5], [3.0, 3.0, 1.0])
     assert finish(workload, "mlfq", thresholds=[1.0], within="fifo") == [5.0, 7.0, 3.5]
@@ -131,9 +110,8 @@ def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_oth
     assert finish(empty, variant.discipline, **nothing) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
+def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed() -> None:
+    for name, parameters, message in (
         ("sjrf", {}, "discipline is 'sjrf': it must be one of fifo, ps, srpt, sjf, psjf, las, edf, ssdf, lsdf, mlfq"),
         ("ps", {"alpha": 1}, "discipline ps has no parameter 'alpha': it takes none"),
         ("mlfq", {"threshold": [1.0]}, "discipline mlfq has no parameter 'threshold': it takes thresholds, within"),
@@ -151,8 +129,37 @@ def test_a_flow_alone_gets_the_whole_link_from_every_discipline_and_flows_on_oth
         ("wfq", {"queue": [0], "weights": [1e-320]}, r"weights is \[1e-320\]: each must be finite and > 0"),
         ("mlfq", {"thresholds": 1e5}, r"thresholds is 100000\.0: it must be a list of numbers, such as \[1, 2\.5\]"),
         (["ps"], {}, r"discipline is \['ps'\]: it must be one of fifo"),
-    ],
-)
-def test_a_wrong_name_or_parameter_is_refused_with_what_is_allowed(name, parameters, message) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make_discipline(name, parameters)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make_discipline(name, parameters)
+
+
+@pytest.mark.parametrize("case", cases_of("tafe_levels"), ids=lambda case: case["id"])
+def test_levels_are_those_of_the_exact_cases(case: dict) -> None:
+    tasks, sizes = zip(*case["arrivals"], strict=True)
+    levels = task_levels(tasks, sizes, case["thresholds"])
+    assert levels.dtype == np.int64
+    assert (levels + 1).tolist() == case["flow_priority"]
+
+
+def test_a_flow_demotes_its_task_by_one_level_at_most_and_only_above_the_threshold() -> None:
+    # The first flow would do for two levels. Task 8 reaches the first threshold, and stays above it.
+    assert task_levels([7, 7, 7, 8, 8, 8], [100, 1, 1, 10, 1, 1], [10, 20]).tolist() == [0, 1, 2, 0, 0, 1]
+
+
+def test_a_flow_without_a_task_is_a_task_of_its_own_and_without_thresholds_there_is_one_level() -> None:
+    assert task_levels([-1, -1, 0, 0], [50.0] * 4, [10.0]).tolist() == [0, 0, 0, 1]
+    assert task_levels([0, 0], [50.0, 50.0], []).tolist() == [0, 0]
+    assert task_levels([], [], [1.0]).tolist() == []
+
+
+def test_what_is_not_allowed_is_refused_by_name_and_value() -> None:
+    for arguments, words in (
+        (([0, -2], [1, 1], [5]), r"task_id of flow 1 is -2: it must be >= 0, or -1 for no task"),
+        (([0.5], [1], [5]), r"task_id is \[0.5\]: it must be a list of whole numbers"),
+        (([0, 0], [1, math.nan], [5]), r"size of flow 1 is nan: it must be finite and > 0 B"),
+        (([0], [1, 2], [5]), r"size has 2 flows, task_id has 1: lengths must agree"),
+        (([0], [1], [5, 5]), r"thresholds is \[5.0, 5.0\]: they must be finite, > 0 B and increasing"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            task_levels(*arguments)

@@ -165,18 +165,15 @@ def test_the_expansion_ratio_is_that_of_algorithm_5(data: st.DataObject) -> None
     assert found == pytest.approx(float(gpe(now, capacity, size, table)), rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("rows", [[1, 2], [2, 1]])
-def test_the_larger_work_goes_last_among_equal_ratios(rows: list[int]) -> None:
+def test_equal_ratios_stay_equal_in_floating_point_and_the_larger_work_goes_last_among_them() -> None:
     """Two flows have the ratio 2; without the first (3 * 3 against 6 * 1), 3 B are left, which the new one shares."""
     arrival, size, left = np.array([8.0, 8.0, 2.0]), np.array([2.0, 3.0, 6.0]), np.array([2.0, 3.0, 1.0])
-    assert expansion_ratio(8.0, 1.0, 0, np.array(rows), size, arrival, left) == pytest.approx(1.5)
-
-
-def test_equal_ratios_stay_equal_in_floating_point() -> None:
-    """Behind a larger flow the ratio is 1 for whatever sizes; a rounding would let it pass for another."""
-    for size in np.arange(1, 100) / 1000.0:
-        sizes, arrival = np.array([size, 10.0, 20.0]), np.zeros(3)
-        assert expansion_ratio(0.0, 1.0, 0, np.array([1, 2]), sizes, arrival, np.array([size, 0.7, 1.1])) == 1.0
+    for rows in ([1, 2], [2, 1]):
+        assert expansion_ratio(8.0, 1.0, 0, np.array(rows), size, arrival, left) == pytest.approx(1.5)
+    # Behind a larger flow the ratio is 1 for whatever sizes; a rounding would let it pass for another.
+    for one in np.arange(1, 100) / 1000.0:
+        sizes, times = np.array([one, 10.0, 20.0]), np.zeros(3)
+        assert expansion_ratio(0.0, 1.0, 0, np.array([1, 2]), sizes, times, np.array([one, 0.7, 1.1])) == 1.0
 
 
 def test_a_flow_whose_path_has_failed_brings_its_waiting_time() -> None:

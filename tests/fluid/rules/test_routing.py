@@ -91,13 +91,10 @@ def test_the_least_loaded_path_has_the_fewest_bytes_on_its_worst_link() -> None:
     assert crossroads(paths, flows).choose(LEAST_LOADED) == 0
 
 
-def test_equal_bytes_are_told_apart_by_the_flows() -> None:
+def test_equal_bytes_are_told_apart_by_the_flows_on_the_worst_link() -> None:
     flows = [Flow(path=0, size=1.0), Flow(path=0, size=1.0), Flow(path=1, size=2.0), Flow(path=2, size=3.0), Flow()]
     assert crossroads(THREE, flows).choose(LEAST_LOADED) == 1
-
-
-def test_the_worst_of_two_links_with_equal_bytes_has_more_flows() -> None:
-    """Each path has 2 B on its first link; path 0 has them on its second link too, in two flows."""
+    # Each path has 2 B on its first link; path 0 has them on its second link too, in two flows.
     paths = (*THREE, (1,), (4,), (2,), (3,))
     flows = [*(Flow(path=path, size=2.0) for path in (3, 5, 6)), Flow(path=4), Flow(path=4), Flow(choices=(0, 3))]
     assert crossroads(paths, flows).choose(LEAST_LOADED) == 1
@@ -136,3 +133,37 @@ def test_plain_and_compiled_rules_choose_alike() -> None:
     compiled = json.loads(run_python(PROGRAM))
     assert compiled == json.loads(run_python(PROGRAM, NUMBA_DISABLE_JIT="1"))
     assert len(np.unique(np.concatenate(compiled[:5]))) > 1
+
+
+def test_congestion_is_the_largest_utilisation_of_a_link() -> None:
+    """Path 0: 0.5 on two links; path 1: 1.2 of 4 on one; path 2: 0.4 on one."""
+    paths = (*THREE, (1,), (4,), (2,), (6,))
+    rates = [Flow(path=3, rate=0.5), Flow(path=4, rate=0.5), Flow(path=5, rate=1.2), Flow(path=6, rate=0.4)]
+    assert crossroads(paths, [*rates, Flow(choices=(0, 3))], link_2=4.0).choose(CONGA) == 1
+    assert crossroads(paths, [*rates, Flow(choices=(0, 3))], link_2=2.0).choose(CONGA) == 2
+
+
+@pytest.mark.parametrize(("hash_of_flow", "chosen"), [(0, 0), (1, 2), (2, 0), (7, 2)])
+def test_a_new_flow_chooses_by_its_hash_among_equals(hash_of_flow: int, chosen: int) -> None:
+    flows = [Flow(path=0, rate=0.2), Flow(path=1, rate=0.3), Flow(path=2, rate=0.2), Flow(path=1, hash=hash_of_flow)]
+    assert crossroads(THREE, flows).choose(CONGA) == chosen
+
+
+def test_a_flow_that_has_paused_or_not_sent_yet_leaves_its_path_for_a_better_one_and_no_other_does() -> None:
+    flows = [Flow(path=2, rate=0.6), Flow(path=0, rate=0.2), Flow(path=2, left=0.5, quiet_since=1.0)]
+    assert crossroads(THREE, flows).review(CONGA, now=1.9) == []
+    scene = crossroads(THREE, flows)
+    assert scene.review(CONGA, now=2.0) == [2]
+    assert scene.controls.path.tolist() == [2, 0, 1]
+    new = crossroads(THREE, [Flow(path=0, rate=0.2), Flow(path=2, quiet_since=0.0, hash=0)])
+    assert new.review(CONGA, now=5.0) == [1]
+    assert new.controls.path.tolist() == [0, 1]
+
+    no_better = [Flow(path=0, rate=0.2), Flow(path=2, left=0.5, quiet_since=0.0, hash=0)]
+    sending = [Flow(path=0, left=0.5, rate=0.9), Flow(path=0, left=0.5, rate=0.1)]
+    repaired = [Flow(path=0, left=0.5, quiet_since=0.0), Flow(path=1, left=0.5, quiet_since=0.0)]
+    for staying, failed in ((no_better, []), (sending, []), (repaired, [0])):
+        assert crossroads(THREE, staying, failed=failed).review(CONGA, now=5.0) == []
+    for kind in (kind for kind in RoutingKind if kind is not CONGA):
+        flows = [Flow(path=0, rate=1.0), Flow(path=0, left=0.5, quiet_since=0.0)]
+        assert crossroads(THREE, flows).review(kind, now=5.0) == []

@@ -5,22 +5,20 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid import Transport
+from flowsched_gym.fluid.rules.transport.progress import next_event_time
 from flowsched_gym.fluid.rules.transport.windows import isolated_times, next_window, wire_volume
 
 
-@pytest.mark.parametrize(
-    ("figures", "message"),
-    [
+def test_a_figure_out_of_its_range_is_refused_by_name() -> None:
+    for figures, message in (
         ({"segment": -1.0}, r"transport segment is -1\.0: it must be >= 0"),
         ({"header": float("nan")}, "transport header is nan: it must be >= 0"),
         ({"handshake_round_trips": -0.5}, r"transport handshake_round_trips is -0\.5: it must be >= 0"),
         ({"slow_start_growth": 0.9}, r"transport slow_start_growth is 0\.9: it must be >= 1"),
         ({"initial_window": 10.0}, "transport initial_window counts segments: it needs segment > 0"),
-    ],
-)
-def test_a_figure_out_of_its_range_is_refused_by_name(figures: dict[str, float], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        Transport(**figures)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Transport(**figures)
 
 
 def test_each_begun_segment_costs_one_header() -> None:
@@ -45,3 +43,11 @@ def test_time_alone_counts_the_pauses_of_each_round_and_none_after_the_pipe_is_f
     times = np.empty(6)
     isolated_times(volume, np.ones(6), np.full(6, 10.0), 2.0, 16.0, 2.0, 1.0, times)
     assert times.tolist() == [1.0, 2.0, 10.0 + 1.0, 20.0 + 0.5, 30.0 + 0.5, 30.0 + 26.0]
+
+
+@pytest.mark.parametrize("now", [0.0, 5e-324, 1e-310, 1e-300, 1.0, 1e9])
+def test_the_next_event_is_later_than_now_however_little_is_left(now: float) -> None:
+    row = np.zeros(1, dtype=np.int64)
+    left = np.array([5e-324])
+    time = next_event_time(now, row, 1, np.zeros(1), left, np.array([1e9]), np.array([np.inf]), np.inf)
+    assert now < time <= max(now * (1 + 1e-15), 1e-300)

@@ -1,5 +1,6 @@
-"""Events at absolute times, and their order within an instant."""
+"""Events at absolute times, their order within an instant, and results that are the same in another process."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import LAST_ROW
 from flowsched_gym.fluid import EventKind
 from flowsched_gym.fluid.simpy import NetworkEnvironment
+from flowsched_gym.topology import big_switch
+from flowsched_gym.workload import draw_flows, make_workload
+from tests.processes import run_python
+from tests.simulate import VARIANTS, simulate
 
 
 def test_the_past_is_refused() -> None:
@@ -62,3 +67,19 @@ def test_simpy_is_used_by_its_public_interface_but_for_the_one_method() -> None:
     found = {name: private.findall(text) for name, text in sources.items() if private.search(text)}
     assert list(found) == ["simpy_environment.py"]
     assert not private.search(sources["simpy_environment.py"].partition("    def at")[0])
+
+
+PROGRAM = "from tests.fluid.simpy.test_environment import fingerprint; print(fingerprint())"
+
+
+def fingerprint() -> str:
+    """Digests the completion times of all disciplines on one workload."""
+    workload = draw_flows(make_workload("gather-multi"), num_flows=200, seed=11)
+    digest = hashlib.sha256()
+    for variant in VARIANTS:
+        digest.update(simulate(workload, variant, big_switch(num_hosts=workload.num_hosts)).completion_time.tobytes())
+    return digest.hexdigest()
+
+
+def test_results_are_the_same_in_another_process() -> None:
+    assert run_python(PROGRAM, PYTHONHASHSEED="1") == fingerprint()

@@ -75,17 +75,14 @@ def test_a_flow_that_waits_for_its_handshake_is_given_a_live_path_too() -> None:
     assert completions(simulation) == [2.0 + 10.0 + 1.0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_changes_that_leave_a_flow_waiting_for_ever_are_refused() -> None:
+    for changes, message in (
         ([(1.0, 16, False)], r"link of link changes is 16 in row 0: topology leaf-spine has the links 0 to 15"),
         ([(1.0, UP[0], False), (2.0, UP[1], False)], r"leave the flow in row 0 none of its 2 paths"),
         ([(1.0, 0, False)], r"leave the flow in row 0 none of its 2 paths"),
-    ],
-)
-def test_changes_that_leave_a_flow_waiting_for_ever_are_refused(changes, message) -> None:
-    with pytest.raises(WorkloadError, match=message):
-        Simulation(flows((0.0, 10.0), changes=changes), SPINES, Ps())
+    ):
+        with pytest.raises(WorkloadError, match=message):
+            Simulation(flows((0.0, 10.0), changes=changes), SPINES, Ps())
 
 
 def test_tokens_and_changing_paths_do_not_go_together() -> None:
@@ -113,16 +110,12 @@ def test_an_agent_chooses_among_live_paths_and_is_not_asked_where_one_is_left() 
     # Two share spine 0 until 2, then three until 11; the third flow has no choice.
     assert completions(simulation) == pytest.approx([11.0, 11.0, 12.0], rel=1e-12)
 
-
-def test_a_path_that_has_failed_is_refused_and_the_question_stays() -> None:
     three = leaf_spine(num_leaves=2, num_spines=3, hosts_per_leaf=2, capacity=1.0)
-    workload = flows((1.0, 4.0), changes=[(0.0, 9, False)])
-    simulation = Simulation(workload, three, Ps(), asks=DecisionKind.PATH)
+    simulation = Simulation(flows((1.0, 4.0), changes=[(0.0, 9, False)]), three, Ps(), asks=DecisionKind.PATH)
     simulation.run()
     with pytest.raises(SimulationError, match="choice is 1: a link of that path has failed"):
         simulation.take_path(1)
     simulation.take_path(2)
-
     assert completions(simulation) == [5.0]
 
 

@@ -38,17 +38,13 @@ def play(workload: Workload, discipline: Mlfq, period: Period, thresholds: dict[
     return simulation.records().completion_time.tolist()
 
 
-def test_an_agent_is_asked_at_the_beginning_and_after_each_period_of_time() -> None:
-    simulation = Simulation(
-        make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=DecisionKind.PERIOD, period=Period(seconds=2.0)
-    )
-    assert go_through(simulation) == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
-
-
-def test_an_agent_is_asked_after_so_many_flows_and_not_when_all_have_finished() -> None:
-    flows = make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0])
-    simulation = Simulation(flows, LINK, Ps(), asks=DecisionKind.PERIOD, period=Period(flows=2))
+def test_an_agent_is_asked_at_the_beginning_and_after_each_period_until_all_have_finished() -> None:
+    asks = DecisionKind.PERIOD
+    one = Simulation(make_flows([0.5], [5.0]), LINK, Mlfq([1.0]), asks=asks, period=Period(seconds=2.0))
+    assert go_through(one) == [(0.0, 0.0), (2.0, 1.5), (4.0, 3.5)]
     # Three finish at one instant and end one period; the fourth ends the episode.
+    flows = make_flows([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 6.0])
+    simulation = Simulation(flows, LINK, Ps(), asks=asks, period=Period(flows=2))
     assert len(go_through(simulation)) == simulation.num_periods == 2
 
 
@@ -108,25 +104,22 @@ def test_a_cap_on_the_rate_leaves_the_rest_to_others() -> None:
     assert simulation.records().completion_time.tolist() == pytest.approx([16.0, 4.0 / 0.75])
 
 
-@pytest.mark.parametrize(
-    ("thresholds", "message"),
-    [
+def test_thresholds_that_are_not_allowed_change_nothing() -> None:
+    for thresholds, message in (
         ([1.0, float("nan")], "thresholds is .*nan.*: they must be finite, > 0 B and increasing"),
         ([2.0, 2.0], "they must be finite, > 0 B and increasing"),
         ([1.0], r"thresholds has shape \(1, 1\): it must have \(1, 2\)"),
         ([[1.0, 2.0], [1.0]], "there must be a group, and each must have as many"),
         ("many", "thresholds is 'many'"),
-    ],
-)
-def test_thresholds_that_are_not_allowed_change_nothing(thresholds: object, message: str) -> None:
-    discipline = Mlfq([1.0, 3.0])
-    simulation = Simulation(
-        make_flows([0.0], [5.0]), LINK, discipline, asks=DecisionKind.PERIOD, period=Period(flows=1)
-    )
-    simulation.run()
-    with pytest.raises(ConfigError, match=message):
-        discipline.set_thresholds(thresholds)  # type: ignore[arg-type]
-    assert discipline.thresholds().tolist() == [[1.0, 3.0]]
+    ):
+        discipline = Mlfq([1.0, 3.0])
+        simulation = Simulation(
+            make_flows([0.0], [5.0]), LINK, discipline, asks=DecisionKind.PERIOD, period=Period(flows=1)
+        )
+        simulation.run()
+        with pytest.raises(ConfigError, match=message):
+            discipline.set_thresholds(thresholds)  # type: ignore[arg-type]
+        assert discipline.thresholds().tolist() == [[1.0, 3.0]]
 
 
 def test_what_does_not_go_together_is_refused() -> None:
