@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import WORKLOADS, Workload, draw_flows, make_workload
 from tests.environments import CASES
@@ -93,11 +92,3 @@ def test_two_environments_of_one_seed_do_the_same_whoever_stands_beside_them(spe
         found, expected = many.step(actions_at(many, place)), few.step(actions_at(few, place))
         for one, other in zip(found[:4], expected[:4], strict=True):
             assert exactly(one[13]) == exactly(other[0])
-
-
-@each_native
-def test_names_that_do_not_exist_are_refused_as_single_environments_refuse_them(spec: EnvironmentSpec) -> None:
-    with pytest.raises(ConfigError, match="render_mode is 'film'"):
-        make_native(spec, render_mode="film")
-    with pytest.raises(TypeError, match="num_tokens"):
-        make_native(spec, num_tokens=3)

@@ -42,47 +42,27 @@ def actions_of(policy: str, env: gym.Env) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "actions"),
+    ("policy", "defer", "actions"),
     [
         # Two flows are sent, the youngest visible ones; whenever one has ended, the next may go.
-        ("paced:base=lifo,active=2", [2, 2, SLOTS, 1, SLOTS, 0]),
-        ("paced:base=fifo,active=1", [0, SLOTS, 0, SLOTS, 0, SLOTS, 0]),
-        ("paced:base=fifo,active=3", [0, 0, 0, 0]),
-    ],
-)
-def test_a_paced_rule_waits_while_enough_flows_are_active(policy: str, actions: list[int]) -> None:
-    assert actions_of(policy, make(defer="wait")) == actions
-
-
-@pytest.mark.parametrize(
-    ("policy", "actions"),
-    [
+        ("paced:base=lifo,active=2", "wait", [2, 2, SLOTS, 1, SLOTS, 0]),
+        ("paced:base=fifo,active=1", "wait", [0, SLOTS, 0, SLOTS, 0, SLOTS, 0]),
+        ("paced:base=fifo,active=3", "wait", [0, 0, 0, 0]),
         # The request in slot 1 goes to the back; the smallest of 0, 2 and 3 is the oldest. Then 2 and 3, and 1 at last.
-        ("postpone-late:base=sjf,margin_ms=2", [SLOTS + 1, 0, 0, 0, 0]),
+        ("postpone-late:base=sjf,margin_ms=2", "to-back", [SLOTS + 1, 0, 0, 0, 0]),
         # The youngest that is not late: 3, then 2, then 0.
-        ("postpone-late:base=lifo,margin_ms=2", [SLOTS + 1, 2, 1, 0, 0]),
+        ("postpone-late:base=lifo,margin_ms=2", "to-back", [SLOTS + 1, 2, 1, 0, 0]),
         # With enough slack nothing is postponed.
-        ("postpone-late:base=edf,margin_ms=0", [1, 2, 1, 0]),
-    ],
-)
-def test_late_requests_go_to_the_back_and_the_base_chooses_among_the_others(policy: str, actions: list[int]) -> None:
-    assert actions_of(policy, make(defer="to-back")) == actions
-
-
-@pytest.mark.parametrize(
-    ("policy", "actions"),
-    [
+        ("postpone-late:base=edf,margin_ms=0", "to-back", [1, 2, 1, 0]),
         # The oldest with the slack, then the next of them; the late one, alone in the end, last.
-        ("skip-late:base=fifo,margin_ms=2", [0, 1, 1, 0]),
-        ("skip-late:base=lifo,margin_ms=2", [2, 2, 0, 0]),
+        ("skip-late:base=fifo,margin_ms=2", "none", [0, 1, 1, 0]),
+        ("skip-late:base=lifo,margin_ms=2", "none", [2, 2, 0, 0]),
         # Nobody has a second of slack: the smallest, of equal ones the oldest.
-        ("skip-late:base=lifo,margin_ms=1000", [0, 1, 0, 0]),
+        ("skip-late:base=lifo,margin_ms=1000", "none", [0, 1, 0, 0]),
     ],
 )
-def test_late_requests_are_passed_over_and_the_smallest_goes_where_all_are_late(
-    policy: str, actions: list[int]
-) -> None:
-    assert actions_of(policy, make()) == actions
+def test_rules_wait_postpone_and_skip_as_they_say(policy: str, defer: str, actions: list[int]) -> None:
+    assert actions_of(policy, make(defer=defer)) == actions
 
 
 def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() -> None:
@@ -94,24 +74,14 @@ def test_fewer_flows_at_once_meet_far_more_deadlines_where_a_buffer_overflows() 
     assert met[1] > met[0] + 0.05
 
 
-def test_skipping_late_requests_helps_where_they_fill_the_window() -> None:
-    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "bursts": 40}
-    env = gym.make(ARTEMIS, **kwargs)
-    met = [
-        np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
-        for name in ("feasible-first", "skip-late")
-    ]
-    assert met[1] > met[0]
-
-
-def test_postponing_helps_where_requests_that_are_late_fill_the_window() -> None:
-    kwargs = {"workload": "gather-heavy", "k": 3, "f": 10, "defer": "to-back", "bursts": 40}
-    env = gym.make(ARTEMIS, **kwargs)
-    met = [
-        np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
-        for name in ("feasible-first", "postpone-late")
-    ]
-    assert met[1] > met[0]
+def test_skipping_or_postponing_late_requests_helps_where_they_fill_the_window() -> None:
+    for policy, defer in (("skip-late", "none"), ("postpone-late", "to-back")):
+        env = gym.make(ARTEMIS, workload="gather-heavy", k=3, f=10, bursts=40, defer=defer)
+        met = [
+            np.mean([rollout(env, make_policy(name, env), seed=seed).reward for seed in range(4)])
+            for name in ("feasible-first", policy)
+        ]
+        assert met[1] > met[0], policy
 
 
 def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
@@ -119,35 +89,27 @@ def test_bases_are_all_rules_that_grant_and_draw_nothing() -> None:
     assert set(BASES) == {spec.name for spec in specs if not spec.options} - {"random"}
 
 
-@pytest.mark.parametrize(
-    ("policy", "kwargs", "message"),
-    [
+def test_wrong_options_and_environments_are_refused() -> None:
+    for policy, kwargs, message in (
         ("paced", {}, "policy paced needs defer=wait: the environment was made with defer=none"),
-        ("paced", {"defer": "to-back"}, "policy paced needs defer=wait: .* defer=to-back"),
         ("postpone-late", {"defer": "wait"}, "policy postpone-late needs defer=to-back: .* defer=wait"),
         ("search:clairvoyant=true,base=paced", {}, "policy paced needs defer=wait"),
         ("paced", {"defer": "wait", "observation": "paper"}, "the observation has no column 'active_flows'"),
         ("paced:pace=3", {"defer": "wait"}, "paced has no option 'pace': it has base, active"),
         ("paced:active=0", {"defer": "wait"}, "active is 0: it must be an integer >= 1"),
-        ("paced:active=" + "9" * 40, {"defer": "wait"}, "active is 9+.*: it must be"),
-        ("paced:active=2.5", {"defer": "wait"}, "active is 2.5: it must be an integer"),
         ("paced:base=ssfd", {"defer": "wait"}, r"base is 'ssfd': it must be one of fifo, .*did you mean '[sl]sdf'"),
         ("paced:base=random", {"defer": "wait"}, "base is 'random': it must be one of fifo"),
-        ("paced:base=[1]", {"defer": "wait"}, r"base is \[1\]: it must be one of fifo"),
         ("paced:active", {"defer": "wait"}, "policy is 'paced:active': its options must be key=value"),
         ("paced:active=5,active=6", {"defer": "wait"}, "each key once"),
         ("paced:base=" + "x" * 1000, {"defer": "wait"}, "policy is .*: it must have at most 500 letters"),
         ("postpone-late:margin_ms=-1", {"defer": "to-back"}, "margin_ms is -1: it must be a finite number >= 0"),
         ("skip-late", {"observation": "paper"}, "the observation has no column"),
-        ("skip-late:margin_ms=-1", {}, "margin_ms is -1: it must be a finite number >= 0"),
         ("postpone-late:margin_ms=NaN", {"defer": "to-back"}, "margin_ms is nan: it must be a finite number"),
         ("edf:active=5", {}, "edf has no option 'active': it has none"),
-    ],
-)
-def test_wrong_options_and_environments_are_refused(policy: str, kwargs: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
-        make_policy(policy, make(**kwargs))
-    assert len(str(caught.value)) <= 500
+    ):
+        with pytest.raises(ConfigError, match=message) as caught:
+            make_policy(policy, make(**kwargs))
+        assert len(str(caught.value)) <= 500
 
 
 def test_search_goes_on_by_a_rule_that_waits_or_postpones() -> None:

@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.registration import make_policy
-from flowsched_gym.systems.artemis.env import ArtemisEnv
 from tests.envs.episodes import play
 from tests.systems.artemis.test_env import make
 
@@ -96,11 +94,3 @@ def test_on_the_contended_workload_feasible_first_meets_more_deadlines_than_edf_
     # The reading notes of the thesis's workload: 48, 52 and 63 %; 2,400 flows are good to several points.
     assert 0.3 < ratios["edf"] < 0.7
     assert ratios["feasible-first"] > ratios["edf"] + 0.05
-
-
-@pytest.mark.parametrize("name", ["edf", "least-slack", "feasible-first"])
-def test_a_policy_that_needs_more_than_the_paper_shows_says_which_column(name: str) -> None:
-    env = make(observation="paper")
-    assert isinstance(env, ArtemisEnv)
-    with pytest.raises(ConfigError, match=r"the observation has no column '(time_left|slack)'"):
-        make_policy(name, env)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
 from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
@@ -64,17 +63,6 @@ def test_random_thresholds_are_drawn_anew_and_fixed_by_the_seed() -> None:
     batch = first.predict(np.tile(observation, (50, 1)))[0]
     assert env.action_space.contains(batch[7])
     assert len(np.unique(batch)) == batch.size
-
-
-def test_they_serve_batches_and_say_whether_they_are_pure() -> None:
-    envs = gym.make_vec(ID, 3, vectorization_mode="sync", flows=10)
-    observations = envs.reset(seed=1)[0]
-    for name in ("random", "qlas", "pias", "mismatched", "equal"):
-        policy = make_policy(name, envs)
-
-        assert isinstance(policy, Policy)
-        assert is_pure(policy) is (name != "random")
-        assert envs.action_space.contains(policy.predict(observations)[0])
 
 
 def test_theory_knows_nothing_of_a_flow_file() -> None:
