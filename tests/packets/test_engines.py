@@ -1,6 +1,8 @@
 """Holds the two engines of packets equal, bit for bit, with losses and marks too."""
 
 from dataclasses import fields
+from dataclasses import replace as replace_fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from flowsched_gym.packets.flows import PacketFlows
 from flowsched_gym.packets.rules.table import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PacketTrace, PortParameters, SenderParameters
+from tests.simulate import make_flows
 
 NUM_FLOWS = 60
 THRESHOLDS = [2_000, 8_000, 50_000]
@@ -100,18 +103,12 @@ def test_both_engines_deliver_the_same_packets(
 
 
 def test_a_short_flow_backs_off_less_with_the_windows_of_tafe_in_both_engines() -> None:
-    columns = {
-        "flow_id": [0, 1],
-        "source": [0, 1],
-        "destination": [2, 2],
-        "size_bytes": [1e6, 3e5],
-        "arrival_s": [0, 0],
-    }
+    two = make_flows([0.0, 0.0], [1e6, 3e5], source=[0, 1], destination=[2, 2])
 
     def send(transport: str, **parameters: object) -> PacketRecords:
         simpy, compiled = (
             flowsched_gym.replay_packets(
-                columns, scheduler="fifo", parameters={**DCTCP, "transport": transport, **parameters}, engine=engine
+                two, scheduler="fifo", parameters={**DCTCP, "transport": transport, **parameters}, engine=engine
             )
             for engine in ("simpy", "compiled")
         )
@@ -126,18 +123,13 @@ def test_a_short_flow_backs_off_less_with_the_windows_of_tafe_in_both_engines() 
 
 
 def test_a_flow_with_an_imminent_deadline_backs_off_less_with_the_windows_of_d2tcp_in_both_engines() -> None:
-    columns: dict[str, object] = {
-        "flow_id": [0, 1],
-        "source": [0, 1],
-        "destination": [2, 2],
-        "size_bytes": [1e6, 1e6],
-        "arrival_s": [0, 0],
-    }
 
-    def send(transport: str, *deadlines: float | None, **parameters: object) -> PacketRecords:
+    two = make_flows([0.0, 0.0], [1e6, 1e6], source=[0, 1], destination=[2, 2])
+
+    def send(transport: str, flows: Any = two, **parameters: object) -> PacketRecords:
         simpy, compiled = (
             flowsched_gym.replay_packets(
-                columns | ({"deadline_s": list(deadlines)} if deadlines else {}),
+                flows,
                 scheduler="fifo",
                 parameters={**DCTCP, "transport": transport, **parameters},
                 engine=engine,
@@ -148,14 +140,14 @@ def test_a_flow_with_an_imminent_deadline_backs_off_less_with_the_windows_of_d2t
         assert simpy.marks.max() > 0
         return simpy
 
-    dctcp, soon, late = send("dctcp"), send("d2tcp", 1e-4, None), send("d2tcp", 10.0, None)
+    dctcp = send("dctcp")
+    soon, late = (send("d2tcp", replace_fields(two, deadline_span=np.array([span, np.inf]))) for span in (1e-4, 10.0))
     assert soon.fct[0] < 0.95 * dctcp.fct[0]
     assert late.fct[0] > soon.fct[0]
     assert late.fct[1] < dctcp.fct[1]
     # Without deadlines it is DCTCP, and S_max is for TAFE alone.
     assert_same(send("d2tcp", largest=1e5), dctcp)
-    columns = flows(seed=2)
-    assert not np.array_equal(send("d2tcp").fct, send("dctcp").fct)
+    assert not np.array_equal(send("d2tcp", flows(seed=2)).fct, send("dctcp", flows(seed=2)).fct)
 
 
 def test_both_engines_serve_given_packets_alike_far_from_time_0() -> None:

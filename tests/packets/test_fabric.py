@@ -17,6 +17,7 @@ from flowsched_gym.packets.flows import cut_into_packets
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
 from flowsched_gym.workload import Workload
+from tests.simulate import make_flows
 
 RATE, LINK, HOST = 1.25e9, 1e-7, 2e-5
 LEAVES, SPINES, RACK = 2, 4, 16
@@ -39,7 +40,7 @@ def columns(seed: int, count: int = 60) -> dict[str, Any]:
     }
 
 
-def replay(flows: dict[str, Any], thresholds: tuple[float, ...] = (), **parameters: object) -> PacketRecords:
+def replay(flows: dict[str, Any] | Workload, thresholds: tuple[float, ...] = (), **parameters: object) -> PacketRecords:
     """Replays flows by PIAS, in one queue first in, first out: each other scheduler compiles a fabric of its own."""
     return flowsched_gym.replay_packets(
         flows,
@@ -198,11 +199,8 @@ def test_a_round_trip_across_the_spines_takes_the_papers_time() -> None:
 )
 def test_no_packet_is_lost_sight_of(scheduler: str, parameters: dict[str, object]) -> None:
     flows = columns(2)
-    workload = Workload(
-        **{name: np.asarray(flows[key]) for name, key in (("source", "source"), ("destination", "destination"))},
-        flow_id=flows["flow_id"],
-        size=flows["size_bytes"],
-        arrival_time=flows["arrival_s"],
+    workload = make_flows(
+        flows["arrival_s"], flows["size_bytes"], source=flows["source"], destination=flows["destination"]
     )
     setup = PacketSetup(
         scheduler=make_scheduler(scheduler, parameters),
@@ -245,29 +243,19 @@ def length(tables: Tables, p: int) -> int:
 
 def test_spraying_is_even() -> None:
     # Each uplink of 4 has a fourth of the packets: 16 hosts at full rate fit into 4 links of four times the rate.
-    count = RACK
-    flows = {
-        "flow_id": range(count),
-        "source": range(count),
-        "destination": range(RACK, 2 * RACK),
-        "size_bytes": [1_460_000.0] * count,
-        "arrival_s": [0.0] * count,
-    }
+    flows = make_flows([0.0] * RACK, [1_460_000.0] * RACK, source=range(RACK), destination=range(RACK, 2 * RACK))
     records = replay(flows, window=1_000)
     assert records.slowdown.max() < 1.01
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
+def test_what_a_fabric_cannot_do_is_an_error() -> None:
+    for change, named in (
         ({"engine": "simpy"}, "needs 'compiled'"),
         ({"num_hosts": 40}, "leaves of 16 hosts"),
         ({"num_hosts": 32, "destination": 40}, "hosts up to 40"),
         ({"keep_trace": True}, "no trace"),
-    ],
-)
-def test_what_a_fabric_cannot_do_is_an_error(change: dict[str, Any], named: str) -> None:
-    flows = one_flow(change.pop("destination", 20), 1.0)
-    options: dict[str, Any] = {"engine": "compiled", **change}
-    with pytest.raises(ConfigError, match=named):
-        flowsched_gym.replay_packets(flows, scheduler="fifo", topology="leaf-spine", **options)
+    ):
+        flows = one_flow(change.pop("destination", 20), 1.0)
+        options: dict[str, Any] = {"engine": "compiled", **change}
+        with pytest.raises(ConfigError, match=named):
+            flowsched_gym.replay_packets(flows, scheduler="fifo", topology="leaf-spine", **options)

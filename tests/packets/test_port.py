@@ -7,6 +7,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.state import PacketRecords, PacketTrace
 from flowsched_gym.queueing import cluster_thresholds
+from tests.simulate import make_flows
 
 
 def serve(rows: list[tuple[float, int, float]], scheduler: str, **parameters: object) -> PacketTrace:
@@ -22,14 +23,7 @@ def serve(rows: list[tuple[float, int, float]], scheduler: str, **parameters: ob
 
 def replay(sizes: list[float], scheduler: str = "fifo", **parameters: object) -> PacketRecords:
     """Sends flows that arrive at 0, in packets of 10 B without header, at 1 B/s."""
-    count = len(sizes)
-    flows = {
-        "flow_id": range(count),
-        "source": range(1, count + 1),
-        "destination": [0] * count,
-        "size_bytes": sizes,
-        "arrival_s": [0] * count,
-    }
+    flows = make_flows([0.0] * len(sizes), sizes, source=range(1, len(sizes) + 1))
     return flowsched_gym.replay_packets(
         flows,
         scheduler=scheduler,
@@ -54,13 +48,7 @@ def test_at_one_instant_a_transmission_ends_then_packets_arrive_and_last_the_por
 
 
 def test_an_acknowledgement_comes_before_an_arrival_at_its_instant() -> None:
-    flows = {
-        "flow_id": [0, 1],
-        "source": [1, 2],
-        "destination": [0, 0],
-        "size_bytes": [20, 10],
-        "arrival_s": [0, 16],
-    }
+    flows = make_flows([0.0, 16.0], [20.0, 10.0], source=[1, 2])
     records = flowsched_gym.replay_packets(
         flows,
         scheduler="fifo",
@@ -94,11 +82,7 @@ def test_a_full_buffer_drops_what_arrives_and_it_is_sent_again_after_the_timeout
     assert records.drops.tolist() == [1]
     assert records.packets.tolist() == [3]
     assert records.completion_time.tolist() == [110]
-
-
-def test_packets_that_find_the_queue_long_are_marked() -> None:
     trace = serve([(0, 1, 10), (1, 1, 10), (2, 1, 10), (3, 1, 10)], "fifo", mark_at=1)
-
     assert trace.marked.tolist() == [False, False, True, True]
 
 
@@ -112,14 +96,7 @@ def test_pfabric_sends_the_earliest_packet_of_the_shortest_flow_and_drops_the_lo
 
 
 def test_pfabric_edf_sends_flows_with_deadlines_first() -> None:
-    flows = {
-        "flow_id": range(3),
-        "source": [1, 2, 3],
-        "destination": [0] * 3,
-        "size_bytes": [10, 30, 30],
-        "arrival_s": [0] * 3,
-        "deadline_s": [None, 90, 70],
-    }
+    flows = make_flows([0.0] * 3, [10.0, 30.0, 30.0], source=[1, 2, 3], span=[np.inf, 90.0, 70.0])
     records = flowsched_gym.replay_packets(
         flows, scheduler="pfabric-edf", capacity=1.0, parameters={"payload": 10, "header": 0}
     )
@@ -196,13 +173,7 @@ def test_rounds_that_are_skipped_change_no_order(quanta: list[int], largest: int
 
 
 def test_connections_tell_messages_apart_by_silence_alone() -> None:
-    flows = {
-        "flow_id": range(3),
-        "source": [1] * 3,
-        "destination": [0] * 3,
-        "size_bytes": [10] * 3,
-        "arrival_s": [0, 20, 100],
-    }
+    flows = make_flows([0.0, 20.0, 100.0], [10.0] * 3)
 
     def weights(messages: str) -> list[float]:
         records = flowsched_gym.replay_packets(
@@ -255,9 +226,8 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
     assert len(set(trace.queue.tolist())) == 4
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "parameters", "message"),
-    [
+def test_what_is_not_allowed_is_an_error_that_says_so() -> None:
+    for scheduler, parameters, message in (
         ("fifi", {}, "did you mean 'fifo'"),
         ("fifo", {"buffers": 3}, "did you mean 'buffer'"),
         ("fifo", {"buffer": 0}, "buffer is 0"),
@@ -284,16 +254,9 @@ def test_queue_weights_alpha_and_ageing_follow_the_documented_laws() -> None:
         ("qcluster", {"initial_weights": [3, 2]}, "must not decrease"),
         ("afq", {"weights": [1]}, "no round has room"),
         ("pifo-las", {"thresholds": [1, 2]}, "one number, or none"),
-    ],
-)
-def test_what_is_not_allowed_is_an_error_that_says_so(
-    scheduler: str, parameters: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        replay([10, 20], scheduler, **parameters)
-
-
-def test_thresholds_between_clusters_need_what_their_rule_needs() -> None:
+    ):
+        with pytest.raises(ConfigError, match=message):
+            replay([10, 20], scheduler, **parameters)
     assert cluster_thresholds([1, 3], rule="adaptive", packets=[0, 0], alpha=1).tolist() == [2]
     for arguments, message in (
         ({"weights": [1], "rule": "geometric"}, "at least two"),
@@ -302,4 +265,4 @@ def test_thresholds_between_clusters_need_what_their_rule_needs() -> None:
         ({"weights": [1, 2], "rule": "mean"}, "one of arithmetic"),
     ):
         with pytest.raises(ConfigError, match=message):
-            cluster_thresholds(**arguments)  # type: ignore[arg-type]
+            cluster_thresholds(**arguments)

@@ -11,6 +11,7 @@ from flowsched_gym.packets.rules.table import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
 from flowsched_gym.packets.simpy import PacketReplay
 from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
+from tests.simulate import make_flows
 
 PACKET = 1_500.0
 LINE_RATE = 1.25e9
@@ -48,13 +49,7 @@ def test_packets_wait_as_in_an_m_d_1_queue_and_by_littles_law(load: float) -> No
 def test_two_dctcp_flows_keep_the_queue_where_its_paper_says() -> None:
     # DCTCP, section 3.3: with N = 2 flows the queue peaks at K + N packets and swings by sqrt(N (C RTT + K) / 2).
     round_trip, mark_at = 1e-4, 40
-    flows = {
-        "flow_id": [0, 1],
-        "source": [0, 1],
-        "destination": [2, 2],
-        "size_bytes": [1_460 * 60_000] * 2,
-        "arrival_s": [0, 3e-4],
-    }
+    flows = make_flows([0.0, 3e-4], [1_460.0 * 60_000] * 2, source=[0, 1], destination=[2, 2])
 
     records = flowsched_gym.replay_packets(
         flows,
