@@ -55,9 +55,8 @@ def test_common_kinds_of_sequences_are_read_alike(changes: dict) -> None:
     assert rows_of(COLUMNS | changes) == EXPECTED
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_bad_columns_are_refused_by_row_column_value_and_what_is_allowed() -> None:
+    for changes, message in (
         ({"color": [1, 2, 3]}, "mapping: unknown column 'color': the columns are flow_id, task_id"),
         ({"size_bytes": [1.0, 2.0]}, "mapping: size_bytes has 2 rows, flow_id has 3: lengths must agree"),
         ({"size_bytes": [1.0, -2.0, 3.0]}, "mapping, row 1, column size_bytes: -2.0: it must be a finite number of"),
@@ -78,11 +77,9 @@ def test_common_kinds_of_sequences_are_read_alike(changes: dict) -> None:
         ),
         ({"deadline_s": [0.0, 1.0, 1.0]}, "mapping, row 0, column deadline_s: 0.0"),
         ({"deadline_s": [1.0, math.inf, 1.0]}, "mapping, row 1, column deadline_s: inf"),
-    ],
-)
-def test_bad_columns_are_refused_by_row_column_value_and_what_is_allowed(changes: dict, message: str) -> None:
-    with pytest.raises(WorkloadError, match=re.escape(message)):
-        workload_from_columns(COLUMNS | changes)
+    ):
+        with pytest.raises(WorkloadError, match=re.escape(message)):
+            workload_from_columns(COLUMNS | changes)
 
 
 def test_missing_columns_and_rows_are_named() -> None:

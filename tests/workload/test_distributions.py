@@ -75,19 +75,10 @@ def test_a_quantile_is_the_value_at_which_the_cdf_reaches_the_probability(distri
     assert values.shape == PROBABILITIES.shape
     assert (distribution.cdf(values * (1 + 1e-12)) >= PROBABILITIES - 1e-9).all()
     assert (distribution.cdf(values * (1 - 1e-12)) <= PROBABILITIES + 1e-9).all()
-
-
-@each_kind
-def test_the_ends_of_a_distribution(distribution: Any) -> None:
     bounded = distribution.sample(rng(), 1000).max() <= distribution.quantile(1.0) < math.inf
     assert bounded or distribution.quantile(1.0) == math.inf
-    assert distribution.cdf(0.0) == 0.0
-    assert distribution.cdf(math.inf) == 1.0
+    assert (distribution.cdf(0.0), distribution.cdf(math.inf)) == (0.0, 1.0)
     assert distribution.quantile(0.0) >= 0.0
-
-
-@each_kind
-def test_a_quantile_of_no_probability_is_refused(distribution: Any) -> None:
     for probability in (-0.1, 1.1, math.nan):
         with pytest.raises(ConfigError, match=r"probability is .*: it must be from 0 to 1"):
             distribution.quantile([0.5, probability])
@@ -142,32 +133,23 @@ def test_the_packaged_distributions_have_the_means_of_their_sources() -> None:
     assert means["data_mining_ns2"] == pytest.approx(7.470e6, rel=1e-3)
 
 
-def test_a_users_own_cdf_file_is_read(tmp_path) -> None:
+def test_a_users_own_cdf_file_is_read_and_a_bad_one_is_refused_by_place_and_value(tmp_path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("size_bytes,cdf\n1000,0\n3000,1\n")
     assert read_cdf(path) == Empirical(points=((1000.0, 0.0), (3000.0, 1.0)))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+    for text, message in (
         ("", "line 1 is '': the header must be 'size_bytes,cdf'"),
         ("size_bytes,cdf\n1000,0\nlarge,1\n", "line 3 is 'large,1': it must be two numbers"),
         ("size_bytes,cdf\n1000,0\n3000,0.9\n", "last CDF point has probability 0.9: it must be 1"),
         ("size_bytes,cdf\n3000,0\n1000,1\n", "value of CDF point 1 is 1000.0: it must be a finite number >= 3000"),
-    ],
-)
-def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, message: str) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=r"mine\.csv") as error:
-        read_cdf(path)
-    assert message in str(error.value)
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=rf"mine\.csv.*{re.escape(message)}"):
+            read_cdf(path)
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
+def test_bad_fields_are_refused_by_name_and_value() -> None:
+    for build, message in (
         (lambda: Constant(value=0), "value is 0: it must be a finite number > 0"),
         (lambda: Constant(value="5"), "value is '5'"),
         (lambda: Uniform(low=3.0, high=2.0), "high is 2.0: it must be a finite number > 3"),
@@ -183,8 +165,6 @@ def test_a_bad_cdf_file_is_refused_by_place_and_value(tmp_path, text: str, messa
         (lambda: Empirical(points=((1.0, 0.5), (2.0, 0.4), (3.0, 1.0))), "probability of CDF point 1 is 0.4"),
         (lambda: Empirical(points=((1.0, 0.5, 2.0), (3.0, 1.0))), "it must be pairs"),
         (lambda: load_cdf("web-search"), "'web-search' does not exist: there are ali_storage_2019"),
-    ],
-)
-def test_bad_fields_are_refused_by_name_and_value(build, message: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        build()
+    ):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            build()

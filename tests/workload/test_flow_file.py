@@ -57,11 +57,7 @@ def test_a_flow_file_is_read_with_empty_cells_as_no_task_and_no_deadline(path: P
         [0.0, 0.1, 0.025],
         [0.04, np.inf, 50.0],
     ]
-
-
-@pytest.mark.usefixtures("either_parser")
-def test_optional_columns_may_be_missing_and_columns_come_in_any_order(path: Path) -> None:
-    header = "arrival_s,destination,source,size_bytes,flow_id"
+    header = "arrival_s,destination,source,size_bytes,flow_id"  # optional columns may be missing
     workload = read_flows(write(path, "0.5,0,1,100,3", "0.25,1,0,200,4", header=header))
     assert rows_of(workload) == [[3, 4], [-1, -1], [1, 0], [0, 1], [100.0, 200.0], [0.5, 0.25], [np.inf, np.inf]]
 
@@ -131,12 +127,6 @@ def test_a_file_in_many_pieces_is_read_as_one(path: Path, monkeypatch: pytest.Mo
     assert done[-1] == (path.stat().st_size, path.stat().st_size)
     assert done == sorted(done)
     assert len(done) >= path.stat().st_size / (chunk_bytes + 100)
-
-
-def test_a_plain_file_never_needs_the_slow_parser(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_flows(draw_flows(make_workload("poisson-web-search"), num_flows=1000, seed=4), path)
-    monkeypatch.setattr(flow_csv, "_parse_lines", None)
-    assert read_flows(path).num_flows == 1000
 
 
 def test_an_error_in_a_later_piece_names_its_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,20 +217,14 @@ def test_a_missing_file_a_folder_and_a_csv_file_named_parquet_are_refused(tmp_pa
     ):
         with pytest.raises(FlowFileError, match=message):
             read_flows(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"size_bytes": [5.0, None]}, "flows.parquet, row 1, column size_bytes: nan: it must be a finite"),
-        ({"color": ["red", "blue"]}, "flows.parquet: unknown column 'color'"),
-    ],
-)
-def test_a_parquet_file_with_a_bad_value_or_column_is_refused(tmp_path: Path, columns: dict, message: str) -> None:
     hosts = {"flow_id": [0, 1], "source": [1, 1], "destination": [0, 0], "arrival_s": [0.0, 1.0]}
-    parquet.write_table(pa.table(hosts | columns), tmp_path / "flows.parquet")
-    with pytest.raises(FlowFileError, match=re.escape(message)):
-        read_flows(tmp_path / "flows.parquet")
+    for columns, message in (
+        ({"size_bytes": [5.0, None]}, r"flows\.parquet, row 1, column size_bytes: nan: it must be a finite"),
+        ({"color": ["red", "blue"]}, r"flows\.parquet: unknown column 'color'"),
+    ):
+        parquet.write_table(pa.table(hosts | columns), tmp_path / "flows.parquet")
+        with pytest.raises(FlowFileError, match=message):
+            read_flows(tmp_path / "flows.parquet")
 
 
 def test_without_pyarrow_parquet_names_the_pip_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,6 +257,10 @@ def test_a_workload_without_flows_is_not_written(path: Path) -> None:
     with pytest.raises(WorkloadError, match="is not written: the workload has no flows"):
         write_flows(empty, path)
     assert not path.exists()
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        write_flows(make_workload("gather-a1").draw(0), path.parent / "none" / "flows.csv")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_flows(make_workload("gather-a1").draw(0), path.parent)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,14 +276,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path, monkeyp
 
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    workload = make_workload("gather-a1").draw(0)
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        write_flows(workload, tmp_path / "none" / "flows.csv")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        write_flows(workload, tmp_path)
 
 
 def test_a_written_file_has_the_usual_permissions_and_a_link_to_a_file_stays_one(path: Path) -> None:

@@ -169,9 +169,8 @@ def test_distributions_may_be_plain_values(tmp_path) -> None:
     assert make_workload("poisson-exponential", size=str(tmp_path / "mine.csv")).size.mean == 2000.0
 
 
-@pytest.mark.parametrize(
-    ("name", "overrides", "messages"),
-    [
+def test_bad_names_and_fields_are_refused_with_what_is_allowed() -> None:
+    for name, overrides, messages in (
         ("gather-a3", {}, ["workload 'gather-a3' does not exist (did you mean 'gather-a", "there are gather-a1, "]),
         ("gather-a1", {"flows": 5}, ["workload 'gather-a1' has no field 'flows'", "it has pattern, mix, size"]),
         ("gather-a1", {"bursts": 5, "num_bursts": 6}, ["gives bursts and num_bursts: they mean the same, give one"]),
@@ -186,13 +185,11 @@ def test_distributions_may_be_plain_values(tmp_path) -> None:
         ("auto-clusters", {"load": 0.5}, ["workload 'auto-clusters' has no field 'load'", "it has traffic, num_hosts"]),
         ("auto-clusters", {"traffic": [["w9", 0.5]]}, ["traffic: size: size distribution 'w9' does not exist"]),
         ("auto-incast", {"incast": {"senders": 3}}, ["incast: burst_rate is missing in {'senders': 3}: it must have"]),
-    ],
-)
-def test_bad_names_and_fields_are_refused_with_what_is_allowed(name, overrides, messages: list[str]) -> None:
-    with pytest.raises(ConfigError) as error:
-        make_workload(name, **overrides)
-    for message in messages:
-        assert message in str(error.value)
+    ):
+        with pytest.raises(ConfigError) as error:
+            make_workload(name, **overrides)
+        for message in messages:
+            assert message in str(error.value)
 
 
 def test_more_flows_than_there_are_cannot_be_cut_off() -> None:

@@ -176,9 +176,8 @@ def test_a_load_from_one_on_is_warned_of() -> None:
 SIZE = Uniform(low=1.0, high=2.0)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+def test_bad_fields_of_tasks_are_refused_in_one_line() -> None:
+    for fields, message in (
         ({"num_tasks": 0}, "num_tasks is 0: it must be an integer >= 1"),
         ({"num_tasks": 10**7}, "num_tasks 10000000 with max_flows 8 would draw 8e+07 flows"),
         ({"min_flows": 0}, "min_flows is 0: it must be an integer >= 1"),
@@ -198,13 +197,11 @@ SIZE = Uniform(low=1.0, high=2.0)
         ({"num_clients": 0}, "num_clients is 0: it must be an integer >= 1"),
         ({"num_servers": 0}, "num_servers is 0: it must be an integer >= 1"),
         ({"pattern": "partition-aggregate", "num_servers": 1}, "num_servers is 1: it must be an integer >= 2"),
-    ],
-)
-def test_bad_fields_of_tasks_are_refused_in_one_line(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        TaskWorkload(**({"size": SIZE, "load": 0.5} | fields))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    ):
+        with pytest.raises(ConfigError) as error:
+            TaskWorkload(**({"size": SIZE, "load": 0.5} | fields))
+        assert message in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 def test_bad_fields_of_jobs_are_refused_in_one_line() -> None:
