@@ -44,42 +44,26 @@ def test_depth_counts_the_longest_chain_before_a_flow() -> None:
     assert pairs.depth(np.arange(6)).tolist() == [0, 1, 2, 3, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
+def test_a_flow_that_could_never_begin_and_cpu_work_that_is_no_time_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    columns = "flow_id,source,destination,size_bytes,arrival_s"
+    for cells, message in (
         (["", "7"], "line 3, column after: 7: it must be ids of other flows"),
         (["", "1"], "line 3, column after: 1: it must be"),
         (["", "0 x"], "line 3, column after: '0 x': it must be"),
         (["", "0.5"], "line 3, column after: '0.5': it must be"),
         (["1", "0"], r"column after: flows wait for each other \(0 after 1 after 0\)"),
-    ],
-)
-def test_a_flow_that_could_never_begin_is_refused(tmp_path: Path, cells: list[str], message: str) -> None:
-    path = tmp_path / "flows.csv"
-    rows = "".join(f"{row},0,1,5,0,{cell}\n" for row, cell in enumerate(cells))
-    path.write_text(f"flow_id,source,destination,size_bytes,arrival_s,after\n{rows}")
-    with pytest.raises(FlowFileError, match=message):
-        read_flows(path)
-
-
-@pytest.mark.parametrize("value", ["-1", "nan", "inf", "x"])
-def test_cpu_work_is_a_finite_time(tmp_path: Path, value: str) -> None:
-    path = tmp_path / "flows.csv"
-    path.write_text(f"flow_id,source,destination,size_bytes,arrival_s,cpu_s\n0,0,1,5,0,{value}\n")
-    with pytest.raises(FlowFileError, match=r"line 2, column cpu_s: .* it must be a finite time in s >= 0, or empty"):
-        read_flows(path)
-
-
-def test_a_column_of_another_length_is_refused() -> None:
-    columns: dict[str, Sequence[object]] = {
-        "flow_id": [0],
-        "source": [0],
-        "destination": [1],
-        "size_bytes": [1.0],
-        "arrival_s": [0.0],
-    }
+    ):
+        rows = "".join(f"{row},0,1,5,0,{cell}\n" for row, cell in enumerate(cells))
+        path.write_text(f"{columns},after\n{rows}")
+        with pytest.raises(FlowFileError, match=message):
+            read_flows(path)
+    for value in ("-1", "nan", "inf", "x"):
+        path.write_text(f"{columns},cpu_s\n0,0,1,5,0,{value}\n")
+        with pytest.raises(FlowFileError, match=r"line 2, column cpu_s: .* it must be a finite time in s >= 0, or"):
+            read_flows(path)
     with pytest.raises(WorkloadError, match=r"mapping: after is .* it must be a sequence of 1 entries"):
-        workload_from_columns(columns | {"after": ["", ""]})
+        chain([""], after=["", ""])
 
 
 def test_another_future_keeps_those_that_are_waited_for() -> None:
