@@ -1,8 +1,5 @@
 """Misspells every kind of name once: each message suggests the one that was meant."""
 
-from collections.abc import Callable
-from typing import Any
-
 import gymnasium as gym
 import pytest
 
@@ -28,9 +25,8 @@ def test_the_most_similar_name_is_suggested_where_there_is_one() -> None:
     assert listed("edf", []) == "none"
 
 
-@pytest.mark.parametrize(
-    ("call", "meant"),
-    [
+def test_every_kind_of_name_is_suggested() -> None:
+    for call, meant in (
         (lambda: replay(FLOWS, discipline="srp"), "srpt"),
         (lambda: replay(FLOWS, discipline="ps", topology="fattree"), "fat-tree"),
         (lambda: replay(FLOWS, discipline="ps", parameters={"routing": "ecpm"}), "ecmp"),
@@ -48,12 +44,10 @@ def test_the_most_similar_name_is_suggested_where_there_is_one() -> None:
         (lambda: make_workload("poisson-tree", size="web-serch"), "web_search"),
         (lambda: make_workload("poisson-tree", size={"kind": "paretto"}), "pareto"),
         (lambda: check_member("logger.wandb_mode", "ofline", ("offline", "online")), "offline"),
-    ],
-)
-def test_every_kind_of_name_is_suggested(call: Callable[[], Any], meant: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        call()
-    assert str(error.value).count(f"(did you mean {meant!r}?)") == 1
+    ):
+        with pytest.raises(ConfigError) as error:
+            call()
+        assert str(error.value).count(f"(did you mean {meant!r}?)") == 1
 
 
 def test_a_keyword_that_an_environment_lacks_is_a_type_error_too() -> None:
