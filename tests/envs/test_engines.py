@@ -1,9 +1,7 @@
 """``engine="compiled"`` and ``engine="simpy"`` of every registered environment: one bit for the other."""
 
-import copy
 import dataclasses
 import itertools
-import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -50,21 +48,6 @@ def test_an_episode_is_the_same_on_both_engines(spec: EnvironmentSpec, monkeypat
             assert act(reference, place) == act(compiled, place)
 
         assert remainder(reference, 0) == remainder(compiled, 0)
-
-
-@each_environment
-def test_a_compiled_environment_goes_on_from_its_states(spec: EnvironmentSpec) -> None:
-    _, env = both(spec)
-    for place in range(20):
-        act(env, place)
-    state, seen = env.get_state(), shown(env)
-    expected = remainder(env, 20)
-    other = copy.deepcopy(env)
-
-    for restored in (state, pickle.loads(pickle.dumps(state))):
-        other.set_state(restored)
-        assert shown(other) == seen
-        assert remainder(other, 20) == expected
 
 
 @each_environment

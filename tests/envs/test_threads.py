@@ -62,7 +62,7 @@ envs.step(action)
 """)
 
 
-@pytest.mark.parametrize("num_threads", [0, 1.5, "two", 10**6])
-def test_a_wrong_number_of_threads_is_refused(num_threads: object) -> None:
-    with pytest.raises(ConfigError, match=r"num_threads is .*: it must be an integer from 1 to 512"):
-        gym.make_vec("flowsched/Artemis-v0", 2, "vector_entry_point", num_threads=num_threads)
+def test_a_wrong_number_of_threads_is_refused() -> None:
+    for num_threads in (0, 1.5, "two", 10**6):
+        with pytest.raises(ConfigError, match=r"num_threads is .*: it must be an integer from 1 to 512"):
+            gym.make_vec("flowsched/Artemis-v0", 2, "vector_entry_point", num_threads=num_threads)

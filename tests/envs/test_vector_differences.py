@@ -11,15 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.core.simpy_environment import LAST_ROW
-from flowsched_gym.core.simpy_periods import Periods
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, destination, links, senders
-from flowsched_gym.fluid.simpy.paths import Paths
+from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, destination, links, senders
 from flowsched_gym.packets.events import PacketEventKind as Packets
-from flowsched_gym.packets.simpy import port, sender
+from flowsched_gym.packets.simpy import port
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 
@@ -57,10 +53,6 @@ def swapped(first: IntEnum, second: IntEnum) -> Callable[..., Any]:
     return lambda at: lambda self, time, kind, *others: at(self, time, kinds.get(kind, kind), *others)
 
 
-def youngest_first(at: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, time, kind, row=0, *others: at(self, time, kind, LAST_ROW - row, *others)
-
-
 def arrive_youngest_first(arrivals: Callable[..., Any]) -> Callable[..., Any]:
     """Lets the flows of one instant arrive in the other order."""
 
@@ -68,17 +60,6 @@ def arrive_youngest_first(arrivals: Callable[..., Any]) -> Callable[..., Any]:
         start = self._flow
         self._flow = lambda row: start(len(times) - 1 - row)  # type: ignore[method-assign]
         return arrivals(self, times[::-1])
-
-    return altered
-
-
-def ask_last_host_first(find: Callable[..., None]) -> Callable[..., None]:
-    """Asks the destinations in the other order."""
-
-    def altered(self: Simulation, *event: Any) -> None:
-        find(self, *event)
-        asking = [each for each in self.destinations.values() if each.asks]
-        self.asking = asking[-1] if asking else None
 
     return altered
 
@@ -96,58 +77,8 @@ def sort_youngest_first(sort: Callable[..., None]) -> Callable[..., None]:
     return altered
 
 
-def take_first_path(take: Callable[..., None]) -> Callable[..., None]:
-    """Sends flows along the first live path, whatever is chosen."""
-
-    def altered(self: Paths, row: int, choice: int) -> None:
-        for path in range(choice + 1):
-            try:
-                return take(self, row, path)
-            except SimulationError:
-                continue
-
-    return altered
-
-
-def ask_youngest_first(request: Callable[..., Any]) -> Callable[..., Any]:
-    """Asks for the paths of the flows of one instant in the other order."""
-
-    def altered(self: Paths, row: int) -> Any:
-        event = request(self, row)
-        self._waiting = {row: event} | self._waiting
-        return event
-
-    return altered
-
-
 def put_oldest_first(serve_first: Callable[..., int]) -> Callable[..., int]:
     return lambda self, place: serve_first(self, 0)
-
-
-def ask_of_fewer(find: Callable[..., int]) -> Callable[..., int]:
-    """Leaves out the youngest of three or more flows that compete."""
-
-    def altered(*arguments: Any) -> int:
-        found = find(*arguments)
-        return found - 1 if found > 2 else found
-
-    return altered
-
-
-def end_late(end: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a period of flows last one flow longer."""
-
-    def altered(self: Periods) -> Any:
-        event = end(self)
-        self._goal += 1
-        return event
-
-    return altered
-
-
-def wider_window(may_send: Callable[..., bool]) -> Callable[..., bool]:
-    """Lets a sender send a packet more."""
-    return lambda row, windows: may_send(row, windows) or bool(windows.outstanding[row] <= windows.window[row])
 
 
 def twice(count: Callable[..., None]) -> Callable[..., None]:
@@ -164,18 +95,12 @@ EVERYWHERE: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "rates": (links, "share_links", faster),
     "time of the next event": (links, "next_event_time", later),
     "token return after arrival": (NetworkEnvironment, "at", swapped(EventKind.DELIVERY, EventKind.ARRIVAL)),
-    "completion after arrival": (NetworkEnvironment, "at", swapped(EventKind.LAST_BYTE_SENT, EventKind.ARRIVAL)),
-    "last bytes of one instant": (NetworkEnvironment, "at", youngest_first),
     "arrivals of one instant": (Simulation, "_arrivals", arrive_youngest_first),
     "arrivals of one instant, compiled": (BatchSimulation, "sort_requests", sort_youngest_first),
 }
 """What all environments of flows see."""
 OF_PACKETS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "window of a sender": (sender, "may_send", wider_window),
-    "choice before acknowledgement": (NetworkEnvironment, "at", swapped(Packets.CHOICE, Packets.ACKNOWLEDGEMENT)),
     "arrival before acknowledgement": (NetworkEnvironment, "at", swapped(Packets.ARRIVAL, Packets.ACKNOWLEDGEMENT)),
-    "period before arrival": (NetworkEnvironment, "at", swapped(Packets.ARRIVAL, Packets.PERIOD_END)),
-    "choice before period": (NetworkEnvironment, "at", swapped(Packets.CHOICE, Packets.PERIOD_END)),
     "count of a queue": (port, "count_start", twice),
 }
 """What those of packets see."""
@@ -184,21 +109,16 @@ PARTICULAR: dict[str, dict[str, tuple[Any, str, Callable[..., Any]]]] = {
         "window of a sender": (senders, "next_window", wider),
         "request of a slot": (destination, "take_request", oldest),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
-        "hosts of one instant": (Simulation, "_find_decision", ask_last_host_first),
     },
     "flowsched/MERPOrder-v0": {
         "flow that is chosen": (Simulation, "serve_first", put_oldest_first),
-        "flows that compete": (contest, "find_competing", ask_of_fewer),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
         "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },
     "flowsched/MERPRoute-v0": {
-        "path that is chosen": (Paths, "take", take_first_path),
-        "paths of one instant": (Paths, "request", ask_youngest_first),
         "sharing before decision": (NetworkEnvironment, "at", swapped(EventKind.SHARING, EventKind.DECISION)),
     },
     "flowsched/AuTOThresholds-v0": {
-        "flows of a period": (Periods, "_end", end_late),
         "decision before arrival": (NetworkEnvironment, "at", swapped(EventKind.ARRIVAL, EventKind.DECISION)),
     },
 }

@@ -216,16 +216,3 @@ def test_an_episode_that_cannot_be_is_refused_when_it_begins_and_the_next_one_is
 
     assert outcomes[0] == outcomes[1]
     assert sum("no flow" in each for each in outcomes[0] if isinstance(each, str)) >= 3
-
-
-@each_native
-def test_arguments_that_cannot_be_are_refused(spec: EnvironmentSpec) -> None:
-    refusals: list[tuple[dict[str, Any], str]] = [
-        ({"num_envs": 0}, "num_envs"),
-        ({"num_envs": 2.5}, "num_envs"),
-        ({"autoreset_mode": "Never"}, "autoreset_mode is 'Never': it must be one of NextStep, SameStep, Disabled"),
-        ({"max_decisions": 0}, "max_decisions"),
-    ]
-    for arguments, message in refusals:
-        with pytest.raises(ConfigError, match=message):
-            make_native(spec, **arguments)

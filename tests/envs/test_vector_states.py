@@ -128,19 +128,6 @@ def test_pickled_and_copied_environments_go_on_where_they_were(spec: Environment
 
 
 @each_native
-def test_one_state_branches_into_all_environments(spec: EnvironmentSpec) -> None:
-    envs = started(spec)
-    play(envs, 0, 40)
-    state = envs.get_state()
-    expected = [row(act(envs, place), 1) for place in range(40, 140)]
-    envs.set_state(state.pick([1] * NUM_ENVS))
-
-    found = [act(envs, place) for place in range(40, 140)]
-    for number in range(NUM_ENVS):
-        assert [row(each, number) for each in found] == expected
-
-
-@each_native
 def test_some_environments_take_up_states_and_the_others_go_on(spec: EnvironmentSpec) -> None:
     envs, watched = started(spec), started(spec)
     play(envs, 0, 20)
