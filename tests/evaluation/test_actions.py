@@ -41,9 +41,8 @@ def test_actions_are_kept_in_the_smallest_type_that_holds_them():
         assert unpack_actions(packed, [1])[0].tolist() == given.tolist()
 
 
-@pytest.mark.parametrize(
-    ("change", "lengths", "message"),
-    [
+def test_what_holds_no_actions_is_refused() -> None:
+    for change, lengths, message in (
         ({"dtype": "object"}, [3], "dtype is 'object'"),
         ({"shape": [0]}, [3], r"shape is \[0\]"),
         ({"shape": [1, 1]}, [3], r"shape is \[1, 1\]"),
@@ -53,12 +52,10 @@ def test_actions_are_kept_in_the_smallest_type_that_holds_them():
         ({}, [4], "does not hold the actions of 4 decisions"),
         ({}, [10**12], "take too much memory"),
         ({"data": base64.b64encode(zlib.compress(bytes(10**7))).decode()}, [3], "does not hold the actions of 3"),
-    ],
-)
-def test_what_holds_no_actions_is_refused(change, lengths, message):
-    packed = pack_actions([np.arange(3)]) | change
-    with pytest.raises(ConfigError, match=message):
-        unpack_actions(packed, lengths)
+    ):
+        packed = pack_actions([np.arange(3)]) | change
+        with pytest.raises(ConfigError, match=message):
+            unpack_actions(packed, lengths)
 
 
 def test_what_is_no_action_is_refused_before_it_is_taken():

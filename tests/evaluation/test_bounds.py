@@ -106,20 +106,16 @@ def test_on_a_switch_the_bound_encloses_what_rates_can_do(cases):
     assert bound.lower <= best <= bound.upper
 
 
-def test_a_scatter_is_bounded_by_its_source():
-    rows = [(0, 1, 1)] * 3
-    bound = deadline_bound(make_flows(rows, source=[0, 0, 0], destination=[1, 2, 3]), capacity=1.0)
-    assert (bound.lower, bound.upper) == (1, 1)
-
-
-def test_a_long_window_ties_flows_together_over_a_short_one_between():
+def test_bounds_by_hand():
+    scatter = make_flows([(0, 1, 1)] * 3, source=[0, 0, 0], destination=[1, 2, 3])  # bounded by its source
     # Flows 0 and 2 compete for [0, 9], although the window of flow 1 closes before flow 2 arrives.
-    bound = deadline_bound(make_flows([(0, 6, 9), (1, 1, 1), (3, 5, 6)]), capacity=1.0)
-    assert (bound.upper, bound.lower) == (2, 2)
-
-
-def test_the_relaxed_bound_is_a_whole_number_of_flows_rounded_down():
-    # Five seconds hold five thirds of a flow of three.
+    tied = make_flows([(0, 6, 9), (1, 1, 1), (3, 5, 6)])
+    # Times that are no binary fractions fit exactly.
+    exact = make_flows([*((0.1 * i, 0.1, 0.3) for i in range(3)), (0.3, 0.1, 0.1)])
+    for flows, upper in ((scatter, 1), (tied, 2), (exact, 4)):
+        bound = deadline_bound(flows, capacity=1.0)
+        assert (bound.lower, bound.upper) == (upper, upper)
+    # Five seconds hold five thirds of a flow of three: a whole number, rounded down.
     assert deadline_bound(make_flows([(0, 3, 5), (0, 3, 5)]), capacity=1.0, method="relaxed").upper == 1
 
 
@@ -136,11 +132,6 @@ def test_latencies_on_both_sides_shorten_the_window():
     assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.5).upper == 2
     assert deadline_bound(two, capacity=1.0, latency_before=0.5, latency_after=0.6).upper == 1
     assert deadline_bound(two, capacity=1.0, latency_before=3.1).upper == 0
-
-
-def test_an_exact_fit_counts_although_the_times_are_not_binary_fractions():
-    rows = [(0.1 * i, 0.1, 0.3) for i in range(3)] + [(0.3, 0.1, 0.1)]
-    assert deadline_bound(make_flows(rows), capacity=1.0).upper == 4
 
 
 def test_the_heavy_gather_workload_is_solved_exactly_within_the_limit_of_nodes():
