@@ -78,11 +78,11 @@ def test_frozen_episodes_show_what_an_environment_can_do(env_id: str) -> None:
     assert all("observation" in step for step in episodes[0]["steps"][SHOWN_EVERY - 1 :: SHOWN_EVERY])
 
 
-@pytest.mark.parametrize("key", ["time", "reward"])
-def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do(key: str) -> None:
-    env_id = IDS[0]
-    episode = frozen(env_id)[0]
-    changed = json.loads(json.dumps(episode))
-    changed["steps"][7][key] = math.nextafter(changed["steps"][7][key], math.inf)
-    with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
-        assert_unchanged(env_id, episode, changed)
+def test_a_change_in_the_last_bit_is_found_and_the_message_says_what_to_do() -> None:
+    for key in ("time", "reward"):
+        env_id = IDS[0]
+        episode = frozen(env_id)[0]
+        changed = json.loads(json.dumps(episode))
+        changed["steps"][7][key] = math.nextafter(changed["steps"][7][key], math.inf)
+        with pytest.raises(AssertionError, match=rf"(?s)new version of the id.*steps\.7\.{key}: .* instead of "):
+            assert_unchanged(env_id, episode, changed)
