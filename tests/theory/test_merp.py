@@ -13,14 +13,9 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.rules.ordering.virtual_deadlines import virtual_deadlines
 from flowsched_gym.topology import big_switch
 from tests.exact import TOLERANCE, cases_of
+from tests.simulate import make_flows
+from tests.theory.test_exact import replay_case
 from tests.topology.test_fabrics import CASES, with_paths_of
-
-
-def columns_of(case: dict[str, Any]) -> dict[str, list[float]]:
-    """Returns the flows of a case with the flow file's column names."""
-    count = len(case["size"])
-    hosts = {"source": case.get("src", [0] * count), "destination": case.get("dst", [1] * count)}
-    return {"flow_id": list(range(count)), **hosts, "size_bytes": case["size"], "arrival_s": case["arrival"]}
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
@@ -31,10 +26,7 @@ def test_networks_finish_each_flow_when_the_exact_solution_does(mode: str, engin
         for case in cases_of("net_bigswitch")
     ]
     for topology, case in [*switches, *((with_paths_of(topology, case), case) for topology, case in CASES)]:
-        records = flowsched_gym.replay(
-            columns_of(case), discipline="merp", topology=topology, parameters={"mode": mode}, engine=engine
-        )
-
+        records = replay_case(case, "merp", {"mode": mode}, topology, engine)
         finish = case["finish"][f"merp_{mode}"]
         assert records.completion_time.tolist() == pytest.approx(finish, rel=TOLERANCE, abs=0.0), case["id"]
 
@@ -89,7 +81,7 @@ def test_no_order_has_a_smaller_largest_ratio_nor_a_smaller_next() -> None:
 
 
 def test_parameters_out_of_range_are_refused() -> None:
-    flows = columns_of({"size": [1.0], "arrival": [0.0]})
+    flows = make_flows([0.0], [1.0])
     for parameters, message in (
         ({"alpha": 0.0}, "alpha is 0.0: it must be a number > 0 and <= 1"),
         ({"alpha": float("nan")}, "alpha is nan"),
