@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks.paper.closeness import FIGURES, README, THEORY, learned_rows, learned_table, readme
 from benchmarks.paper.run import POINTS_ALLOWED, SHARE_ALLOWED
-from benchmarks.speed import network, page, vector
+from benchmarks.speed import network, page, training, transports, vector
 from flowsched_gym.fluid.disciplines import DISCIPLINES
 from flowsched_gym.packets.schedulers import SCHEDULERS
 from flowsched_gym.registration import SYSTEMS, load_target
@@ -55,11 +55,9 @@ def test_examples_run_and_print_what_is_shown(path, tmp_path, monkeypatch) -> No
 
 
 def test_every_topology_and_every_scheduler_is_described() -> None:
-    rows = {
-        name: re.findall(r"^\| (`.+?) \|", text_of(f"docs/{name}.md"), re.MULTILINE) for name in ("networks", "packets")
-    }
-    for rows, names in ((rows["networks"], TOPOLOGIES), (rows["packets"], SCHEDULERS)):
-        assert [name for name in names if f"`{name}`" not in " ".join(rows)] == []
+    for text, names in ((text_of("docs/networks.md"), TOPOLOGIES), (text_of("docs/packets.md"), SCHEDULERS)):
+        rows = " ".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE))
+        assert [name for name in names if f"`{name}`" not in rows] == []
 
 
 def test_terms_are_in_alphabetical_order_and_lead_to_pages_and_files_that_exist() -> None:
@@ -114,6 +112,11 @@ def test_the_figures_of_the_readme_are_inside_what_is_allowed() -> None:
     assert figures["ns3"]["largest_isolated_share"] < SHARE_ALLOWED
 
 
+@pytest.mark.parametrize(
+    ("module", "lay_out"),
+    [(vector, vector.table), (network, network.tables), (training, training.table), (transports, transports.table)],
+    ids=["vector", "network", "training", "transports"],
+)
 def test_the_generated_parts_of_the_pages_are_those_of_the_figures(module: ModuleType, lay_out) -> None:
     assert README.read_text(encoding="utf-8") == readme(), "the README is stale: run `make paper`"
     figures = json.loads(module.FIGURES.read_text(encoding="utf-8"))

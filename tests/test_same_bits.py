@@ -18,7 +18,7 @@ BELOW: Final = [source for source in SOURCES if not source.module.startswith(ABO
 DRAWS: Final = frozenset(
     name
     for name in dir(np.random.Generator)
-    if not name.startswith("_") and name not in ("bit_generator", "random", "spawn", "bytes")
+    if not name.startswith("_") and name not in ("bit_generator", "random", "spawn", "bytes", "power")
 )
 """Methods of NumPy's generators that it may change from version to version."""
 
