@@ -62,9 +62,9 @@ def test_what_is_no_action_is_refused_before_it_is_taken():
     for wrong in (1.7, np.nan, "a", None, np.array([1])):
         with pytest.raises(InvalidAction, match=r"policy chose .*: it must be an integer"):
             check_action(wrong, DISCRETE)
-    for wrong in ([0.1, np.nan], [0.1], [[0.1], 2]):
+    for row in ([0.1, np.nan], [0.1], [[0.1], 2]):
         with pytest.raises(InvalidAction, match=r"it must be finite numbers of shape \(2,\)"):
-            check_action(wrong, BOX)
+            check_action(row, BOX)
 
 
 def test_actions_that_do_not_reach_the_end_or_pass_it_are_refused():

@@ -1,6 +1,7 @@
 """Tells in which forms flows and arguments reach a replay, and how others are refused."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_a_path_a_workload_and_a_mapping_give_the_same_records_in_the_order_of_t
 
 
 def test_arguments_that_are_not_allowed_are_refused() -> None:
-    for arguments, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"flows": [1, 2]}, "flows is list: it must be a path, a Workload or a mapping of columns"),
         ({"discipline": ["fifo"]}, r"discipline is \['fifo'\]: it must be one of fifo, ps"),
         ({"topology": None}, "topology is None: it must be one of one-link"),
@@ -49,7 +50,8 @@ def test_arguments_that_are_not_allowed_are_refused() -> None:
         ({"parameters": {"routing": "best"}}, "routing is 'best': it must be one of ecmp, least-loaded"),
         ({"parameters": {"flowlet_gap": 1.0}}, "flowlet_gap is given without a routing"),
         ({"parameters": {"link_changes": 3}}, "link_changes is 3: it must be rows"),
-    ):
+    )
+    for arguments, message in cases:
         with pytest.raises(FlowSchedError, match=message):
             flowsched_gym.replay(**{"flows": FLOWS, "discipline": "fifo", "topology": "fat-tree", **arguments})
 

@@ -124,15 +124,15 @@ def test_numbers_are_numbers_and_lists_have_an_order_and_an_end() -> None:
         if not isinstance(value, range):
             with pytest.raises(ConfigError, match="thresholds is"):
                 replay_packets(COLUMNS, scheduler="pias", parameters={"thresholds": value})
-    for value in (10**400, *dates, True, "1", 1j):
+    for number in (10**400, *dates, True, "1", 1j):
         with pytest.raises(ConfigError, match="cpus is"):
-            gym.make("flowsched/TAFETasks-v0", cpus=value)
+            gym.make("flowsched/TAFETasks-v0", cpus=number)
         with pytest.raises(ConfigError, match=r"transport_figures \w+ is .*: it must be a finite number"):
-            gym.make(ARTEMIS, transport="tcp-lossy", transport_figures={"largest_window": value})
+            gym.make(ARTEMIS, transport="tcp-lossy", transport_figures={"largest_window": number})
     for name in ("k", "load", "f", "link_gbps"):
-        for value in (np.timedelta64(3), np.bool_(True)):
+        for scalar in (np.timedelta64(3), np.bool_(True)):
             with pytest.raises(ConfigError, match=f"{name} is"):
-                gym.make(ARTEMIS, **{name: value})
+                gym.make(ARTEMIS, **{name: scalar})
     with gym.make(ARTEMIS, bursts=1, transport="tcp-lossy", transport_figures={"largest_window": 10**30}) as env:
         env.reset(seed=0)
 

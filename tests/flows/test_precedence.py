@@ -63,7 +63,7 @@ def test_a_flow_that_could_never_begin_and_cpu_work_that_is_no_time_are_refused(
         with pytest.raises(FlowFileError, match=r"line 2, column cpu_s: .* it must be a finite time in s >= 0, or"):
             read_flows(path)
     with pytest.raises(WorkloadError, match=r"mapping: after is .* it must be a sequence of 1 entries"):
-        chain([""], after=["", ""])
+        workload_from_columns({key: [1.0] for key in columns.split(",")} | {"destination": [0], "after": ["", ""]})
 
 
 def test_another_future_keeps_those_that_are_waited_for() -> None:
