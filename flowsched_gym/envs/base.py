@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.arguments import check_seed
@@ -26,7 +27,6 @@ from flowsched_gym.flows.metrics import summary
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled.records import EPISODE_FIELDS
 from flowsched_gym.workload import Workload, WorkloadSource
-from flowsched_gym.workload.checks import check_choice
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import InvalidAction, SimulationError, shown
 from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.envs.period import PeriodEnv
 from flowsched_gym.envs.vector import FlowSchedVectorEnv
 from flowsched_gym.fluid.compiled.stepping import Results
-from flowsched_gym.workload.checks import check_integer
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

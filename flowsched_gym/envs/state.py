@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.version import __version__
 from flowsched_gym.workload import Workload
-from flowsched_gym.workload.checks import check_integer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,6 +10,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, SimulationError, shown
 from flowsched_gym.envs.arguments import check_seeds
 from flowsched_gym.envs.state import Restored, fingerprint
@@ -17,7 +18,6 @@ from flowsched_gym.envs.vector_infos import VectorInfos
 from flowsched_gym.envs.vector_state import VectorState, read_numbers
 from flowsched_gym.fluid.compiled.stepping import Results, new_results
 from flowsched_gym.workload import WorkloadLike
-from flowsched_gym.workload.checks import check_integer
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]

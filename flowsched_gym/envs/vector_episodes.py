@@ -14,6 +14,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import VectorEnv
 
 from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationError, shown
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.arguments import check_room
@@ -23,7 +24,6 @@ from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.envs.episode_flows import draw_flows
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import Workload
-from flowsched_gym.workload.checks import check_integer
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]

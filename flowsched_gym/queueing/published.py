@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice, check_number
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.workload.checks import check_choice, check_number
 
 PACKET: Final = 1460.0
 """B of payload in a packet of PIAS's simulations."""

@@ -13,12 +13,12 @@ import numpy as np
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.state import PAYLOAD
 from flowsched_gym.queueing.moments import as_size_distribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
-from flowsched_gym.workload.checks import check_choice, check_integer, check_number
 
 NUM_QUEUES: Final = range(2, 9)
 """Numbers of queues: switches have eight at most."""

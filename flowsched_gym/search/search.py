@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, IntArray
+from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.envs import DecisionEnv
@@ -24,7 +25,6 @@ from flowsched_gym.registration import (
 from flowsched_gym.search.rollouts import NUM_EPISODES, Futures, Rollouts, most_tries, sequential_halving
 from flowsched_gym.systems.spec import OPTIONS, EnvironmentSpec
 from flowsched_gym.workload import WorkloadSource
-from flowsched_gym.workload.checks import check_integer
 
 MOST_ROUNDS: Final = 6
 

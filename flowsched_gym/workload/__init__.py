@@ -1,9 +1,9 @@
 """Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
 
+from flowsched_gym.core.checks import UnstableLoadWarning
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import NO_TASK, Workload
-from flowsched_gym.workload.checks import UnstableLoadWarning
 from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.coflows import coflow_sample, read_coflows
 from flowsched_gym.workload.columns import DeadlineWarning, workload_from_columns

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.seeding import uniforms
-from flowsched_gym.workload.checks import as_tuple, check_number, settle_numbers
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """How far the sum of given probabilities may be from 1: room for decimal notation."""

@@ -14,11 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.checks import (
+from flowsched_gym.core.checks import (
     check_flow_count,
     check_integer,
     check_number,
@@ -26,6 +22,10 @@ from flowsched_gym.workload.checks import (
     warn_if_unstable,
     without_load_warning,
 )
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.workload import Workload
 
 JOBS_FILE: Final = "alibaba_jobs.csv"
 

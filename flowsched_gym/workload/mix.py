@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
-from flowsched_gym.workload.checks import as_tuple, check_integer, check_number, check_one_of_two
 
 SizeDeadline = tuple[float, float]
 

@@ -6,12 +6,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
-from flowsched_gym.workload.checks import (
+from flowsched_gym.core.checks import (
     check_busiest_share,
     check_choice,
     check_flow_count,
@@ -22,6 +17,11 @@ from flowsched_gym.workload.checks import (
     warn_if_unstable,
     without_load_warning,
 )
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution
 from flowsched_gym.workload.failures import RandomFailures
 

@@ -10,13 +10,7 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
-from flowsched_gym.flows.precedence import Precedence
-from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
-from flowsched_gym.workload.checks import (
+from flowsched_gym.core.checks import (
     check_choice,
     check_flow_count,
     check_integer,
@@ -26,6 +20,12 @@ from flowsched_gym.workload.checks import (
     warn_if_unstable,
     without_load_warning,
 )
+from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.seeding import SeedStreams, integers
+from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
+from flowsched_gym.flows.precedence import Precedence
+from flowsched_gym.flows.workload import Workload
+from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
 
 SEQUENTIAL: Final = "sequential"

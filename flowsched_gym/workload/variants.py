@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from flowsched_gym.core.checks import without_load_warning
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.workload.checks import without_load_warning
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload

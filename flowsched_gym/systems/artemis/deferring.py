@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, IntArray, ObservationArray
+from flowsched_gym.core.checks import check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
@@ -22,7 +23,6 @@ from flowsched_gym.envs.policies.slots import (
 )
 from flowsched_gym.systems.artemis.config import Defer
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
-from flowsched_gym.workload.checks import check_integer, check_number
 
 BASES: Final[Mapping[str, type[SlotPolicy]]] = {
     "fifo": FirstSlot,

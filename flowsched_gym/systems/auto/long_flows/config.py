@@ -5,10 +5,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from flowsched_gym.core.checks import as_tuple, check_number
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
-from flowsched_gym.workload.checks import as_tuple, check_number
 
 MIN_QUEUES: Final = 2
 MAX_QUEUES: Final = 8

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
@@ -12,7 +13,6 @@ from flowsched_gym.fluid.disciplines.parameters import check_limits, check_withi
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
-from flowsched_gym.workload.checks import check_one_of_two
 
 
 class ThresholdsTopology(StrEnum):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
@@ -16,7 +17,6 @@ from flowsched_gym.workload import (
     leaves_open,
     workload_label,
 )
-from flowsched_gym.workload.checks import check_choice
 
 SMALLEST_ARITY = 4
 """Below it, two hosts have a single path."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from flowsched_gym.core.checks import check_one_of_two
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
@@ -11,7 +12,6 @@ from flowsched_gym.fluid.disciplines import Demotion, Tafe
 from flowsched_gym.fluid.disciplines.task_queues import check_thresholds
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.tafe.config import TAFEConfig
-from flowsched_gym.workload.checks import check_one_of_two
 
 
 class TAFEReward(StrEnum):
