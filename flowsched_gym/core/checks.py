@@ -1,28 +1,153 @@
-"""Checks the fields of workload configurations, and says by name what is wrong with them."""
+"""Checks what users give, and says by name what is wrong with it: one function for each kind of value.
 
-import contextlib
+All raise ``ConfigError``. Those that return something return it as Python's own: an ``int`` that does not overflow, a
+``float``, a member of an enumeration, a tuple or an array.
+"""
+
 import math
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from flowsched_gym.core.arrays import is_sequence, is_whole, to_float
-from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
+from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers, is_sequence, is_whole, to_float
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 
 Item = TypeVar("Item")
+Choice = TypeVar("Choice", bound=str)
 
 COUNT_END: Final = 2**48
 """No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
-MOST_FLOWS: Final = 10_000_000
-"""Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
+EXACT_END: Final = 2.0**53
+"""Below it every float64 that is whole stands for one whole number."""
 
 
-class UnstableLoadWarning(FlowSchedWarning):
-    """A link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
+def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> float:
+    """Refuses what is not a finite number inside its bounds.
+
+    Args:
+        name: Name of the field, for the message.
+        value: Value to check.
+        above: Exclusive lower bound.
+        at_least: Inclusive lower bound.
+
+    Raises:
+        ConfigError: The value is of another type, NaN, infinite or out of bounds.
+    """
+    bound = "" if above is None else f" > {above:g}"
+    bound += "" if at_least is None else f" >= {at_least:g}"
+    number = to_float(value)
+    inside = (above is None or number > above) and (at_least is None or number >= at_least)
+    if not (math.isfinite(number) and inside):
+        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number{bound}")
+    return number
+
+
+def check_integer(name: str, value: object, *, at_least: int, below: float = COUNT_END) -> int:
+    """Refuses what is not an integer in its bounds.
+
+    Args:
+        name: Name of the field, for the message.
+        value: Value to check.
+        at_least: Inclusive lower bound.
+        below: Exclusive upper bound.
+
+    Raises:
+        ConfigError: The value is of another type, too small or too large.
+    """
+    if not is_whole(value) or value < at_least:
+        raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
+    if value >= below:
+        raise ConfigError(f"{name} is {shown(value)}: it must be an integer below {below}")
+    return int(value)
+
+
+def check_between(name: str, value: object, least: int, most: int, *, what: str = "an integer") -> int:
+    """Refuses what is not an integer from the least to the most that is allowed.
+
+    Args:
+        name: Name of the field, for the message.
+        value: Value to check.
+        least: Smallest value that is allowed.
+        most: Largest value that is allowed.
+        what: What it must be, for the message.
+
+    Raises:
+        ConfigError: The value is of another type, too small or too large.
+    """
+    if not is_whole(value) or not least <= value <= most:
+        raise ConfigError(f"{name} is {shown(value)}: it must be {what} from {least} to {most}")
+    return int(value)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Refuses what is neither true nor false.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ConfigError(f"{name} is {shown(value)}: it must be true or false")
+    return bool(value)
+
+
+def check_choice(name: str, value: object, allowed: Iterable[Choice]) -> Choice:
+    """Finds one of the allowed names, or the member of an enumeration of them.
+
+    Raises:
+        ConfigError: The value is not among the allowed ones.
+    """
+    names = tuple(allowed)
+    if not isinstance(value, str) or value not in names:
+        raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, names)}")
+    return names[names.index(value)]  # type: ignore[arg-type]  # a text equals the member of its name
+
+
+def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:
+    """Refuses two fields of which not exactly one is given.
+
+    Raises:
+        ConfigError: Both or none of the two is given.
+    """
+    if (first_value is None) == (second_value is None):
+        state = "neither is" if first_value is None else f"both are ({shown(first_value)} and {shown(second_value)})"
+        raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
+
+
+def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float | None = None) -> FloatArray:
+    """Makes an array of a list of numbers.
+
+    Args:
+        name: Name of the field, for the message.
+        values: Values to check.
+        count: How many there must be.
+        at_least: Inclusive lower bound, with which they must be finite, too.
+
+    Raises:
+        ConfigError: They are no list of numbers, or not as many, or one is not allowed.
+    """
+    numbers = as_numbers(values)
+    if numbers is None:
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
+    if at_least is not None and not (np.isfinite(numbers) & (numbers >= at_least)).all():
+        raise ConfigError(f"{name} is {shown(values)}: each must be finite and >= {at_least:g}")
+    if count is not None and len(numbers) != count:
+        raise ConfigError(f"{name} has {len(numbers)} numbers: it must have {count}")
+    return numbers
+
+
+def check_whole_numbers(name: str, values: object) -> IntArray:
+    """Makes an array of a list of whole numbers.
+
+    Raises:
+        ConfigError: They are no list of them.
+    """
+    numbers = check_numbers(name, values)
+    if not ((np.floor(numbers) == numbers) & (np.abs(numbers) < EXACT_END)).all():
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of whole numbers")
+    return numbers.astype(np.int64)
 
 
 def as_tuple(name: str, values: Iterable[Item]) -> tuple[Item, ...]:
@@ -42,104 +167,3 @@ def settle_numbers(config: Any) -> None:
         value = getattr(config, field.name) if field.init else None
         if isinstance(value, np.number) and not isinstance(value, np.timedelta64):
             object.__setattr__(config, field.name, value.item())
-
-
-def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> None:
-    """Refuses what is not a finite number inside its bounds.
-
-    Args:
-        name: Name of the field, for the message.
-        value: Value to check.
-        above: Exclusive lower bound.
-        at_least: Inclusive lower bound.
-
-    Raises:
-        ConfigError: The value is of another type, NaN, infinite or out of bounds.
-    """
-    bound = "" if above is None else f" > {above:g}"
-    bound += "" if at_least is None else f" >= {at_least:g}"
-    number = to_float(value)
-    inside = (above is None or number > above) and (at_least is None or number >= at_least)
-    if not (math.isfinite(number) and inside):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number{bound}")
-
-
-def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT_END) -> None:
-    """Refuses what is not an integer in its bounds.
-
-    Args:
-        name: Name of the field, for the message.
-        value: Value to check.
-        at_least: Inclusive lower bound.
-        below: Exclusive upper bound.
-
-    Raises:
-        ConfigError: The value is of another type, too small or too large.
-    """
-    if not is_whole(value) or value < at_least:
-        raise ConfigError(f"{name} is {shown(value)}: it must be an integer >= {at_least}")
-    if value >= below:
-        raise ConfigError(f"{name} is {shown(value)}: it must be an integer below {below}")
-
-
-def check_flow_count(what: str, expected: float) -> None:
-    """Refuses an episode that would have more flows than memory is there for.
-
-    Args:
-        what: The fields that ask for so many, for the message.
-        expected: Flows that are expected, or the hosts from which theirs are chosen, where these are more.
-
-    Raises:
-        ConfigError: They are too many.
-    """
-    if not expected <= MOST_FLOWS:
-        raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
-
-
-def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuses what is not one of the allowed names.
-
-    Raises:
-        ConfigError: The value is not among the allowed ones.
-    """
-    if not isinstance(value, str) or value not in allowed:
-        raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
-
-
-def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:
-    """Refuses two fields of which not exactly one is given.
-
-    Raises:
-        ConfigError: Both or none of the two is given.
-    """
-    if (first_value is None) == (second_value is None):
-        state = "neither is" if first_value is None else f"both are ({shown(first_value)} and {shown(second_value)})"
-        raise ConfigError(f"exactly one of {first} and {second} must be given: {state}")
-
-
-def check_busiest_share(share: float | None) -> None:
-    """Refuses what is no share of all bytes.
-
-    Raises:
-        ConfigError: The share is neither None nor a number above 0 and at most 1.
-    """
-    if share is not None:
-        check_number("busiest_share", share, above=0)
-        if share > 1:
-            raise ConfigError(f"busiest_share is {shown(share)}: it must be at most 1")
-
-
-def warn_if_unstable(load: float) -> None:
-    """Warns of a load from 1 on, on behalf of the caller of a configuration's constructor."""
-    if load >= 1:
-        message = f"load is {load:.4g}: from 1 on it is unstable, queues and completion times grow without bound"
-        # The levels between: this function, __post_init__, the generated __init__.
-        warnings.warn(message, UnstableLoadWarning, stacklevel=4)
-
-
-@contextlib.contextmanager
-def without_load_warning() -> Iterator[None]:
-    """Suppresses warnings of a load that has been warned of before."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnstableLoadWarning)
-        yield

@@ -16,10 +16,11 @@ from typing import Any, Final, ParamSpec, get_args
 import numpy as np
 
 from flowsched_gym.core.arrays import is_whole
-from flowsched_gym.core.checks import COUNT_END, MOST_FLOWS, check_choice, check_integer, check_number
+from flowsched_gym.core.checks import COUNT_END, check_choice, check_integer, check_number
 from flowsched_gym.core.errors import ConfigError, UnknownArgumentError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.topology.fabrics import MOST_ARITY, MOST_PLANES, MOST_SWITCH_HOSTS
+from flowsched_gym.workload.source import MOST_FLOWS
 
 Arguments = ParamSpec("Arguments")
 

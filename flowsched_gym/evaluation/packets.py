@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.clock import start_of_clock
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
@@ -166,8 +166,7 @@ def replay_packets(
         WorkloadError: The flows cannot be simulated.
     """
     check_engine(engine)
-    if not isinstance(topology, str) or topology not in TOPOLOGIES:
-        raise ConfigError(f"topology is {shown(topology)}: it must be one of {listed(topology, TOPOLOGIES)}")
+    check_choice("topology", topology, TOPOLOGIES)
     options = _options(parameters)
     fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
     if fabric is not None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import is_whole
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
@@ -89,7 +89,7 @@ def replay(
     given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
     workload, start = given.on_clock()
     routing = _routing(options, needed=workload.link_changes is not None)
-    barrier = _barrier(options.pop("barrier", Barrier.FLOW))
+    barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
     cpus = options.pop("cpus", None)
     rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
     if not isinstance(topology, Topology):
@@ -117,8 +117,7 @@ def replay(
 
 def check_engine(engine: object) -> None:
     """Refuses what is no engine."""
-    if not isinstance(engine, str) or engine not in ENGINES:
-        raise ConfigError(f"engine is {shown(engine)}: it must be one of {listed(engine, ENGINES)}")
+    check_choice("engine", engine, ENGINES)
 
 
 def check_seed(seed: object) -> int:
@@ -168,13 +167,6 @@ def _routing(options: dict[str, object], *, needed: bool) -> Routing | None:
     if name is None and not needed:
         return None
     return make_routing("ecmp" if name is None else name, **gap)  # type: ignore[arg-type]  # checked there
-
-
-def _barrier(value: object) -> Barrier:
-    """Refuses what is no barrier."""
-    if not isinstance(value, str) or value not in list(Barrier):
-        raise ConfigError(f"barrier is {shown(value)}: it must be one of {listed(value, list(Barrier))}")
-    return Barrier(value)
 
 
 def _number(name: str, value: object) -> float:

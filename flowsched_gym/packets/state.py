@@ -1,13 +1,12 @@
 """Packets: the parameters of ports and senders, and what became of each packet and flow."""
 
-import math
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole, to_float
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
+from flowsched_gym.core.checks import check_choice, check_number
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.records import Records
 
 __all__ = [
@@ -113,16 +112,14 @@ class SenderParameters:
 
     def __post_init__(self) -> None:
         for name in ("payload", "min_rto"):
-            _check_number(name, getattr(self, name), positive=True)
+            check_number(name, getattr(self, name), above=0)
         if self.largest is not None:
-            _check_number("largest", self.largest, positive=True)
+            check_number("largest", self.largest, above=0)
         for name in ("header", "delay"):
-            _check_number(name, getattr(self, name), positive=False)
+            check_number(name, getattr(self, name), at_least=0)
         _check_integer("window", self.window, at_least=1, below=MOST_WINDOW)
-        for name, allowed in (("transport", PacketTransport), ("messages", MessageRule)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in tuple(allowed):
-                raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
+        check_choice("transport", self.transport, PacketTransport)
+        check_choice("messages", self.messages, MessageRule)
 
 
 PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
@@ -204,13 +201,6 @@ class PacketRecords(Records):
         for field in fields(self):
             if field.name != "trace":
                 getattr(self, field.name).setflags(write=False)
-
-
-def _check_number(name: str, value: object, *, positive: bool) -> None:
-    bound = "> 0" if positive else ">= 0"
-    number = to_float(value)
-    if not ((number > 0 if positive else number >= 0) and number < math.inf):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
 
 
 def _check_integer(name: str, value: object, *, at_least: int, below: int) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.packets.rules.clusters import thresholds_between
-from flowsched_gym.packets.schedulers.parameters import check_choice, check_numbers
 from flowsched_gym.packets.schedulers.qcluster import RULES, ClusterSize, ThresholdRule
 
 
@@ -38,19 +38,19 @@ def cluster_thresholds(
     Raises:
         ConfigError: An argument is not allowed, or ``packets`` is missing.
     """
-    means = check_numbers("weights", weights)
+    means = check_numbers("weights", weights, at_least=0)
     if len(means) <= 1 or not (means > 0).all():
         raise ConfigError(f"weights is {means.tolist()}: they must be at least two, each > 0 B")
     which = check_choice("rule", rule, ThresholdRule)
     size = check_choice("cluster_size", cluster_size, ClusterSize)
     count, powers = np.zeros(len(means)), np.ones(len(means) - 1)
     if packets is not None:
-        count = check_numbers("packets", packets, count=len(means))
+        count = check_numbers("packets", packets, count=len(means), at_least=0)
     elif which is ThresholdRule.ADAPTIVE:
         raise ConfigError("packets is None: rule 'adaptive' needs the packets of each queue")
     if alpha is not None:
         given = [alpha] * len(powers) if np.ndim(alpha) == 0 else alpha
-        powers = check_numbers("alpha", given, count=len(powers))
+        powers = check_numbers("alpha", given, count=len(powers), at_least=0)
         if not (powers > 0).all():
             raise ConfigError(f"alpha is {shown(alpha)}: each must be > 0")
     thresholds = np.zeros(len(powers))

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_between
 from flowsched_gym.core.seeding import SeedStreams, integers
-from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS, check_count
+from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 
 CPU_SHARES: Final = (0.5, 0.5, 0.5, 1.0, 0.25, 0.5)
 NUM_MACHINES: Final = (6732, 3863, 1001, 795, 126, 52)
@@ -31,7 +32,7 @@ def machine_mix(num_hosts: int, *, seed: int) -> FloatArray:
     Raises:
         ConfigError: The number of hosts or the seed is not allowed.
     """
-    num_hosts = check_count("machine-mix", "num_hosts", num_hosts, least=1, most=MOST_SWITCH_HOSTS)
+    num_hosts = check_between("topology machine-mix: num_hosts", num_hosts, 1, MOST_SWITCH_HOSTS)
     until = np.cumsum(NUM_MACHINES)
     machine = integers(SeedStreams(seed)["machines"], int(until[-1]), num_hosts)
     return np.array(CPU_SHARES)[np.searchsorted(until, machine, side="right")]

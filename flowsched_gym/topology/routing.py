@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
@@ -81,9 +82,7 @@ def make_routing(name: str, **parameters: object) -> Routing:
     Raises:
         ConfigError: The name or a parameter is unknown, or a value is not allowed.
     """
-    if not isinstance(name, str) or name not in ROUTINGS:
-        raise ConfigError(f"routing is {shown(name)}: it must be one of {listed(name, ROUTINGS)}")
-    kind = ROUTINGS[name]
+    kind = ROUTINGS[check_choice("routing", name, ROUTINGS)]
     allowed = ["flowlet_gap"] if kind is RoutingKind.CONGA else []
     for parameter in parameters:
         if parameter not in allowed:

@@ -1,6 +1,5 @@
 """Draws, reads and writes the flows that simulations serve: nothing here knows how they are served."""
 
-from flowsched_gym.core.checks import UnstableLoadWarning
 from flowsched_gym.flows.link_changes import LinkChanges
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import NO_TASK, Workload
@@ -36,7 +35,7 @@ from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, m
 from flowsched_gym.workload.offered import offered_traffic
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
-from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, first_flows
+from flowsched_gym.workload.source import FixedWorkload, UnstableLoadWarning, WorkloadSource, first_flows
 from flowsched_gym.workload.tasks import TaskWorkload
 from flowsched_gym.workload.variants import parse_variant, plain_variant
 from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file

@@ -11,24 +11,20 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.checks import (
-    as_tuple,
-    check_busiest_share,
-    check_flow_count,
-    check_integer,
-    check_number,
-    check_one_of_two,
-    settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
-)
+from flowsched_gym.core.checks import as_tuple, check_integer, check_number, check_one_of_two, settle_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution
-from flowsched_gym.workload.source import first_flows
+from flowsched_gym.workload.source import (
+    check_busiest_share,
+    check_flow_count,
+    first_flows,
+    warn_if_unstable,
+    without_load_warning,
+)
 
 MIN_HOSTS: Final = 2
 

@@ -7,15 +7,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import (
-    check_busiest_share,
     check_choice,
-    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
 )
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
@@ -24,6 +20,7 @@ from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution
 from flowsched_gym.workload.failures import RandomFailures
+from flowsched_gym.workload.source import check_busiest_share, check_flow_count, warn_if_unstable, without_load_warning
 
 PATTERNS: Final = ("pair", "all-to-all")
 

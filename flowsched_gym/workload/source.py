@@ -1,10 +1,21 @@
-"""The protocol of what environments draw their flows from."""
+"""The protocol of what environments draw their flows from, and what all sources check: numbers of flows, and loads."""
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from flowsched_gym.core.errors import ConfigError, WorkloadError
+from flowsched_gym.core.checks import check_number
+from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, WorkloadError, shown
 from flowsched_gym.flows.workload import Workload
+
+MOST_FLOWS: Final = 10_000_000
+"""Flows of an episode at most: to draw so many takes seconds, to simulate them 3 GB."""
+
+
+class UnstableLoadWarning(FlowSchedWarning):
+    """A link is offered at least as many bytes as it can carry, so that its queue grows without bound."""
 
 
 @runtime_checkable
@@ -64,3 +75,43 @@ def first_flows(workload: Workload, num_flows: int) -> Workload:
     columns = ("flow_id", "source", "destination", "size", "arrival_time", "deadline_span", "task_id", "cpu_time")
     after = None if workload.after is None else workload.after.among(workload.flow_id[:num_flows])
     return replace(workload, after=after, **{name: getattr(workload, name)[:num_flows] for name in columns})
+
+
+def check_flow_count(what: str, expected: float) -> None:
+    """Refuses an episode that would have more flows than memory is there for.
+
+    Args:
+        what: The fields that ask for so many, for the message.
+        expected: Flows that are expected, or the hosts from which theirs are chosen, where these are more.
+
+    Raises:
+        ConfigError: They are too many.
+    """
+    if not expected <= MOST_FLOWS:
+        raise ConfigError(f"{what} would draw {expected:.3g} flows: at most {MOST_FLOWS} are allowed")
+
+
+def check_busiest_share(share: float | None) -> None:
+    """Refuses what is no share of all bytes.
+
+    Raises:
+        ConfigError: The share is neither None nor a number above 0 and at most 1.
+    """
+    if share is not None and check_number("busiest_share", share, above=0) > 1:
+        raise ConfigError(f"busiest_share is {shown(share)}: it must be at most 1")
+
+
+def warn_if_unstable(load: float) -> None:
+    """Warns of a load from 1 on, on behalf of the caller of a configuration's constructor."""
+    if load >= 1:
+        message = f"load is {load:.4g}: from 1 on it is unstable, queues and completion times grow without bound"
+        # The levels between: this function, __post_init__, the generated __init__.
+        warnings.warn(message, UnstableLoadWarning, stacklevel=4)
+
+
+@contextlib.contextmanager
+def without_load_warning() -> Iterator[None]:
+    """Suppresses warnings of a load that has been warned of before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnstableLoadWarning)
+        yield

@@ -12,13 +12,10 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import (
     check_choice,
-    check_flow_count,
     check_integer,
     check_number,
     check_one_of_two,
     settle_numbers,
-    warn_if_unstable,
-    without_load_warning,
 )
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
@@ -27,6 +24,7 @@ from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
+from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 SEQUENTIAL: Final = "sequential"
 AGGREGATE: Final = "partition-aggregate"

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from flowsched_gym.core.checks import without_load_warning
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.workload.clusters import ClusterWorkload
@@ -26,6 +25,7 @@ from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.named import WORKLOADS, NamedConfig, changed, find_named, read_changes
 from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.source import without_load_warning
 from flowsched_gym.workload.specs import as_plain
 from flowsched_gym.workload.tasks import TaskWorkload
 

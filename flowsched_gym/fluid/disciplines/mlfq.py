@@ -6,11 +6,12 @@ from typing import cast
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.records import RecordedFlows
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
-from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
+from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_within
 from flowsched_gym.fluid.rules.ordering.feedback import FeedbackQueues, head_of_each_level, level_by_attained
 from flowsched_gym.fluid.rules.ordering.limits import are_limits
 from flowsched_gym.fluid.state import FlowState

@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.checks import check_numbers, check_whole_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
-from flowsched_gym.fluid.disciplines.parameters import Within, check_numbers, check_whole_numbers, check_within
+from flowsched_gym.fluid.disciplines.parameters import Within, check_within
 from flowsched_gym.fluid.rules.ordering.feedback import WeightedQueues, weigh_queues
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network

@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes, new_messages
 from flowsched_gym.packets.rules.table import BEYOND, Arrival, PacketTable
-from flowsched_gym.packets.schedulers.parameters import MOST_QUEUES, NUM_QUEUES, check_gap, check_integer, check_numbers
+from flowsched_gym.packets.schedulers.parameters import MOST_QUEUES, NUM_QUEUES, check_gap, check_integer
 
 BYTES_PER_ROUND: Final = 15_000.0
 """Ten full packets: eight rounds hold a window of 64 packets. The papers print none."""

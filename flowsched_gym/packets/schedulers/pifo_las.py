@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BaseScheduler, Order, Rules, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes, new_messages
 from flowsched_gym.packets.rules.table import Arrival, PacketTable
-from flowsched_gym.packets.schedulers.parameters import Count, check_choice, check_gap, check_thresholds
+from flowsched_gym.packets.schedulers.parameters import Count, check_gap, check_thresholds
 
 
 class _Pifo(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.checks import check_choice, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
 from flowsched_gym.packets.rules.clusters import (
@@ -31,10 +32,7 @@ from flowsched_gym.packets.schedulers.parameters import (
     NUM_QUEUES,
     Count,
     Dequeue,
-    check_choice,
     check_integer,
-    check_number,
-    check_numbers,
     check_quanta,
     check_thresholds,
 )
@@ -256,7 +254,7 @@ class QCluster(BaseScheduler):
         if queues is None and self._given is not None:
             queues = len(self._given) + 1
         elif queues is None and initial_weights is not None:
-            queues = len(check_numbers("initial_weights", initial_weights))
+            queues = len(check_numbers("initial_weights", initial_weights, at_least=0))
         fewest = FEWEST_DEADLINE_QUEUES if self._goal is Goal.DEADLINE else 1
         return check_integer("queues", NUM_QUEUES if queues is None else queues, at_least=fewest, at_most=MOST_QUEUES)
 

@@ -5,12 +5,13 @@ from enum import StrEnum
 from typing import Final
 
 from flowsched_gym.core.arrays import is_sequence, is_whole
+from flowsched_gym.core.checks import check_choice, check_flag
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.packets.contract import Traffic
 from flowsched_gym.packets.rules.hashing import PRIME, bucket_positions
 from flowsched_gym.packets.rules.sketch import KEEP_QUEUE, NEVER_ASCEND, NO_AVOIDANCE, Sketch, new_sketch
-from flowsched_gym.packets.schedulers.parameters import check_choice, check_flag, check_gap, check_integer
+from flowsched_gym.packets.schedulers.parameters import check_gap, check_integer
 
 ARRAYS: Final = 3
 BUCKETS: Final = 65_536

@@ -6,20 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
 from flowsched_gym.packets.rules.queue_choice import Service, new_service, next_queue
 from flowsched_gym.packets.rules.sketch import Sketch, count, place
 from flowsched_gym.packets.rules.table import Arrival, PacketTable
-from flowsched_gym.packets.schedulers.parameters import (
-    MOST_QUEUES,
-    NUM_QUEUES,
-    Dequeue,
-    check_choice,
-    check_integer,
-    check_numbers,
-    check_quanta,
-)
+from flowsched_gym.packets.schedulers.parameters import MOST_QUEUES, NUM_QUEUES, Dequeue, check_integer, check_quanta
 from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
 
 
@@ -85,7 +78,7 @@ class Tagged(BaseScheduler):
         disorder: str = Disorder.NONE,
     ) -> None:
         self.num_queues = check_integer("queues", queues, at_least=1, at_most=MOST_QUEUES)
-        numbers = check_numbers("tags", tags)
+        numbers = check_numbers("tags", tags, at_least=0)
         if not ((numbers < self.num_queues) & (np.floor(numbers) == numbers)).all():
             raise ConfigError(f"tags is {shown(tags)}: each must be a whole number from 0 to {self.num_queues - 1}")
         self._tags = numbers.astype(np.int64)
