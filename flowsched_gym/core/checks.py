@@ -102,7 +102,7 @@ def check_choice(name: str, value: object, allowed: Iterable[Choice]) -> Choice:
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
         raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, names)}")
-    return names[names.index(value)]  # type: ignore[arg-type]  # a text equals the member of its name
+    return names[names.index(value)]
 
 
 def check_one_of_two(first: str, first_value: object, second: str, second_value: object) -> None:

@@ -6,6 +6,7 @@ of every cached function is a digest of its source and of all that this imports,
 cache ends with a digest of its content, so that one that a power loss has cut short is compiled anew.
 """
 
+import ast
 import hashlib
 import inspect
 import logging
@@ -36,24 +37,44 @@ LOGGER: Final = logging.getLogger(__name__)
 
 DIGEST_SIZE: Final = 16
 """Bytes of the digest at the end of each file of the cache."""
-IMPORT: Final = re.compile(rf"^from ({PACKAGE.name}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-"""An import of this package's, which all are of this form."""
+BODY: Final = re.compile(rb"^(?:@|def |class |async )", re.MULTILINE)
+"""Where the first function or class of a module begins: what it imports stands above."""
+
+
+def _parsed(source: bytes, *, ours: bool) -> ast.Module:
+    """Parses a source; of one of this package what stands above functions and classes, in a tenth of the time."""
+    body = BODY.search(source) if ours else None
+    try:
+        return ast.parse(source[: body.start()] if body else source)
+    except SyntaxError:  # a line of the docstring begins as a function does
+        return ast.parse(source)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Returns the names of modules that a source imports, and those that a name that it imports may stand for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
 @cache
 def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
     """Digests a source, and lists the sources of this package that it imports."""
     source = path.read_bytes()
-    imported = []
-    for module, names in IMPORT.findall(source.decode()):
-        folder = PACKAGE.parent.joinpath(*module.split("."))
-        candidates = [folder.with_suffix(".py"), folder / "__init__.py"]
-        for name in re.findall(r"\w+", names):
-            candidates += [(folder / name).with_suffix(".py"), folder / name / "__init__.py"]
-        imported += [candidate for candidate in candidates if candidate.is_file()]
-    if not path.is_relative_to(PACKAGE):
+    ours = path.is_relative_to(PACKAGE)
+    try:
+        modules = [name.split(".") for name in _imported(_parsed(source, ours=ours))]
+    except (SyntaxError, ValueError):  # what stands beside a user's own system need not be Python of today
+        modules = []
+    folders = [PACKAGE.parent.joinpath(*module) for module in modules if module[0] == PACKAGE.name]
+    candidates = [file for folder in folders for file in (folder.with_suffix(".py"), folder / "__init__.py")]
+    imported = [candidate for candidate in candidates if candidate.is_file()]
+    if not ours:
         # A user's own system: whatever stands beside it may be a part of it.
-        imported += sorted(path.parent.glob("*.py"))
+        imported += path.parent.glob("*.py")
     return hashlib.sha256(source).digest(), tuple(imported)
 
 
@@ -71,7 +92,7 @@ def source_files(path: Path) -> tuple[Path, ...]:
 @cache
 def _stamp(path: Path) -> str:
     """Digests the sources that compiled code in a file depends on."""
-    return hashlib.sha256(b"".join(_read(source)[0] for source in source_files(path))).hexdigest()
+    return hashlib.sha256(b"".join(sorted(_read(source)[0] for source in source_files(path)))).hexdigest()
 
 
 class _CacheFiles(IndexDataCacheFile):
