@@ -1,27 +1,34 @@
 """Checks what users give, and says by name what is wrong with it: one function for each kind of value.
 
-All raise ``ConfigError``. Those that return something return it as Python's own: an ``int`` that does not overflow, a
-``float``, a member of an enumeration, a tuple or an array.
+All raise ``ConfigError``, save those of whole columns, which raise ``WorkloadError``. Those that return something
+return it as Python's own: an ``int`` that does not overflow, a ``float``, a member of an enumeration, a tuple or an
+array.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from flowsched_gym.core.arrays import FloatArray, IntArray, as_numbers, is_sequence, is_whole, to_float
-from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, as_numbers, is_sequence, is_whole, to_float
+from flowsched_gym.core.errors import ConfigError, WorkloadError, shown
 from flowsched_gym.core.suggestions import listed
 
 Item = TypeVar("Item")
+
 Choice = TypeVar("Choice", bound=str)
 
 COUNT_END: Final = 2**48
 """No count is as large: an array of so many numbers fits into no memory, though its size still fits into 64 bits."""
+
 EXACT_END: Final = 2.0**53
 """Below it every float64 that is whole stands for one whole number."""
+
+INT64_END: Final = 2.0**63
+"""The first whole number that int64 cannot hold."""
 
 
 def check_number(name: str, value: object, *, above: float | None = None, at_least: float | None = None) -> float:
@@ -167,3 +174,47 @@ def settle_numbers(config: Any) -> None:
         value = getattr(config, field.name) if field.init else None
         if isinstance(value, np.number) and not isinstance(value, np.timedelta64):
             object.__setattr__(config, field.name, value.item())
+
+
+def as_column(values: Sequence[float] | FloatArray | IntArray, name: str, *, integral: bool) -> FloatArray | IntArray:
+    """Copies values to an array, (num_rows,) float64 or int64.
+
+    Args:
+        values: The values.
+        name: What they are, for messages.
+        integral: Whether they are whole numbers.
+
+    Raises:
+        WorkloadError: The values are not numbers, not whole ones, or have not one dimension.
+    """
+    try:
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iufO":
+            raise TypeError(f"its type is {given.dtype}")
+        whole = integral and given.dtype.kind == "i"
+        array: FloatArray | IntArray = given.astype(np.int64) if whole else given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorkloadError(f"{name} holds something that is not a number: {error}") from None
+    if array.ndim != 1:
+        raise WorkloadError(f"{name} has shape {array.shape}: it must have one dimension")
+    if whole or not integral:
+        return array
+    require((array == np.floor(array)) & (np.abs(array) < INT64_END), name, given, "a whole number below 2**63")
+    return given.astype(np.int64)
+
+
+def require(allowed: BoolArray, name: str, values: npt.NDArray[np.generic], what: str) -> None:
+    """Refuses the first row that is not allowed.
+
+    Args:
+        allowed: Which rows are, (num_rows,) bool.
+        name: What the values are, for the message.
+        values: The values, (num_rows,).
+        what: What is allowed, for the message.
+
+    Raises:
+        WorkloadError: A row is not allowed.
+    """
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise WorkloadError(f"{name} is {values[row]} in row {row}: it must be {what}")

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice
-from flowsched_gym.core.clock import start_of_clock
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
+from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
 from flowsched_gym.packets.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric

@@ -4,7 +4,7 @@ from typing import Protocol, runtime_checkable
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.fluid.transport import Transport
@@ -37,7 +37,7 @@ class Discipline(Protocol):
         """
         ...
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Prepares for an episode of a network, before its time runs.
 
         Args:

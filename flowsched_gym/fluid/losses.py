@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.rules.transport.lossy.senders import PORT, SENDER, STEP, Senders, mixed
 from flowsched_gym.fluid.transport import Transport
 
@@ -21,7 +21,7 @@ def new_senders(num_networks: int, num_rows: int, num_links: int, transport: Tra
     )
 
 
-def flow_keys(flows: RecordedFlows, transport: Transport) -> npt.NDArray[np.uint64]:
+def flow_keys(flows: Workload, transport: Transport) -> npt.NDArray[np.uint64]:
     """Hashes each flow: it has the same luck whoever schedules it, wherever it runs, and whatever comes after it.
 
     Args:

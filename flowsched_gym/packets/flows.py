@@ -1,37 +1,17 @@
 """Flows cut into packets."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import WorkloadError
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.packets.rules.table import PacketTable
 from flowsched_gym.packets.state import MessageRule, SenderParameters
 
 MOST_PACKETS = 2**31
 """Packets of a replay at most: more fit into no memory."""
-
-
-class _Flows(Protocol):
-    """Flows, as a workload has them."""
-
-    @property
-    def num_hosts(self) -> int: ...
-    @property
-    def flow_id(self) -> IntArray: ...
-    @property
-    def source(self) -> IntArray: ...
-    @property
-    def destination(self) -> IntArray: ...
-    @property
-    def size(self) -> FloatArray: ...
-    @property
-    def arrival_time(self) -> FloatArray: ...
-    @property
-    def deadline_span(self) -> FloatArray | None: ...
-    @property
-    def has_stages(self) -> bool: ...
 
 
 class PacketFlows(NamedTuple):
@@ -62,7 +42,7 @@ class PacketFlows(NamedTuple):
         return np.diff(self.first_packet)
 
 
-def cut_into_packets(flows: _Flows, senders: SenderParameters, *, needs_remaining: bool) -> PacketFlows:
+def cut_into_packets(flows: Workload, senders: SenderParameters, *, needs_remaining: bool) -> PacketFlows:
     """Cuts flows into packets.
 
     Args:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.flows.records import RecordedFlows, Records, complete_records
+from flowsched_gym.flows.records import Records, complete_records
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.packets.contract import BaseScheduler, Traffic
 from flowsched_gym.packets.flows import PacketFlows
 from flowsched_gym.packets.rules.windows import Windows, new_windows
@@ -80,9 +81,7 @@ class PacketSetup:
         ideal: FloatArray = (size + packets * self.senders.header) / self.capacity + self.senders.delay
         return ideal
 
-    def records(
-        self, flows: RecordedFlows, completion_time: FloatArray, ideal_fct: FloatArray | None = None
-    ) -> Records:
+    def records(self, flows: Workload, completion_time: FloatArray, ideal_fct: FloatArray | None = None) -> Records:
         """Builds the records of flows.
 
         Args:

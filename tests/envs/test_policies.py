@@ -20,7 +20,7 @@ from flowsched_gym.envs.policies import (
     SmallestRatio,
     SmallestSize,
 )
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.artemis.config import Observation
 from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.policies import FeasibleFirst

@@ -56,7 +56,7 @@ class SwapsNetwork(First):
 
 class SwapsMetrics(First):
     def cheat(self):
-        import flowsched_gym.flows.metrics.summary as summary
+        import flowsched_gym.flows.metrics as summary
         import flowsched_gym.envs.base as base
         summary.summary = base.summary = lambda *_, **__: 1 / 0
         type(self.env)._metrics = lambda *_: {"deadline_hit_ratio": 1.0}

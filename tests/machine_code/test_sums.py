@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flowsched_gym.machine_code.decorators import compiled_for
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import pairwise_sum
 
 MANY = 2_000
 COMPILED = compiled_for(pairwise_sum, np.zeros(1), 0, 1)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
@@ -151,7 +151,7 @@ class BaseDiscipline:
         """
         return self.rules.record()
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Prepares for an episode of network ``n``."""
 
     def begin_flow(self, now: float, row: int) -> None:

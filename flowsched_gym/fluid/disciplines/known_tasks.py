@@ -8,7 +8,7 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.tasks.madd import KnownTasks, TaskKey, add_sent, serve_shortest
@@ -85,7 +85,7 @@ class ShortestTasks(BaseDiscipline):
             residual=np.zeros(num_links),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Numbers the tasks, and sums up their flows."""
         own, rows = self.own, np.s_[first_row : first_row + len(flows.flow_id)]
         task = index_tasks(flows)

@@ -8,7 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.ordering.expansion import (
@@ -139,7 +139,7 @@ class Merp(BaseDiscipline):
             matches=np.zeros(2 * num_rows, dtype=MATCH),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Begins without flows."""
         self.own.unknown[n] = 0
 

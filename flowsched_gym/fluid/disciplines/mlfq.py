@@ -8,7 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_within
@@ -109,7 +109,7 @@ class Mlfq(BaseDiscipline):
             changed=np.zeros(num_networks, dtype=np.int64),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Sets the first thresholds, and finds the group of each flow.
 
         Raises:

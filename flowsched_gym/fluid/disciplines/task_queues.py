@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.checks import check_numbers
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.flows.fields import index_tasks
-from flowsched_gym.flows.records import RecordedFlows
+from flowsched_gym.flows.workload import Workload
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.rules.ordering.limits import are_limits
@@ -152,7 +152,7 @@ class QueuedTasks(BaseDiscipline):
             least=np.zeros(num_networks),
         )
 
-    def begin_network(self, n: int, first_row: int, flows: RecordedFlows) -> None:
+    def begin_network(self, n: int, first_row: int, flows: Workload) -> None:
         """Sets the first thresholds, and numbers the tasks."""
         own, rows = self.own, np.s_[first_row : first_row + len(flows.flow_id)]
         own.thresholds[n] = self._thresholds

@@ -10,8 +10,7 @@ from simpy.events import ProcessGenerator
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.contract import Discipline, check_transport
 from flowsched_gym.fluid.controls import new_controls

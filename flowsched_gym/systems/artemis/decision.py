@@ -7,7 +7,7 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, Observation, Reward
 
 SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE

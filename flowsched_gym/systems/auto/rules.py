@@ -10,7 +10,7 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, inlined_rule, rule
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import pairwise_sum
 
 SOURCE_PORT: Final = 12_000
 """Port from which all flows are sent: that of the traffic generator of AuTO's authors in the rows of their agent."""

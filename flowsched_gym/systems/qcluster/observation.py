@@ -10,7 +10,7 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PortView
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.envs.limits import ThresholdScale
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.packets.rules.clusters import LEAST_ALPHA, MOST_ALPHA
 from flowsched_gym.systems.qcluster.config import QClusterConfig
 

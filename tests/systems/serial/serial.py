@@ -16,7 +16,7 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.envs.drawing.panels import Stack
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.fluid.disciplines import Ps
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike, find_source, workload_label
 

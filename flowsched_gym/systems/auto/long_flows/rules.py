@@ -12,7 +12,7 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, Observati
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import pairwise_sum
 from flowsched_gym.systems.auto.rules import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
 
 BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE

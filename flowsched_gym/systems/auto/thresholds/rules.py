@@ -14,9 +14,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
-from flowsched_gym.machine_code.numerics import natural_log
-from flowsched_gym.machine_code.scaling import squash
-from flowsched_gym.machine_code.sums import pairwise_sum
+from flowsched_gym.machine_code.numerics import natural_log, pairwise_sum, squash
 
 ACTIVE_SCALE: Final = 10.0
 """Number of active flows in a queue that becomes one half."""

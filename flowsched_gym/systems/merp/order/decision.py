@@ -9,7 +9,7 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.merp.order.config import OrderReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE

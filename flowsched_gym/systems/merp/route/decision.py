@@ -17,7 +17,7 @@ from flowsched_gym.fluid.rules.routing.availability import path_is_up
 from flowsched_gym.fluid.rules.routing.candidates import shared_ends
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 from flowsched_gym.systems.merp.route.config import RouteReward
 
 SIZE_SCALE: Final = 1500 * BYTES_PER_KILOBYTE

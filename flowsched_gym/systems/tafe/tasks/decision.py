@@ -9,7 +9,7 @@ from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
 from flowsched_gym.fluid.rules.tasks.stages import first_cpu_path
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.machine_code.scaling import squash
+from flowsched_gym.machine_code.numerics import squash
 
 TASK_SCALE: Final = 4.0
 """Flows of a task that become one half."""
