@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.flows.records import Records
 from flowsched_gym.flows.workload import Workload
 
 Fields = tuple[tuple[str, str] | tuple[str, str, tuple[int, ...]], ...]
@@ -77,7 +78,7 @@ def _steps_in_tasks(flows: Workload) -> tuple[IntArray, IntArray]:
     return to_first, to_next
 
 
-def index_tasks(flows: Workload) -> IntArray:
+def index_tasks(flows: Workload | Records) -> IntArray:
     """Numbers the tasks from 0, (num_flows,) int64: by their ids, then flows without a task, each of which is one."""
     assert flows.task_id is not None
     alone = flows.task_id < 0
