@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
+from flowsched_gym.core.files import Progress
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
@@ -27,7 +28,6 @@ from flowsched_gym.workload import (
     read_flows,
     workload_from_columns,
 )
-from flowsched_gym.workload.table_file import Progress
 
 ENGINES: Final = ("simpy", "compiled")
 OWN_PARAMETERS: Final = ("delay", "routing", "flowlet_gap", "link_changes", "barrier", "cpus")

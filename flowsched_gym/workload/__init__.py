@@ -21,8 +21,13 @@ from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.finding import (
     WorkloadLike,
     find_source,
+    is_workload_file,
     is_workload_name,
     leaves_open,
+    make_workload,
+    parse_variant,
+    plain_variant,
+    read_workload_file,
     with_workload_read,
     workload_label,
 )
@@ -31,14 +36,12 @@ from flowsched_gym.workload.futures import with_future
 from flowsched_gym.workload.gather import GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
 from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2, Mix
-from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows, make_workload
+from flowsched_gym.workload.named import WORKLOADS, NamedWorkload, draw_flows
 from flowsched_gym.workload.offered import offered_traffic
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import MESSAGE_GAPS
 from flowsched_gym.workload.source import FixedWorkload, UnstableLoadWarning, WorkloadSource, first_flows
 from flowsched_gym.workload.tasks import TaskWorkload
-from flowsched_gym.workload.variants import parse_variant, plain_variant
-from flowsched_gym.workload.workload_file import is_workload_file, read_workload_file
 
 __all__ = [
     "ARTEMIS_A1",

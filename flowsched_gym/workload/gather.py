@@ -22,9 +22,9 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution, cumulative_weights
 from flowsched_gym.workload.mix import Mix
+from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 PATTERNS: Final = ("gather", "scatter")

@@ -22,8 +22,8 @@ from flowsched_gym.core.seeding import SeedStreams, integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.precedence import Precedence
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.arrivals import poisson_arrivals
 from flowsched_gym.workload.distributions import Distribution, Exponential, Uniform
+from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
 SEQUENTIAL: Final = "sequential"

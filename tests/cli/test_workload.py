@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flowsched_gym.workload import draw_flows, make_workload, read_flows, table_file
+from flowsched_gym.workload import draw_flows, flow_file, make_workload, read_flows
 from tests.processes import check_refusal
 
 
@@ -90,7 +90,7 @@ def test_a_full_disk_is_an_error_of_one_line(flowsched, tmp_path: Path, monkeypa
     def no_space(*_) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_file, "_format_cells", no_space)
+    monkeypatch.setattr(flow_file, "_format_cells", no_space)
     outcome = flowsched("workload", "gather-a1", "--flows", 9, "--out", tmp_path / "flows.csv")
 
     check_refusal(outcome, "No space left on device")
