@@ -42,7 +42,7 @@ SUMS_OF_INTEGERS: Final = frozenset(
         "envs.drawing.tables",
         "systems.qcluster.mapping",
         "search.search",
-        "workload.mix",
+        "workload.gather",
     ]
 )
 """Modules that use ``sum``, which rounds floats otherwise from Python 3.12 on, of counts alone."""

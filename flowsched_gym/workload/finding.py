@@ -27,9 +27,8 @@ from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
-from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.gather import GatherWorkload, Mix
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.mix import Mix
 from flowsched_gym.workload.named import WORKLOADS, NamedConfig, NamedWorkload, find_named
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, without_load_warning

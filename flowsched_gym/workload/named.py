@@ -13,9 +13,8 @@ from flowsched_gym.workload.clusters import ClusterWorkload, Incast, Traffic
 from flowsched_gym.workload.distributions import Constant, Exponential, LogUniform, Pareto, Uniform
 from flowsched_gym.workload.empirical import load_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.gather import GatherWorkload
+from flowsched_gym.workload.gather import ARTEMIS_A1, ARTEMIS_A2, GatherWorkload
 from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.mix import ARTEMIS_A1, ARTEMIS_A2
 from flowsched_gym.workload.poisson import PoissonWorkload
 from flowsched_gym.workload.qcluster import QCLUSTER
 from flowsched_gym.workload.source import first_flows
@@ -40,12 +39,10 @@ MERP_SMALL_MEAN: Final = 150 * BYTES_PER_KILOBYTE
 """Mean sizes in B (MERP, sections 6.1.1 and 6.1.2)."""
 
 TREE_HOSTS: Final = 9
-
 TREE_RACK_SHARE: Final = 0.25
 """Share of uniform traffic that crosses a rack's uplink of the nine-host tree: 3 * 6 of its 72 ordered pairs."""
 
 FAT_TREE_HOSTS: Final = 16
-
 AUTO_HOSTS: Final = 32
 AUTO_FLOWS: Final = 10_000
 """Servers of AuTO's testbed (section 6), and flows of an episode: 5 s of web search and 40 s of data mining at 80 %."""

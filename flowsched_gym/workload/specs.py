@@ -32,7 +32,7 @@ from flowsched_gym.workload.distribution_specs import DISTRIBUTION_KINDS, Entry,
 from flowsched_gym.workload.distributions import Constant, Distribution
 from flowsched_gym.workload.empirical import CDF_NAMES, Empirical, load_cdf
 from flowsched_gym.workload.failures import RandomFailures
-from flowsched_gym.workload.mix import Mix
+from flowsched_gym.workload.gather import Mix
 
 PAIR: Final = 2
 TRIPLE: Final = 3

@@ -8,7 +8,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.queueing import multilevel_fct, published_thresholds
-from flowsched_gym.queueing.published import PUBLISHED
+from flowsched_gym.queueing.thresholds import PUBLISHED
 from flowsched_gym.workload import CDF_NAMES
 
 SETS = [(workload, load) for workload, sets in PUBLISHED.items() for load in sets]
