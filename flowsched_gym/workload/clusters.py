@@ -17,7 +17,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers, orders
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.distributions import Distribution
+from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
 from flowsched_gym.workload.poisson import PoissonWorkload, poisson_arrivals
 from flowsched_gym.workload.source import (
@@ -49,7 +49,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        _check_size(self.size)
+        check_distribution("size", self.size)
         check_number("load", self.load, above=0)
 
 
@@ -71,7 +71,7 @@ class Incast:
         settle_numbers(self)
         check_number("burst_rate", self.burst_rate, above=0)
         check_integer("senders", self.senders, at_least=1)
-        _check_size(self.size)
+        check_distribution("size", self.size)
 
     @property
     def bytes_per_second(self) -> float:
@@ -369,11 +369,6 @@ def _mixed(parts: tuple[Traffic, ...]) -> Traffic:
     probability = np.sum([weight * size.cdf(points) for weight, size in zip(weights, known, strict=True)], axis=0)
     mixture = tuple(zip(points.tolist(), (probability / probability[-1]).tolist(), strict=True))
     return Traffic(size=Empirical(points=mixture), load=math.fsum(part.load for part in parts) / len(parts))
-
-
-def _check_size(size: object) -> None:
-    if not isinstance(size, Distribution):
-        raise ConfigError(f"size is {shown(size)}: it must be a distribution, with mean and sample")
 
 
 def _merged(one: Workload, other: Workload) -> Workload:

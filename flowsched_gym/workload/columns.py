@@ -41,9 +41,9 @@ class FileColumn:
     """
 
     name: str
-    integral: bool
-    positive: bool
-    required: bool
+    integral: bool = False
+    positive: bool = False
+    required: bool = False
     allowed: str
     missing: float = math.inf
 
@@ -67,48 +67,16 @@ class FileColumn:
 
 COLUMNS: Final = (
     FileColumn(
-        name="flow_id",
-        integral=True,
-        positive=False,
-        required=True,
-        allowed="a whole number >= 0, larger than in the row before",
+        name="flow_id", integral=True, required=True, allowed="a whole number >= 0, larger than in the row before"
     ),
-    FileColumn(
-        name="task_id",
-        integral=True,
-        positive=False,
-        required=False,
-        allowed="a whole number >= 0, or empty",
-        missing=NO_TASK,
-    ),
-    FileColumn(name="source", integral=True, positive=False, required=True, allowed="a host number >= 0"),
-    FileColumn(
-        name="destination",
-        integral=True,
-        positive=False,
-        required=True,
-        allowed="a host number >= 0, other than the source",
-    ),
-    FileColumn(name="size_bytes", integral=False, positive=True, required=True, allowed="a finite number of bytes > 0"),
-    FileColumn(name="arrival_s", integral=False, positive=False, required=True, allowed="a finite time in s >= 0"),
-    FileColumn(
-        name="deadline_s", integral=False, positive=True, required=False, allowed="a finite time in s > 0, or empty"
-    ),
-    FileColumn(
-        name="due_s",
-        integral=False,
-        positive=True,
-        required=False,
-        allowed="a finite time in s, later than arrival_s, or empty",
-    ),
-    FileColumn(
-        name="cpu_s",
-        integral=False,
-        positive=False,
-        required=False,
-        allowed="a finite time in s >= 0, or empty",
-        missing=0.0,
-    ),
+    FileColumn(name="task_id", integral=True, allowed="a whole number >= 0, or empty", missing=NO_TASK),
+    FileColumn(name="source", integral=True, required=True, allowed="a host number >= 0"),
+    FileColumn(name="destination", integral=True, required=True, allowed="a host number >= 0, other than the source"),
+    FileColumn(name="size_bytes", positive=True, required=True, allowed="a finite number of bytes > 0"),
+    FileColumn(name="arrival_s", required=True, allowed="a finite time in s >= 0"),
+    FileColumn(name="deadline_s", positive=True, allowed="a finite time in s > 0, or empty"),
+    FileColumn(name="due_s", positive=True, allowed="a finite time in s, later than arrival_s, or empty"),
+    FileColumn(name="cpu_s", allowed="a finite time in s >= 0, or empty", missing=0.0),
 )
 """Columns of numbers in the flow file; ``due_s`` is read alone, for ``deadline_s``."""
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import as_tuple, check_number, settle_numbers
-from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import uniforms
 
 PROBABILITY_TOLERANCE: Final = 1e-9
@@ -327,6 +327,16 @@ class Pareto:
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Draws values, (count,) float64, by inverting the cumulative distribution."""
         return self.quantile(uniforms(rng, count))
+
+
+def check_distribution(name: str, value: object) -> None:
+    """Refuses what is no distribution.
+
+    Raises:
+        ConfigError: It has no mean, or cannot be sampled.
+    """
+    if not isinstance(value, Distribution):
+        raise ConfigError(f"{name} is {shown(value)}: it must be a distribution, with mean and sample")
 
 
 def as_probabilities(probability: npt.ArrayLike) -> FloatArray:

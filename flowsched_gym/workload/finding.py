@@ -21,9 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeGuard
 
+from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.files import open_to_read, read_json
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
@@ -300,8 +300,8 @@ def _read_head(mapping: Mapping[Any, object]) -> dict[str, str]:
                     "and ._+,-, the first a letter or digit"
                 )
             head[key] = value
-    if "kind" in head and head["kind"] not in KINDS:
-        raise ConfigError(f"kind of the workload is {head['kind']!r}: it must be one of {listed(head['kind'], KINDS)}")
+    if "kind" in head:
+        check_choice("kind of the workload", head["kind"], KINDS)
     if "kind" in head and "base" in head:
         raise ConfigError(f"the workload has base {head['base']!r} and kind {head['kind']!r}: give one of them")
     if head.get("name") in WORKLOADS and len(head) > 1 and head.get("base") != head["name"]:

@@ -24,7 +24,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers, orders
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_SECOND_PER_GBPS, SECONDS_PER_MILLISECOND
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.distributions import Distribution, cumulative_weights
+from flowsched_gym.workload.distributions import Distribution, check_distribution, cumulative_weights
 from flowsched_gym.workload.poisson import poisson_arrivals
 from flowsched_gym.workload.source import check_flow_count, warn_if_unstable, without_load_warning
 
@@ -194,10 +194,10 @@ class GatherWorkload:
         check_one_of_two("mix", self.mix, "size", self.size)
         if self.mix is not None and not isinstance(self.mix, Mix):
             raise ConfigError(f"mix is {shown(self.mix)}: it must be a Mix")
-        if self.size is not None and not isinstance(self.size, Distribution):
-            raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
-        if self.deadline is not None and not isinstance(self.deadline, Distribution):
-            raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
+        if self.size is not None:
+            check_distribution("size", self.size)
+        if self.deadline is not None:
+            check_distribution("deadline", self.deadline)
         if self.mix is not None and self.deadline is not None:
             raise ConfigError(f"deadline is {shown(self.deadline)}: it goes with size; a mix has its own deadlines")
         counted = None if self.mix is None else self.mix.flows_per_burst

@@ -18,7 +18,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams, integers
 from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.distributions import Distribution, Exponential
+from flowsched_gym.workload.distributions import Distribution, Exponential, check_distribution
 from flowsched_gym.workload.failures import RandomFailures
 from flowsched_gym.workload.source import check_busiest_share, check_flow_count, warn_if_unstable, without_load_warning
 
@@ -70,10 +70,9 @@ class PoissonWorkload:
 
     def __post_init__(self) -> None:
         settle_numbers(self)
-        if not isinstance(self.size, Distribution):
-            raise ConfigError(f"size is {shown(self.size)}: it must be a distribution, with mean and sample")
-        if self.deadline is not None and not isinstance(self.deadline, Distribution):
-            raise ConfigError(f"deadline is {shown(self.deadline)}: it must be a distribution, with mean and sample")
+        check_distribution("size", self.size)
+        if self.deadline is not None:
+            check_distribution("deadline", self.deadline)
         check_one_of_two("rate", self.rate, "load", self.load)
         if self.deadline_below is not None and self.deadline is None:
             raise ConfigError(f"deadline_below is {shown(self.deadline_below)}: it needs a deadline")
