@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from flowsched_gym.machine_code.cache import source_files
@@ -190,6 +191,23 @@ def test_machine_code_is_stale_when_anything_changes_that_it_may_be_made_of() ->
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flowsched_gym"):
                 assert file_of(node.module) in files, module
             assert not (isinstance(node, ast.Import) and any(each.name.startswith("flowsched") for each in node.names))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import flowsched_gym.core.units as units",
+        "from flowsched_gym.core import (  # all (of them)\n    units,\n)",
+        "class Late:\n    def units():\n        from flowsched_gym.core.units import gbps_to_capacity",
+    ],
+)
+def test_all_forms_of_imports_count_in_a_users_own_file_and_what_stands_beside_it_need_not_be_python(
+    text: str, tmp_path: Path
+) -> None:
+    own, beside = tmp_path / "own.py", tmp_path / "template.py"
+    own.write_text(text)
+    beside.write_text("def {{ name }}():")
+    assert {own, beside, PACKAGE / "core" / "units.py"} <= set(source_files(own))
 
 
 def test_without_a_folder_to_write_to_rules_are_compiled_in_each_process(tmp_path: Path) -> None:
