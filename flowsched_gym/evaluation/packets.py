@@ -1,6 +1,6 @@
 """Runs a scheduler of packets without an environment: packets given to one port, or flows sent in packets."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from os import PathLike
 from typing import Final, cast
@@ -11,7 +11,8 @@ import numpy.typing as npt
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
+from flowsched_gym.core.files import Progress
+from flowsched_gym.evaluation.replay import ENGINES, PROGRESS_STEPS, check_seed, options_of, workload_of
 from flowsched_gym.flows.workload import start_of_clock
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
@@ -36,7 +37,6 @@ FABRIC: Final = "leaf-spine"
 TOPOLOGIES: Final = ("one-link", FABRIC)
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
-PROGRESS_STEPS: Final = 200
 
 Columns = Mapping[str, Sequence[object] | npt.NDArray[np.generic]]
 
@@ -77,8 +77,8 @@ def serve_packets(
         FlowFileError: The packet file has a fault.
         WorkloadError: The packets of the mapping are not allowed.
     """
-    check_engine(engine)
-    options = _options(parameters)
+    check_choice("engine", engine, ENGINES)
+    options = options_of(parameters)
     port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
     rule = make_scheduler(scheduler, options, beside=PORT_PARAMETERS)
     given = _packets(packets)
@@ -123,7 +123,7 @@ def replay_packets(
     seed: int = 0,
     engine: str = "simpy",
     num_hosts: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     keep_trace: bool = False,
 ) -> PacketRecords:
     """Sends flows in packets, by senders that wait for acknowledgements, and returns the records of each flow.
@@ -165,9 +165,9 @@ def replay_packets(
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    check_engine(engine)
+    check_choice("engine", engine, ENGINES)
     check_choice("topology", topology, TOPOLOGIES)
-    options = _options(parameters)
+    options = options_of(parameters)
     fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
     if fabric is not None:
         capacity = fabric.capacity
@@ -222,12 +222,6 @@ def _ideal_fct(workload: Workload, packets: PacketFlows, fabric: PacketFabric, d
     return fabric.ideal_fct(np.add.reduceat(size, first), size[first], across, delay)
 
 
-def _options(parameters: Mapping[str, object] | None) -> dict[str, object]:
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
-    return dict(parameters or {})
-
-
 def _taken(options: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
     """Removes these parameters from the options."""
     return {name: options.pop(name) for name in names if name in options}
@@ -268,7 +262,7 @@ def _left_to_send(flow: IntArray, size: FloatArray) -> FloatArray:
     return np.array(remaining[::-1])
 
 
-def _run(simulation: PacketReplay, arrival: FloatArray, progress: Callable[[int, int], None] | None) -> None:
+def _run(simulation: PacketReplay, arrival: FloatArray, progress: Progress | None) -> None:
     """Runs to the end; from arrival to arrival where progress is wanted."""
     total = len(arrival)
     if progress is not None:

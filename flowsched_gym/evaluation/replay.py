@@ -1,7 +1,7 @@
 """Runs a discipline on given flows, without an environment: references and bounds."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Final
@@ -48,7 +48,7 @@ def replay(
     seed: int = 0,
     engine: str = "simpy",
     num_hosts: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Records:
     """Runs a discipline on flows and returns the records of each.
 
@@ -80,11 +80,9 @@ def replay(
         FlowFileError: The flow file has a fault.
         WorkloadError: The flows cannot be simulated.
     """
-    check_engine(engine)
+    check_choice("engine", engine, ENGINES)
     check_seed(seed)
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
-    options = dict(parameters or {})
+    options = options_of(parameters)
     delay = options.pop("delay", 0.0)
     given = _with_link_changes(workload_of(flows, seed=int(seed)), options.pop("link_changes", None))
     workload, start = given.on_clock()
@@ -115,16 +113,18 @@ def replay(
     return simulation.records().since(start, given.arrival_time)
 
 
-def check_engine(engine: object) -> None:
-    """Refuses what is no engine."""
-    check_choice("engine", engine, ENGINES)
-
-
 def check_seed(seed: object) -> int:
     """Refuses what is no seed of a hash."""
     if not is_whole(seed) or not 0 <= seed < SEED_END:
         raise ConfigError(f"seed is {shown(seed)}: it must be an integer >= 0 and below 2**64")
     return int(seed)
+
+
+def options_of(parameters: Mapping[str, object] | None) -> dict[str, object]:
+    """Copies the parameters of a replay, and refuses what is no mapping."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise ConfigError(f"parameters is {shown(parameters)}: it must be a mapping of names to values")
+    return dict(parameters or {})
 
 
 def workload_of(flows: object, *, seed: int, progress: Progress | None = None) -> Workload:
@@ -179,7 +179,7 @@ def _number(name: str, value: object) -> float:
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number") from None
 
 
-def _run_with_progress(simulation: Simulation, progress: Callable[[int, int], None]) -> None:
+def _run_with_progress(simulation: Simulation, progress: Progress) -> None:
     """Runs from arrival to arrival, and reports the progress."""
     total = simulation.workload.num_flows
     arrivals = np.sort(simulation.workload.arrival_time)
