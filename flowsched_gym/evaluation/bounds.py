@@ -18,7 +18,8 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.evaluation.player import Progress, check_episodes, make_environment
+from flowsched_gym.core.files import Progress
+from flowsched_gym.evaluation.player import check_episodes, make_environment
 from flowsched_gym.evaluation.results import EvaluationResult, Provenance, Run
 from flowsched_gym.evaluation.rollout import EpisodeResult
 from flowsched_gym.evaluation.selection import NODE_LIMIT, Jobs, select_most_jobs, serve_earliest_due_first

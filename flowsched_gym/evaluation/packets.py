@@ -34,7 +34,6 @@ from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
 
 FABRIC: Final = "leaf-spine"
-TOPOLOGIES: Final = ("one-link", FABRIC)
 DENSE: Final = 4
 """Identifiers are keys themselves where the largest is at most so many times the number of packets."""
 
@@ -166,7 +165,7 @@ def replay_packets(
         WorkloadError: The flows cannot be simulated.
     """
     check_choice("engine", engine, ENGINES)
-    check_choice("topology", topology, TOPOLOGIES)
+    check_choice("topology", topology, ("one-link", FABRIC))
     options = options_of(parameters)
     fabric = _fabric(capacity, num_hosts, engine, keep_trace=keep_trace) if topology == FABRIC else None
     if fabric is not None:

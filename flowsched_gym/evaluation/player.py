@@ -24,6 +24,7 @@ from gymnasium.vector import AutoresetMode
 
 from flowsched_gym.core.checks import check_integer
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, InvalidAction
+from flowsched_gym.core.files import Progress
 from flowsched_gym.envs import DecisionEnv, FlowSchedVectorEnv
 from flowsched_gym.envs.drawing.render_modes import check_render_mode
 from flowsched_gym.envs.policies import Policy, is_pure
@@ -37,8 +38,6 @@ from flowsched_gym.registration import check_arguments, find_environment, is_nam
 from flowsched_gym.systems import EnvironmentSpec
 from flowsched_gym.workload import FixedWorkload, with_workload_read
 
-Progress = Callable[[int, int], None]
-"""Called with the number of episodes done and of all episodes."""
 OnRecords = Callable[[int, Records], None]
 """Called with the number of a finished episode, from 0, and the records of its flows."""
 

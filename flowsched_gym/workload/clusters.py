@@ -19,7 +19,7 @@ from flowsched_gym.core.units import BYTES_PER_SECOND_PER_GBPS
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.workload.distributions import Distribution, check_distribution
 from flowsched_gym.workload.empirical import Empirical
-from flowsched_gym.workload.poisson import PoissonWorkload, poisson_arrivals
+from flowsched_gym.workload.poisson import MIN_HOSTS, PoissonWorkload, poisson_arrivals
 from flowsched_gym.workload.source import (
     WorkloadSource,
     check_busiest_share,
@@ -28,8 +28,6 @@ from flowsched_gym.workload.source import (
     warn_if_unstable,
     without_load_warning,
 )
-
-MIN_HOSTS: Final = 2
 
 MOST_PHASES: Final = 1_000_000
 """Phases of an episode at most."""

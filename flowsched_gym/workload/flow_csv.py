@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
+from flowsched_gym.core.arrays import BoolArray
 from flowsched_gym.core.checks import EXACT_END
 from flowsched_gym.core.errors import FlowFileError, WorkloadError
 from flowsched_gym.core.files import Progress
@@ -24,12 +24,11 @@ from flowsched_gym.workload.columns import (
     COLUMNS,
     HEADER,
     FileColumn,
+    NumberArray,
     check_names,
     first_fault,
     make_workload_of,
 )
-
-NumberArray = FloatArray | IntArray
 
 CHUNK_BYTES: Final = 4_000_000
 """Size of the pieces: long enough that NumPy's share dominates, short enough to fit beside the result."""
