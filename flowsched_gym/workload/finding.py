@@ -18,34 +18,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields, replace
 from os import PathLike, fsdecode
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, MissingDependencyError, shown
 from flowsched_gym.core.files import open_to_read, read_json
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.workload.clusters import ClusterWorkload
 from flowsched_gym.workload.flow_file import is_parquet, read_flows
 from flowsched_gym.workload.gather import GatherWorkload, Mix
-from flowsched_gym.workload.jobs import JobWorkload
-from flowsched_gym.workload.named import WORKLOADS, NamedConfig, NamedWorkload, find_named
-from flowsched_gym.workload.poisson import PoissonWorkload
+from flowsched_gym.workload.named import KINDS, WORKLOADS, NamedConfig, NamedWorkload, find_named
 from flowsched_gym.workload.source import FixedWorkload, WorkloadSource, without_load_warning
 from flowsched_gym.workload.specs import as_plain, read_changes
-from flowsched_gym.workload.tasks import CLOSED, TaskWorkload
-
-KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
-    {
-        "gather": GatherWorkload,
-        "scatter": GatherWorkload,
-        "poisson": PoissonWorkload,
-        "clusters": ClusterWorkload,
-        "tasks": TaskWorkload,
-        "jobs": JobWorkload,
-    }
-)
-"""Kinds of workloads."""
+from flowsched_gym.workload.tasks import CLOSED
 
 HEAD: Final = ("name", "base", "kind")
 """Keys of a mapping that are no fields of the workload."""

@@ -55,6 +55,18 @@ AUTO_INCAST: Final = Incast(burst_rate=50.0, senders=16, size=Constant(value=20 
 
 NamedConfig = GatherWorkload | PoissonWorkload | ClusterWorkload | TaskWorkload | JobWorkload
 
+KINDS: Final[Mapping[str, type[NamedConfig]]] = MappingProxyType(
+    {
+        "gather": GatherWorkload,
+        "scatter": GatherWorkload,
+        "poisson": PoissonWorkload,
+        "clusters": ClusterWorkload,
+        "tasks": TaskWorkload,
+        "jobs": JobWorkload,
+    }
+)
+"""Kinds of workloads."""
+
 _MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)
 _MERP_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=TREE_HOSTS, busiest_share=TREE_RACK_SHARE)
 _MERP_FAT_TREE: Final = replace(_MERP, pattern="all-to-all", num_hosts=FAT_TREE_HOSTS, load=0.6)
