@@ -117,7 +117,7 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     With a share ``theta_l`` of the flows in queue l, ``sum theta_l / (1 - load * sum_{j<l} theta_j)`` is largest where
     the shares up to queue l add up to ``(1 - (1 - load)^(l / num_queues)) / load``. The rule counts flows where links
     count bytes, so it is a baseline and no optimum: for web search at load 0.8 and four queues its mean FCT is 25 %
-    above the least. PIAS's objective itself (``published.py`` has its authors' thresholds) is least with empty queues.
+    above the least. PIAS's objective itself (``PUBLISHED`` has its authors' thresholds) is least with empty queues.
 
     Args:
         distribution: Distribution of sizes in B, or the name of a packaged one.
