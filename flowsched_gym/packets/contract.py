@@ -64,7 +64,7 @@ class Rules:
     Attributes:
         record: NamedTuple of what the scheduler keeps, a type of its own.
         arrive: Says what becomes of a packet that arrives, ``(now, port, p, table, own)``.
-        choose: Returns the queue that an idle port serves, ``(port, head_size, own)``: see ``queue_choice.next_queue``.
+        choose: Returns the queue that an idle port serves, ``(port, head_size, own)``: see ``queues.next_queue``.
             Only asked where the order is ``Order.ARRIVAL``.
         order: Order in which packets that wait are served.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, as_numbers, is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.packets.rules.queue_choice import DEFICIT, ROUND, STRICT
+from flowsched_gym.packets.rules.queues import DEFICIT, ROUND, STRICT
 
 NUM_QUEUES: Final = 8
 """Queues of a port of a commodity switch."""

@@ -22,7 +22,7 @@ from flowsched_gym.packets.rules.clusters import (
     inverse_quanta,
     new_clusters,
 )
-from flowsched_gym.packets.rules.queue_choice import Service, first_within, new_service, next_queue
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.rules.sketch import Sketch, count, place
 from flowsched_gym.packets.rules.table import Arrival, PacketTable
 from flowsched_gym.packets.schedulers.parameters import (

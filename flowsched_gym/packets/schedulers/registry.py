@@ -7,11 +7,11 @@ from typing import Final
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed, similar
 from flowsched_gym.packets.contract import BaseScheduler, Rules
-from flowsched_gym.packets.schedulers.afq import Afq
+from flowsched_gym.packets.schedulers.bytes_sent import Pias
+from flowsched_gym.packets.schedulers.fair_queueing import Afq
 from flowsched_gym.packets.schedulers.fifo import Fifo
 from flowsched_gym.packets.schedulers.fq import Fq
 from flowsched_gym.packets.schedulers.pfabric import Pfabric, PfabricEdf
-from flowsched_gym.packets.schedulers.pias import Pias
 from flowsched_gym.packets.schedulers.pifo_las import PifoLas
 from flowsched_gym.packets.schedulers.qcluster import QCluster
 from flowsched_gym.packets.schedulers.tagged import Tagged

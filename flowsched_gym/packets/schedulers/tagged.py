@@ -8,7 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
-from flowsched_gym.packets.rules.queue_choice import Service, new_service, next_queue
+from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
 from flowsched_gym.packets.rules.sketch import Sketch, count, place
 from flowsched_gym.packets.rules.table import Arrival, PacketTable
 from flowsched_gym.packets.schedulers.parameters import (

@@ -8,7 +8,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes, new_messages
-from flowsched_gym.packets.rules.queue_choice import Service, first_within, new_service, next_queue
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.rules.table import Arrival, PacketTable
 from flowsched_gym.packets.schedulers.parameters import (
     Count,
