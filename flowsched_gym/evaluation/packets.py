@@ -15,11 +15,11 @@ from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
 from flowsched_gym.fluid import Records
 from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
-from flowsched_gym.packets.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
-from flowsched_gym.packets.flows import PacketFlows, cut_into_packets
-from flowsched_gym.packets.rules.table import PacketTable
-from flowsched_gym.packets.schedulers import PacketSetup, Traffic, make_scheduler
+from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup, Traffic, find_scheduler
+from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy import PacketReplay, PacketServing
 from flowsched_gym.packets.state import (
     PORT_PARAMETERS,
@@ -49,7 +49,7 @@ def default_packet_capacity(topology: str) -> float:
 def serve_packets(
     packets: str | PathLike[str] | Columns,
     *,
-    scheduler: str,
+    scheduler: str | BaseScheduler,
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -61,7 +61,7 @@ def serve_packets(
         packets: Path of a CSV file, or a mapping of equally long sequences, with the columns ``flow_id``,
             ``size_bytes`` (on the wire) and ``arrival_s``, in the order of arrival. What a flow has left to send is
             known from its packets here; none has a deadline.
-        scheduler: Name of a scheduler (``flowsched list``).
+        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``).
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps.
         parameters: Parameters of the scheduler (see its class in ``flowsched_gym.packets.schedulers``), and ``buffer``
             and ``mark_at`` (see ``PortParameters``).
@@ -80,7 +80,7 @@ def serve_packets(
     check_engine(engine)
     options = _options(parameters)
     port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    rule = make_scheduler(scheduler, options, beside=PORT_PARAMETERS)
+    rule = find_scheduler(scheduler, options, beside=PORT_PARAMETERS)
     given = _packets(packets)
     start = start_of_clock(given.arrival_time)
     times = given.arrival_time - start
@@ -116,7 +116,7 @@ def serve_packets(
 def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
-    scheduler: str,
+    scheduler: str | BaseScheduler,
     topology: str = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
@@ -144,7 +144,8 @@ def replay_packets(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping with the flow
             file's columns.
-        scheduler: Name of a scheduler (``flowsched list``). Schedulers count bytes of payload.
+        scheduler: Name of a scheduler (``flowsched list``), or your own (see ``docs/packets.md``). It counts bytes of
+            payload.
         topology: ``one-link``: all flows share one port, whatever their hosts; or ``leaf-spine``.
         capacity: Capacity of the port in B/s; ``None`` for 1 Gbps. On ``leaf-spine`` that of a host's link; ``None``
             for 10 Gbps.
@@ -177,11 +178,11 @@ def replay_packets(
         raise ConfigError(f"num_hosts is {shown(num_hosts)}: topology one-link has no hosts to count; leave it out")
     port = PortParameters(**_taken(options, PORT_PARAMETERS))  # type: ignore[arg-type]  # checked there
     senders = SenderParameters(**_taken(options, SENDER_PARAMETERS))  # type: ignore[arg-type]  # checked there
-    rule = make_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
+    rule = find_scheduler(scheduler, options, beside=(*PORT_PARAMETERS, *SENDER_PARAMETERS))
     given = workload_of(flows, seed=check_seed(seed))
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
-    packets = cut_into_packets(workload, senders, needs_remaining=rule.needs_remaining)
+    packets = setup.cut(workload)
     ideal_fct = None
     if fabric is not None:
         ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))

@@ -1,8 +1,8 @@
-"""Packets: the parameters of ports and senders, and what became of each packet and flow."""
+"""Packets: the parameters of ports and senders, the order of events, and what became of each packet and flow."""
 
 import math
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole, to_float
@@ -21,7 +21,6 @@ __all__ = [
     "PortParameters",
     "SenderParameters",
 ]
-
 UNLIMITED: Final = 2**62
 """In place of a number of packets: so many never wait."""
 MOST_WINDOW: Final = 2**31
@@ -125,10 +124,6 @@ class SenderParameters:
                 raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
 
 
-PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
-SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PacketTrace:
     """What became of each packet at a port, in the order of arrival there. Arrays are not writeable.
@@ -204,6 +199,31 @@ class PacketRecords(Records):
         for field in fields(self):
             if field.name != "trace":
                 getattr(self, field.name).setflags(write=False)
+
+
+class PacketEventKind(IntEnum):
+    """Kinds of events, in the order in which they happen at one instant; equal kinds happen as they were scheduled."""
+
+    TRANSMISSION_END = 0
+    """A port has sent the last bit of a packet."""
+    ACKNOWLEDGEMENT = 1
+    """An acknowledgement reaches its sender."""
+    TIMEOUT = 2
+    """A sender notices that a packet is lost."""
+    ARRIVAL = 3
+    """A flow, or a packet by itself, arrives; several by their ids."""
+    PERIOD_END = 4
+    """A period ends and the next one begins."""
+    DECISION = 5
+    """An agent decides."""
+    CHOICE = 6
+    """An idle port chooses the packet that it sends next."""
+
+
+PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
+
+
+SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
 
 
 def _check_number(name: str, value: object, *, positive: bool) -> None:

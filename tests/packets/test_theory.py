@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import flowsched_gym
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy import PacketReplay
 from flowsched_gym.packets.state import PacketTrace, PortParameters, SenderParameters
 

@@ -6,14 +6,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.packets.compiled.fabric import Fabric, new_fabric, replay_fabric
+from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
 from flowsched_gym.packets.compiled.loop import replay, serve
 from flowsched_gym.packets.compiled.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
-from flowsched_gym.packets.fabric import PacketFabric
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.counts import new_counts
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import new_counts
 from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
+from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.state import PacketTrace, PortParameters
 
 PARTS: Final = 200

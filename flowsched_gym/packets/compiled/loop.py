@@ -4,11 +4,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.machine_code.decorators import inlined_part, threaded_function
-from flowsched_gym.packets.compiled.control import arrive
-from flowsched_gym.packets.compiled.queues import make_room, put, take
+from flowsched_gym.packets.compiled.queues import arrive, make_room, put, take
 from flowsched_gym.packets.compiled.state import ACKNOWLEDGED, ARRIVED, COMPLETED, LOST, NONE, RESENT, Flows, Tables
-from flowsched_gym.packets.rules.counts import count_arrival, count_drop, count_start
-from flowsched_gym.packets.rules.table import BEYOND
+from flowsched_gym.packets.contract import BEYOND
+from flowsched_gym.packets.rules.queues import count_arrival, count_drop, count_start
 from flowsched_gym.packets.rules.windows import acknowledge, may_send, note_sent, time_out
 
 PORT = 0

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
-from flowsched_gym.packets.rules.counts import QueueCounts
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.packets.rules.windows import Windows
 from flowsched_gym.packets.schedulers import Order
 from flowsched_gym.packets.state import PortParameters

@@ -1,4 +1,4 @@
-"""Serves packets in queues by the bytes that their messages have sent (PIAS: Bai et al., NSDI 2015)."""
+"""Schedulers that look at the bytes that messages have sent: FIFO, which only shows them, PIAS and PIFO-LAS."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,18 +6,46 @@ from typing import NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
-from flowsched_gym.packets.rules.messages import Messages, count_bytes, new_messages
-from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Rules, Traffic
+from flowsched_gym.packets.rules.messages import Messages, count_bytes
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, queue_in_turn
 from flowsched_gym.packets.schedulers.parameters import (
     Count,
     Dequeue,
+    MessageScheduler,
     check_choice,
-    check_gap,
     check_quanta,
     check_thresholds,
 )
+
+
+class _OneQueue(NamedTuple):
+    """What a port with one queue keeps: bytes sent, which its trace shows."""
+
+    messages: Messages
+
+
+def _append(now: float, port: int, p: int, table: PacketTable, own: _OneQueue) -> Arrival:
+    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
+    return Arrival(0, 0.0, weight, last_seen, new)
+
+
+class Fifo(MessageScheduler):
+    """First in, first out, in one queue; with ``mark_at`` and DCTCP's senders this is DCTCP.
+
+    Args:
+        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
+
+    Raises:
+        ConfigError: The gap is not > 0.
+    """
+
+    rules = Rules(record=_OneQueue, arrive=_append)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _OneQueue:
+        """Makes room for the bytes sent."""
+        return _OneQueue(self.new_messages(traffic))
 
 
 class _Levels(NamedTuple):
@@ -40,11 +68,7 @@ def _demote(now: float, port: int, p: int, table: PacketTable, own: _Levels) -> 
     return Arrival(queue, 0.0, weight, last_seen, new)
 
 
-def _next_queue(port: int, head_size: FloatArray, own: _Levels) -> int:
-    return next_queue(port, head_size, own.service)
-
-
-class Pias(BaseScheduler):
+class Pias(MessageScheduler):
     """Queues by bytes sent: a packet enters the first queue with ``bytes sent <= threshold``; queue 0 is the highest.
 
     Bytes are counted without error, as senders that tag their packets do; a packet that is sent again counts again.
@@ -62,7 +86,7 @@ class Pias(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Levels, arrive=_demote, choose=_next_queue)
+    rules = Rules(record=_Levels, arrive=_demote, choose=queue_in_turn)
 
     def __init__(
         self,
@@ -78,12 +102,66 @@ class Pias(BaseScheduler):
         self._count = check_choice("count", count, Count)
         self._dequeue = check_choice("dequeue", dequeue, Dequeue)
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
-        self._gap = check_gap("message_gap", message_gap)
+        super().__init__(message_gap)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Levels:
         """Makes room for the bytes sent, and sets the thresholds of all ports."""
         return _Levels(
-            new_messages(traffic.num_keys, self._gap, count_after=self._count is Count.AFTER),
+            self.new_messages(traffic, self._count),
             np.tile(self._thresholds, (num_ports, 1)),
             new_service(self._dequeue.way, self._quanta, num_ports),
         )
+
+
+class _Pifo(NamedTuple):
+    """A queue by rank, and one behind it.
+
+    Attributes:
+        messages: Bytes sent.
+        limit: Bytes sent above which packets go to the queue behind; inf where there is none.
+    """
+
+    messages: Messages
+    limit: float
+
+
+def _by_attained(now: float, port: int, p: int, table: PacketTable, own: _Pifo) -> Arrival:
+    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
+    if weight <= own.limit:
+        return Arrival(0, weight, weight, last_seen, new)
+    return Arrival(1, 0.0, weight, last_seen, new)
+
+
+class PifoLas(MessageScheduler):
+    """Least attained service with a PIFO: the packet whose message had sent least when it arrived.
+
+    A packet of a long message may wait forever. The remedy of QCluster (section 2) is a FIFO behind the PIFO.
+
+    Args:
+        thresholds: One threshold in B: packets with more bytes sent go to a FIFO behind; none for the PIFO alone.
+        count: ``before`` or ``after``: whether bytes sent include the packet.
+        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
+
+    Raises:
+        ConfigError: A parameter is not allowed.
+    """
+
+    rules = Rules(record=_Pifo, arrive=_by_attained, order=Order.RANK)
+
+    def __init__(
+        self,
+        thresholds: Sequence[float] | FloatArray = (),
+        count: str = Count.BEFORE,
+        message_gap: float | None = None,
+    ) -> None:
+        limits = check_thresholds(thresholds, None)
+        if len(limits) > 1:
+            raise ConfigError(f"thresholds is {limits.tolist()}: it must be one number, or none")
+        self.num_queues = len(limits) + 1
+        self._limit = float(limits[0]) if len(limits) else np.inf
+        self._count = check_choice("count", count, Count)
+        super().__init__(message_gap)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> _Pifo:
+        """Makes room for the bytes sent."""
+        return _Pifo(self.new_messages(traffic, self._count), self._limit)

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowsched_gym.packets.contract import BaseScheduler, Order, Rules, Traffic
-from flowsched_gym.packets.rules.messages import Messages, count_bytes, new_messages
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
-from flowsched_gym.packets.schedulers.parameters import check_gap
+from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Rules, Traffic
+from flowsched_gym.packets.rules.messages import Messages, count_bytes
+from flowsched_gym.packets.schedulers.parameters import MessageScheduler
 
 
 class _Remaining(NamedTuple):
@@ -37,7 +36,7 @@ def _by_deadline(now: float, port: int, p: int, table: PacketTable, own: _Due) -
     return Arrival(1, left, left, last_seen, new)
 
 
-class Pfabric(BaseScheduler):
+class Pfabric(MessageScheduler):
     """Least payload left to send first (pFabric), and of that flow the packet that arrived first.
 
     A packet's rank is what its flow had left when it was sent, itself included. A full buffer drops the packet of the
@@ -53,15 +52,12 @@ class Pfabric(BaseScheduler):
     rules = Rules(record=_Remaining, arrive=_by_remaining, order=Order.FLOW)
     needs_remaining = True
 
-    def __init__(self, message_gap: float | None = None) -> None:
-        self._gap = check_gap("message_gap", message_gap)
-
     def new_record(self, traffic: Traffic, num_ports: int) -> _Remaining:
         """Makes room for the bytes sent."""
-        return _Remaining(new_messages(traffic.num_keys, self._gap, count_after=False))
+        return _Remaining(self.new_messages(traffic))
 
 
-class PfabricEdf(BaseScheduler):
+class PfabricEdf(MessageScheduler):
     """Earliest deadline first (pFabric-EDF); then the flows without one by what they have left to send.
 
     Args:
@@ -75,9 +71,6 @@ class PfabricEdf(BaseScheduler):
     num_queues = 2
     needs_remaining = True
 
-    def __init__(self, message_gap: float | None = None) -> None:
-        self._gap = check_gap("message_gap", message_gap)
-
     def new_record(self, traffic: Traffic, num_ports: int) -> _Due:
         """Makes room for the bytes sent."""
-        return _Due(new_messages(traffic.num_keys, self._gap, count_after=False))
+        return _Due(self.new_messages(traffic))

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
+from flowsched_gym.packets.contract import Arrival, BaseScheduler, PacketTable, Rules, Traffic
 from flowsched_gym.packets.rules.clusters import (
     ADAPTIVE,
     ARITHMETIC,
@@ -22,15 +22,19 @@ from flowsched_gym.packets.rules.clusters import (
     inverse_quanta,
     new_clusters,
 )
-from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
-from flowsched_gym.packets.rules.sketch import Sketch, count, place
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, queue_in_turn
 from flowsched_gym.packets.schedulers.parameters import (
+    BUCKETS,
     FULL_PACKET,
+    GAP,
     MOST_QUEUES,
     NUM_QUEUES,
     Count,
     Dequeue,
+    Disorder,
+    Pairs,
+    SketchParameters,
     check_choice,
     check_integer,
     check_number,
@@ -38,7 +42,6 @@ from flowsched_gym.packets.schedulers.parameters import (
     check_quanta,
     check_thresholds,
 )
-from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
 
 INTERVAL: Final = 200
 AGEING: Final = 5_000
@@ -135,10 +138,6 @@ def _to_cluster(now: float, port: int, p: int, table: PacketTable, own: _Cluster
     return Arrival(queue, 0.0, weight, last_seen, new)
 
 
-def _next_queue(port: int, head_size: FloatArray, own: _Cluster) -> int:
-    return next_queue(port, head_size, own.service)
-
-
 class QCluster(BaseScheduler):
     """QCluster: a packet enters the first queue with ``weight <= threshold``; thresholds follow the mean weights.
 
@@ -177,7 +176,7 @@ class QCluster(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Cluster, arrive=_to_cluster, choose=_next_queue)
+    rules = Rules(record=_Cluster, arrive=_to_cluster, choose=queue_in_turn)
 
     def __init__(
         self,

@@ -5,22 +5,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, IntArray
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.packets.contract import BaseScheduler, Rules, Traffic
-from flowsched_gym.packets.rules.queues import Service, new_service, next_queue
-from flowsched_gym.packets.rules.sketch import Sketch, count, place
-from flowsched_gym.packets.rules.table import Arrival, PacketTable
+from flowsched_gym.packets.contract import Arrival, BaseScheduler, PacketTable, Rules, Traffic
+from flowsched_gym.packets.rules.messages import Sketch, count, place
+from flowsched_gym.packets.rules.queues import Service, new_service, queue_in_turn
 from flowsched_gym.packets.schedulers.parameters import (
+    BUCKETS,
+    GAP,
     MOST_QUEUES,
     NUM_QUEUES,
     Dequeue,
+    Disorder,
+    Pairs,
+    SketchParameters,
     check_choice,
     check_integer,
     check_numbers,
     check_quanta,
 )
-from flowsched_gym.packets.schedulers.sketches import BUCKETS, GAP, Disorder, Pairs, SketchParameters
 
 
 class _Tags(NamedTuple):
@@ -44,10 +47,6 @@ def _by_tag(now: float, port: int, p: int, table: PacketTable, own: _Tags) -> Ar
     return Arrival(queue, 0.0, weight, last_seen, new)
 
 
-def _next_queue(port: int, head_size: FloatArray, own: _Tags) -> int:
-    return next_queue(port, head_size, own.service)
-
-
 class Tagged(BaseScheduler):
     """Queues by tag, with or without the avoidance of disorder (QCluster, section 3.5).
 
@@ -68,7 +67,7 @@ class Tagged(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Tags, arrive=_by_tag, choose=_next_queue)
+    rules = Rules(record=_Tags, arrive=_by_tag, choose=queue_in_turn)
 
     def __init__(
         self,

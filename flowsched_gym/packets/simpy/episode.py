@@ -7,11 +7,10 @@ from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_periods import Periods
 from flowsched_gym.flows.records import Records
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.flows import cut_into_packets
-from flowsched_gym.packets.rules.counts import forget_counts
+from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.simpy.simulation import PacketReplay
+from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
@@ -32,8 +31,7 @@ class PacketSimulation(PacketReplay):
     """
 
     def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
-        packets = cut_into_packets(workload, setup.senders, needs_remaining=setup.scheduler.needs_remaining)
-        super().__init__(packets, setup, counted=True)
+        super().__init__(setup.cut(workload), setup, counted=True)
         self.workload = workload
         self.topology = topology
         self.pending: PeriodDecision | None = None

@@ -1,19 +1,185 @@
-"""A port of a switch: packets wait in its queues, and it sends one after the other."""
+"""A port of a switch: packets wait in its queues, it sends one after the other, and a log says what became of each."""
 
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
 
+import numpy as np
 from simpy import Event
 from simpy.events import ProcessGenerator
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.rules.counts import QueueCounts, count_arrival, count_drop, count_start
-from flowsched_gym.packets.rules.table import BEYOND, PacketTable
-from flowsched_gym.packets.schedulers import BaseScheduler
-from flowsched_gym.packets.simpy.log import PacketLog
-from flowsched_gym.packets.simpy.queues import waiting_packets
-from flowsched_gym.packets.state import PortParameters
+from flowsched_gym.packets.contract import BEYOND, Arrival, BaseScheduler, Order, PacketTable, Rules
+from flowsched_gym.packets.rules.queues import QueueCounts, count_arrival, count_drop, count_start
+from flowsched_gym.packets.state import PacketEventKind, PacketTrace, PortParameters
+
+NAN: Final = float("nan")
+
+
+class PacketLog:
+    """The rows of a ``PacketTrace``; of each packet, the last one can still change."""
+
+    def __init__(self) -> None:
+        self._row: dict[int, int] = {}
+        self._arrivals: list[tuple[int, float, int, float, float, bool]] = []
+        self._start: list[float] = []
+        self._departure: list[float] = []
+        self._dropped: list[bool] = []
+        self._marked: list[bool] = []
+
+    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
+        """Begins a row."""
+        self._row[p] = len(self._start)
+        self._arrivals.append((p, now, arrival.queue, arrival.weight, arrival.last_seen, arrival.new_message))
+        self._start.append(NAN)
+        self._departure.append(NAN)
+        self._dropped.append(False)
+        self._marked.append(marked)
+
+    def send(self, now: float, p: int, end: float) -> None:
+        """Notes a transmission."""
+        row = self._row[p]
+        self._start[row] = now
+        self._departure[row] = end
+
+    def drop(self, p: int) -> None:
+        """Notes a loss."""
+        row = self._row[p]
+        self._dropped[row] = True
+        self._marked[row] = False
+
+    def trace(self, table: PacketTable, flow_id: IntArray) -> PacketTrace:
+        """Returns the rows as arrays."""
+        p, time, queue, weight, last_seen, new = zip(*self._arrivals, strict=True) if self._arrivals else ((),) * 6
+        packet = np.array(p, dtype=np.int64)
+        return PacketTrace(
+            flow_id=flow_id[table.flow[packet]],
+            size=table.size[packet],
+            arrival_time=np.array(time, dtype=np.float64),
+            queue=np.array(queue, dtype=np.int64),
+            weight=np.array(weight, dtype=np.float64),
+            last_seen=np.array(last_seen, dtype=np.float64),
+            new_message=np.array(new, dtype=np.bool_),
+            start_time=np.array(self._start),
+            departure_time=np.array(self._departure),
+            dropped=np.array(self._dropped, dtype=np.bool_),
+            marked=np.array(self._marked, dtype=np.bool_),
+        )
+
+
+class WaitingPackets(ABC):
+    """Packets that wait, in the order of a scheduler."""
+
+    @abstractmethod
+    def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
+
+    @abstractmethod
+    def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
+
+    @abstractmethod
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns which packet a full buffer drops: the one that arrives, or one that waits, which it takes out."""
+
+
+class _Queues(WaitingPackets):
+    """FIFO queues, among which the scheduler chooses."""
+
+    def __init__(self, rules: Rules, own: Any, table: PacketTable, num_queues: int) -> None:
+        self._choose = rules.choose
+        self._own = own
+        self._sizes = table.size.tolist()
+        self._queues: list[deque[int]] = [deque() for _ in range(num_queues)]
+        self._head_size = np.zeros(num_queues)
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        queue = self._queues[arrival.queue]
+        if not queue:
+            self._head_size[arrival.queue] = self._sizes[p]
+        queue.append(p)
+
+    def take(self) -> int:
+        number = self._choose(0, self._head_size, self._own)
+        queue = self._queues[number]
+        p = queue.popleft()
+        self._head_size[number] = self._sizes[queue[0]] if queue else 0.0
+        return p
+
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        return p
+
+
+class _ByRank(WaitingPackets):
+    """Packets by queue, rank and order of arrival."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, float, int, int]] = []
+        self._waiting: dict[int, int] = {}
+        self._arrived = 0
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        self._arrived += 1
+        self._waiting[p] = self._arrived
+        heappush(self._heap, (arrival.queue, arrival.rank, self._arrived, p))
+
+    def take(self) -> int:
+        p = self._first()
+        del self._waiting[p]
+        return p
+
+    def make_room(self, p: int, arrival: Arrival) -> int:
+        self._heap = [entry for entry in self._heap if self._waits(entry)]
+        heapify(self._heap)
+        last = max(self._heap)
+        if (arrival.queue, arrival.rank) >= last[:2]:
+            return p
+        self._remove(last[3])
+        return last[3]
+
+    def _first(self) -> int:
+        """Returns the packet of the smallest rank; those that wait no more are forgotten here."""
+        while not self._waits(self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][3]
+
+    def _waits(self, entry: tuple[int, float, int, int]) -> bool:
+        return self._waiting.get(entry[3]) == entry[2]
+
+    def _remove(self, p: int) -> None:
+        del self._waiting[p]
+
+
+class _ByFlow(_ByRank):
+    """The same, but of the first packet's flow the one that arrived first is taken."""
+
+    def __init__(self, table: PacketTable) -> None:
+        super().__init__()
+        self._flow = table.flow.tolist()
+        self._of_flow: dict[int, deque[int]] = {}
+
+    def put(self, p: int, arrival: Arrival) -> None:
+        super().put(p, arrival)
+        self._of_flow.setdefault(self._flow[p], deque()).append(p)
+
+    def take(self) -> int:
+        p = self._of_flow[self._flow[self._first()]].popleft()
+        del self._waiting[p]
+        return p
+
+    def _remove(self, p: int) -> None:
+        super()._remove(p)
+        self._of_flow[self._flow[p]].remove(p)
+
+
+def waiting_packets(rules: Rules, own: Any, table: PacketTable, num_queues: int) -> WaitingPackets:
+    """Makes an empty port in the order of a scheduler."""
+    if rules.order is Order.ARRIVAL:
+        return _Queues(rules, own, table, num_queues)
+    return _ByRank() if rules.order is Order.RANK else _ByFlow(table)
 
 
 class Port:

@@ -8,15 +8,13 @@ from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.events import PacketEventKind
-from flowsched_gym.packets.flows import PacketFlows
-from flowsched_gym.packets.rules.counts import new_counts
-from flowsched_gym.packets.rules.table import PacketTable
+from flowsched_gym.packets.contract import PacketTable
+from flowsched_gym.packets.rules.queues import new_counts
 from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
-from flowsched_gym.packets.simpy.log import PacketLog
-from flowsched_gym.packets.simpy.port import Port
+from flowsched_gym.packets.setup import PacketFlows
+from flowsched_gym.packets.simpy.port import PacketLog, Port
 from flowsched_gym.packets.simpy.sender import Sender
-from flowsched_gym.packets.state import PacketTrace, PortParameters
+from flowsched_gym.packets.state import PacketEventKind, PacketTrace, PortParameters
 
 
 class Census(NamedTuple):
