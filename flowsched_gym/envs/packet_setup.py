@@ -44,12 +44,12 @@ class PortView(EpisodeView):
 
     Attributes:
         capacity: Capacity of the port in B/s.
-        own: What the scheduler keeps, which may be written.
+        record: What the scheduler keeps, which may be written.
         counts: What its queues have had since the last action, of the only port.
     """
 
     capacity: float
-    own: Any
+    record: Any
     counts: QueueCounts
 
     @property
@@ -146,7 +146,7 @@ class PortsSetup(EpisodeSetup):
             begun_at=begun_at,
             num_periods=simulation.num_periods,
             told=told,
-            own=simulation.own,
+            record=simulation.record,
             counts=simulation.counts,
         )
 
@@ -162,7 +162,7 @@ class PortsSetup(EpisodeSetup):
             begun_at=batch.episodes["begun_at"].item(number),
             num_periods=batch.num_periods(number),
             told=batch.episodes["told"].item(number),
-            own=tables.own,
+            record=tables.record,
             counts=tables.queue_counts,
         )
 

@@ -18,7 +18,7 @@ from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, re
 from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup, Traffic, find_scheduler
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy import PacketReplay, PacketServing
 from flowsched_gym.packets.state import (
@@ -49,7 +49,7 @@ def default_packet_capacity(topology: str) -> float:
 def serve_packets(
     packets: str | PathLike[str] | Columns,
     *,
-    scheduler: str | BaseScheduler,
+    scheduler: str | Scheduler,
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
     seed: int = 0,
@@ -94,7 +94,7 @@ def serve_packets(
         due=np.full(len(flow_id), np.inf),
     )
     rate = _capacity(capacity)
-    own = rule.new_record(
+    record = rule.make_record(
         Traffic(
             num_packets=len(flow),
             key_id=flow_id,
@@ -107,8 +107,8 @@ def serve_packets(
         1,
     )
     if engine == "compiled":
-        return serve_compiled(times, flow_id, table, rule, own, rate, port).since(start)
-    simulation = PacketServing(times, table, rule, own, rate, port)
+        return serve_compiled(times, flow_id, table, rule, record, rate, port).since(start)
+    simulation = PacketServing(times, table, rule, record, rate, port)
     simulation.env.run()
     return simulation.trace(flow_id).since(start)
 
@@ -116,7 +116,7 @@ def serve_packets(
 def replay_packets(
     flows: str | PathLike[str] | Workload | Columns,
     *,
-    scheduler: str | BaseScheduler,
+    scheduler: str | Scheduler,
     topology: str = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,

@@ -1,19 +1,18 @@
-"""The contract of a scheduler of packets: rules, written once for both engines, and a record of what they keep.
+"""The contract of a scheduler of packets: all that an engine asks of it, each hook once.
 
-The rules are plain functions. SimPy's port calls them as they are; the compiled engine compiles those of the one
-scheduler that it runs, and finds them by the type of its record. A user's own scheduler runs on both alike.
+A hook is a static method on plain arrays, which Numba can compile: it reads and writes arrays, and makes none. SimPy's
+port calls the hooks of its scheduler as they are. The compiled engine compiles those of the one scheduler that it runs,
+found by the type of its record (``packets.compiled.queues``). So a rule is written once, and a user's own scheduler
+runs on both engines, to the same bits.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError
 
 BEYOND: Final = -1
 """In place of a queue: the scheduler has no queue for the packet, and drops it."""
@@ -100,71 +99,72 @@ class Traffic(NamedTuple):
         return len(self.key_id)
 
 
-def _highest_queue(port: int, head_size: FloatArray, own: Any) -> int:
-    """Returns the highest queue that holds a packet."""
-    queue = 0
-    while head_size[queue] == 0.0:
-        queue += 1
-    return queue
+class Scheduler(ABC):
+    """A scheduler: its parameters, checked, and the hooks, which read them in its record.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The rules of a scheduler: functions of plain arrays that Numba can compile, called by position.
-
-    ``packets.rules`` says what their parameters mean.
+    A subclass defines ``arrive``, where its queues are not served in strict priority ``choose``, and names the
+    ``record_type`` that ``new_record`` fills. One object serves any number of replays. ``packets.rules`` says what
+    arguments of hooks mean.
 
     Attributes:
-        record: NamedTuple of what the scheduler keeps, a type of its own.
+        record_type: NamedTuple of what is kept, with one entry, or row, for each port where ports differ. A class that
+            defines hooks gets a type of its own, derived from this.
         order: Order in which packets that wait are served.
-        arrive: Says what becomes of a packet that arrives, ``(now, port, p, table, own)``.
-        choose: Returns the queue that an idle port serves, ``(port, head_size, own)``: see ``queues.next_queue``.
-            Only asked where the order is ``Order.ARRIVAL``. By default the highest that holds a packet.
-    """
-
-    record: type
-    order: Order = Order.ARRIVAL
-    arrive: Callable[[float, int, int, PacketTable, Any], Arrival]
-    choose: Callable[[int, FloatArray, Any], int] = _highest_queue
-
-
-RULES: Final[dict[type, Rules]] = {}
-"""The rules of all schedulers by the records of what they keep: a scheduler is known once its class is defined."""
-
-
-class BaseScheduler(ABC):
-    """A scheduler: its parameters, checked, and the rules that read them.
-
-    Attributes:
-        rules: Its rules.
         num_queues: Queues of a port.
         needs_remaining: Whether it must know how much a flow has left to send.
         sketch_bytes: Memory of its sketch at each port, where it has one.
     """
 
-    rules: ClassVar[Rules]
+    record_type: ClassVar[type[Any]]
+    order: ClassVar[Order] = Order.ARRIVAL
     num_queues: int = 1
     needs_remaining: bool = False
     sketch_bytes: int = 0
 
-    def __init_subclass__(cls) -> None:
-        """Makes its rules known by their record.
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: Any) -> Arrival:
+        """Says what becomes of a packet that arrives at a port."""
+        raise NotImplementedError
 
-        Raises:
-            ConfigError: Another scheduler has the record.
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: Any) -> int:
+        """Returns the queue that an idle port serves; asked where the order is ``Order.ARRIVAL``.
+
+        Without it, the highest queue that holds a packet: strict priority.
+
+        Args:
+            port: Number of the port.
+            head_size: Bytes of the first packet of each queue, (num_queues,), 0 where there is none; at least one is
+                not 0.
+            record: What the scheduler keeps.
         """
+        queue = 0
+        while head_size[queue] == 0.0:
+            queue += 1
+        return queue
+
+    def __init_subclass__(cls) -> None:
+        """Gives a class that defines hooks a type of record of its own, by which the compiled engine finds them."""
         super().__init_subclass__()
-        rules = getattr(cls, "rules", None)
-        if rules is not None and RULES.setdefault(rules.record, rules) != rules:
-            raise ConfigError(
-                f"record of {cls.__name__} is {rules.record.__name__}, which another scheduler has: by its record an "
-                "engine knows a scheduler, so that each needs a NamedTuple of its own"
-            )
+        if not vars(cls).keys().isdisjoint(("arrive", "choose", "order", "record_type")):
+            base = cls.record_type
+            fields = {"__slots__": (), "__module__": cls.__module__, "__doc__": base.__doc__, "scheduler": cls}
+            fields["__qualname__"] = f"{cls.__qualname__}.record_type"  # where ``pickle`` finds it
+            # Numba calls types by their names: two schedulers must not be called the same.
+            cls.record_type = type(f"{cls.__module__}.{cls.__qualname__}", (base,), fields)
 
     @abstractmethod
     def new_record(self, traffic: Traffic, num_ports: int) -> Any:
-        """Makes the record of what it keeps.
+        """Returns what is kept: the values of the fields of ``record_type``.
 
         Raises:
             ConfigError: The parameters do not fit the traffic.
         """
+
+    def make_record(self, traffic: Traffic, num_ports: int) -> Any:
+        """Makes the record of so many ports.
+
+        Raises:
+            ConfigError: The parameters do not fit the traffic.
+        """
+        return self.record_type(*self.new_record(traffic, num_ports))

@@ -9,7 +9,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.flows.records import RecordedFlows, Records, complete_records
 from flowsched_gym.flows.workload import Workload
-from flowsched_gym.packets.contract import BaseScheduler, PacketTable, Traffic
+from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.rules.windows import Windows, new_windows
 from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
 
@@ -57,7 +57,7 @@ class PacketSetup:
         seed: Seed of the sketch's hash.
     """
 
-    scheduler: BaseScheduler
+    scheduler: Scheduler
     capacity: float
     port: PortParameters
     senders: SenderParameters
@@ -115,7 +115,7 @@ class PacketSetup:
             largest_packet=float(flows.table.size.max(initial=0.0)),
             payload=float(self.senders.payload),
         )
-        return self.scheduler.new_record(traffic, len(ports))
+        return self.scheduler.make_record(traffic, len(ports))
 
     def new_windows(self, flows: PacketFlows) -> Windows:
         """Makes the windows of senders."""

@@ -12,7 +12,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.packets.compiled.engine import new_fabric_network
 from flowsched_gym.packets.compiled.fabric import PacketFabric, replay_fabric
 from flowsched_gym.packets.compiled.state import NONE, TRAVELLING, Flows, Tables
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, make_scheduler
 from flowsched_gym.packets.state import PacketRecords, PortParameters, SenderParameters
 from flowsched_gym.workload import Workload
 
@@ -37,7 +37,7 @@ def columns(seed: int, count: int = 60) -> dict[str, Any]:
     }
 
 
-def replay(flows: dict[str, Any], *, scheduler: str | BaseScheduler = "pias", **parameters: object) -> PacketRecords:
+def replay(flows: dict[str, Any], *, scheduler: str | Scheduler = "pias", **parameters: object) -> PacketRecords:
     """Replays flows by PIAS, where nothing else is said: each other scheduler compiles a fabric of its own."""
     if scheduler == "pias":
         parameters = {"thresholds": (), **parameters}

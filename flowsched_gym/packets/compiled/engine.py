@@ -11,7 +11,7 @@ from flowsched_gym.packets.compiled.loop import replay, serve
 from flowsched_gym.packets.compiled.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import new_counts
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.state import PacketTrace, PortParameters
 
@@ -41,8 +41,8 @@ def serve_compiled(
     arrival_time: FloatArray,
     flow_id: IntArray,
     table: PacketTable,
-    scheduler: BaseScheduler,
-    own: Any,
+    scheduler: Scheduler,
+    record: Any,
     capacity: float,
     port: PortParameters,
 ) -> PacketTrace:
@@ -53,12 +53,12 @@ def serve_compiled(
         flow_id: Identifier of each flow of the table, (num_flows,).
         table: The packets.
         scheduler: Serves the port.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
         capacity: Capacity of the port in B/s.
         port: Its buffer.
     """
     num_packets = len(arrival_time)
-    tables = _new_tables(table, scheduler, own, np.array([capacity]), port, num_rows=num_packets)
+    tables = _new_tables(table, scheduler, record, np.array([capacity]), port, num_rows=num_packets)
     for part in range(1, PARTS + 1):
         serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
     return _trace(tables.rows, table, flow_id)
@@ -156,22 +156,22 @@ def new_network(
         min_rto=float(senders.min_rto),
     )
     ports = np.array([setup.capacity]) if capacity is None else capacity
-    own = setup.new_record(flows, ports)
-    tables = _new_tables(flows.table, setup.scheduler, own, ports, setup.port, num_rows=num_rows, counted=counted)
+    record = setup.new_record(flows, ports)
+    tables = _new_tables(flows.table, setup.scheduler, record, ports, setup.port, num_rows=num_rows, counted=counted)
     return Network(sent, tables)
 
 
 def _new_tables(
     table: PacketTable,
-    scheduler: BaseScheduler,
-    own: Any,
+    scheduler: Scheduler,
+    record: Any,
     capacity: FloatArray,
     port: PortParameters,
     *,
     num_rows: int,
     counted: bool = False,
 ) -> Tables:
-    num_packets, order = len(table.flow), scheduler.rules.order
+    num_packets, order = len(table.flow), scheduler.order
     return Tables(
         np.zeros(1),
         np.zeros(3, dtype=np.int64),
@@ -180,7 +180,7 @@ def _new_tables(
         new_packets(num_packets, order, counted=counted),
         new_counts(len(capacity), scheduler.num_queues, kept=counted),
         new_rows(num_rows, num_packets),
-        own,
+        record,
     )
 
 

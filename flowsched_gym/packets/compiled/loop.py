@@ -96,7 +96,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
 def begin_transmission(now: float, port: int, t: Tables) -> None:
     """Begins a transmission."""
     ports = t.ports
-    p = take(port, t.table, ports, t.packets, t.own)
+    p = take(port, t.table, ports, t.packets, t.record)
     end = now + t.table.size[p] / ports.capacity[port]
     ports.waiting[port] -= 1
     ports.sending[port] = p
@@ -122,7 +122,7 @@ def end_transmission(port: int, t: Tables) -> int:
 def _receive(now: float, port: int, p: int, t: Tables) -> int:
     """Lets a packet wait, and returns the one that is dropped, if any."""
     ports, rows = t.ports, t.rows
-    arrival = arrive(now, port, p, t.table, t.own)
+    arrival = arrive(now, port, p, t.table, t.record)
     marked = ports.waiting[port] >= ports.unmarked
     t.packets.marked[p] = marked
     if rows.kept:
@@ -144,13 +144,13 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
     if arrival.queue == BEYOND:
         dropped = p
     elif ports.waiting[port] >= ports.room:
-        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.own)
+        dropped = make_room(port, p, arrival, t.table, ports, t.packets, t.record)
         if dropped != p:
             ports.waiting[port] -= 1
         if t.queue_counts.kept:
             count_drop(port, t.packets.queue[dropped], t.queue_counts)
     if dropped != p:
-        put(port, p, arrival, t.table, ports, t.packets, t.own)
+        put(port, p, arrival, t.table, ports, t.packets, t.record)
         ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
         row = rows.row[dropped]

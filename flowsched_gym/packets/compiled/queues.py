@@ -1,36 +1,19 @@
-"""The packets that wait at a port, in each of the orders that schedulers have, and the rules of the scheduler in use.
+"""The packets that wait at a port, in each of the orders that schedulers have, and the hooks of the scheduler in use.
 
-Machine code is of one scheduler, whose rules and order are found by the type of its record: ``chosen_by_type``.
+Machine code is of one scheduler, whose hooks and order are found by the type of its record.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.packets.compiled.state import NONE, Packets, Ports
-from flowsched_gym.packets.contract import RULES, Arrival, Order, PacketTable, Rules
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """What a port does with packets that wait.
-
-    Attributes:
-        put: Lets a packet wait that ``waiting`` does not count yet, ``(port, p, arrival, table, ports, packets, own)``.
-        take: Takes the packet to send next, which ``waiting`` still counts, ``(port, table, ports, packets, own)``.
-        make_room: Returns the packet that a full buffer drops: the one that arrives, or one that waits, which it takes
-            out, ``(port, p, arrival, table, ports, packets, own)``.
-    """
-
-    put: Callable[[int, int, Arrival, PacketTable, Ports, Packets, Any], None]
-    take: Callable[[int, PacketTable, Ports, Packets, Any], int]
-    make_room: Callable[[int, int, Arrival, PacketTable, Ports, Packets, Any], int]
+from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Scheduler
 
 
 def _put_last(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
 ) -> None:
     queue = arrival.queue
     packets.after[p] = NONE
@@ -42,8 +25,8 @@ def _put_last(
     ports.tail[port, queue] = p
 
 
-def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
-    queue = choose(port, ports.head_size[port], own)
+def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
+    queue = choose(port, ports.head_size[port], record)
     p: int = ports.head[port, queue]
     follower = packets.after[p]
     ports.head[port, queue] = follower
@@ -51,19 +34,21 @@ def _take_first(port: int, table: PacketTable, ports: Ports, packets: Packets, o
     return p
 
 
-def _drop_new(port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
+def _drop_new(
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
+) -> int:
     return p
 
 
 @inlined_part
 def _put_ranked(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
 ) -> None:
     _note_rank(port, p, arrival, ports, packets)
     _rise(ports.waiting[port], p, ports.heap[port], packets)
 
 
-def _take_ranked(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
+def _take_ranked(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
     p: int = ports.heap[port, 0]
     _remove(p, ports.waiting[port], ports.heap[port], packets)
     return p
@@ -71,7 +56,7 @@ def _take_ranked(port: int, table: PacketTable, ports: Ports, packets: Packets, 
 
 @inlined_part
 def _drop_last(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
 ) -> int:
     _note_rank(port, p, arrival, ports, packets)
     last = _last_of(ports.waiting[port], ports.heap[port], packets)
@@ -82,9 +67,9 @@ def _drop_last(
 
 
 def _put_in_flow(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
 ) -> None:
-    _put_ranked(port, p, arrival, table, ports, packets, own)
+    _put_ranked(port, p, arrival, table, ports, packets, record)
     flow = table.flow[p]
     last = ports.flow_tail[port, flow]
     packets.after[p] = NONE
@@ -96,7 +81,7 @@ def _put_in_flow(
     ports.flow_tail[port, flow] = p
 
 
-def _take_of_flow(port: int, table: PacketTable, ports: Ports, packets: Packets, own: Any) -> int:
+def _take_of_flow(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
     p: int = ports.flow_head[port, table.flow[ports.heap[port, 0]]]
     _remove(p, ports.waiting[port], ports.heap[port], packets)
     _leave_flow(port, p, table, ports, packets)
@@ -104,50 +89,54 @@ def _take_of_flow(port: int, table: PacketTable, ports: Ports, packets: Packets,
 
 
 def _drop_last_of_flows(
-    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, own: Any
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
 ) -> int:
-    dropped = _drop_last(port, p, arrival, table, ports, packets, own)
+    dropped = _drop_last(port, p, arrival, table, ports, packets, record)
     if dropped != p:
         _leave_flow(port, dropped, table, ports, packets)
     return dropped
 
 
-WAITING: Final[Mapping[Order, Waiting]] = {
-    Order.ARRIVAL: Waiting(put=_put_last, take=_take_first, make_room=_drop_new),
-    Order.RANK: Waiting(put=_put_ranked, take=_take_ranked, make_room=_drop_last),
-    Order.FLOW: Waiting(put=_put_in_flow, take=_take_of_flow, make_room=_drop_last_of_flows),
+FUNCTIONS: Final[Mapping[str, Mapping[Order, Callable[..., int | None]]]] = {
+    "put": {Order.ARRIVAL: _put_last, Order.RANK: _put_ranked, Order.FLOW: _put_in_flow},
+    "take": {Order.ARRIVAL: _take_first, Order.RANK: _take_ranked, Order.FLOW: _take_of_flow},
+    "make_room": {Order.ARRIVAL: _drop_new, Order.RANK: _drop_last, Order.FLOW: _drop_last_of_flows},
 }
 """What ports do by the orders of schedulers."""
 
 
-def _rule(name: str, record: type) -> Any:
-    """Finds a rule of the scheduler that keeps this record."""
-    return getattr(RULES[record], name)
+def _hook(name: str, record: Any) -> Any:
+    """Finds a hook of the scheduler that keeps a record of this type."""
+    return getattr(record.scheduler, name)
 
 
-def _in_order(name: str, record: type) -> Any:
-    """Finds the function for the order of the scheduler that keeps this record."""
-    return getattr(WAITING[RULES[record].order], name)
+def _in_order(name: str, record: Any) -> Any:
+    """Finds the function for the order of the scheduler that keeps a record of this type."""
+    return FUNCTIONS[name][record.scheduler.order]
 
 
-def _chosen(find: Callable[[str, type], Any], contract: type) -> dict[str, Any]:
-    """Makes, of each function of a contract, one that calls that of the scheduler whose record is its last argument."""
-
-    def chosen(name: str) -> Any:
-        def call(*arguments: object) -> object:
-            raise NotImplementedError
-
-        call.__name__ = name
-        return chosen_by_type(find)(call)
-
-    return {field.name: chosen(field.name) for field in fields(contract) if field.name not in ("record", "order")}
+_of_scheduler = chosen_by_type(_hook)
+arrive = _of_scheduler(Scheduler.arrive)
+choose = _of_scheduler(Scheduler.choose)
 
 
-_RULES: Final = Rules(record=tuple, **_chosen(_rule, Rules))
-_WAITING: Final = Waiting(**_chosen(_in_order, Waiting))
-arrive, choose = _RULES.arrive, _RULES.choose
-put, take, make_room = _WAITING.put, _WAITING.take, _WAITING.make_room
-"""Those of the scheduler in use."""
+@chosen_by_type(_in_order)
+def put(port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> None:
+    """Lets a packet wait; those that waited before are counted in ``waiting`` still without it."""
+
+
+@chosen_by_type(_in_order)
+def take(port: int, table: PacketTable, ports: Ports, packets: Packets, record: Any) -> int:
+    """Takes the packet that is to be sent next; ``waiting`` still counts it."""
+    raise NotImplementedError
+
+
+@chosen_by_type(_in_order)
+def make_room(
+    port: int, p: int, arrival: Arrival, table: PacketTable, ports: Ports, packets: Packets, record: Any
+) -> int:
+    """Returns the packet that a full buffer drops: the one that arrives, or one that waits, which it takes out."""
+    raise NotImplementedError
 
 
 @inlined_part

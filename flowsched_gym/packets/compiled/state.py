@@ -162,7 +162,7 @@ class Tables(NamedTuple):
         packets: The packets.
         queue_counts: What an agent is told of queues.
         rows: The trace.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
     """
 
     clock: FloatArray
@@ -172,7 +172,7 @@ class Tables(NamedTuple):
     packets: Packets
     queue_counts: QueueCounts
     rows: Rows
-    own: Any
+    record: Any
 
 
 def new_ports(

@@ -1,6 +1,6 @@
 """Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -175,11 +175,6 @@ def forget_counts(counts: QueueCounts) -> None:
     """Begins to count anew; packets that wait go on waiting."""
     for name in QueueCounts._fields[2:]:
         getattr(counts, name)[:] = 0
-
-
-def queue_in_turn(port: int, head_size: FloatArray, own: Any) -> int:
-    """Returns the next queue: rule ``choose`` of schedulers that keep a ``service``."""
-    return next_queue(port, head_size, own.service)
 
 
 @inlined_part

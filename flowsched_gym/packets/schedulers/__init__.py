@@ -6,7 +6,7 @@ from typing import Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed, similar
-from flowsched_gym.packets.contract import BEYOND, Arrival, BaseScheduler, Order, PacketTable, Rules, Traffic
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.schedulers.bytes_sent import Fifo, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
 from flowsched_gym.packets.schedulers.pfabric import Pfabric, PfabricEdf
@@ -19,7 +19,6 @@ __all__ = [
     "SCHEDULERS",
     "Afq",
     "Arrival",
-    "BaseScheduler",
     "Fifo",
     "Fq",
     "Order",
@@ -30,14 +29,14 @@ __all__ = [
     "Pias",
     "PifoLas",
     "QCluster",
-    "Rules",
+    "Scheduler",
     "Tagged",
     "Traffic",
     "find_scheduler",
     "make_scheduler",
 ]
 
-SCHEDULERS: Final[Mapping[str, type[BaseScheduler]]] = {
+SCHEDULERS: Final[Mapping[str, type[Scheduler]]] = {
     "fifo": Fifo,
     "pias": Pias,
     "qcluster": QCluster,
@@ -51,7 +50,7 @@ SCHEDULERS: Final[Mapping[str, type[BaseScheduler]]] = {
 """Classes of the schedulers by name."""
 
 
-def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> BaseScheduler:
+def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> Scheduler:
     """Makes a scheduler.
 
     Args:
@@ -77,8 +76,8 @@ def make_scheduler(name: str, parameters: Mapping[str, object], *, beside: tuple
 
 
 def find_scheduler(
-    scheduler: str | BaseScheduler, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()
-) -> BaseScheduler:
+    scheduler: str | Scheduler, parameters: Mapping[str, object], *, beside: tuple[str, ...] = ()
+) -> Scheduler:
     """Makes a scheduler by its name, or returns one that is there already, as a user's own is.
 
     Args:
@@ -89,7 +88,7 @@ def find_scheduler(
     Raises:
         ConfigError: See ``make_scheduler``; or there are parameters for one that has its own.
     """
-    if not isinstance(scheduler, BaseScheduler):
+    if not isinstance(scheduler, Scheduler):
         return make_scheduler(scheduler, parameters, beside=beside)
     if parameters:
         raise ConfigError(

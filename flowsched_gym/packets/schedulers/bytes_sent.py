@@ -7,10 +7,11 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Rules, Traffic
+from flowsched_gym.packets.contract import Arrival, Order, PacketTable, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes
-from flowsched_gym.packets.rules.queues import Service, first_within, new_service, queue_in_turn
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
+    BytesSent,
     Count,
     Dequeue,
     MessageScheduler,
@@ -18,17 +19,6 @@ from flowsched_gym.packets.schedulers.parameters import (
     check_quanta,
     check_thresholds,
 )
-
-
-class _OneQueue(NamedTuple):
-    """What a port with one queue keeps: bytes sent, which its trace shows."""
-
-    messages: Messages
-
-
-def _append(now: float, port: int, p: int, table: PacketTable, own: _OneQueue) -> Arrival:
-    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
-    return Arrival(0, 0.0, weight, last_seen, new)
 
 
 class Fifo(MessageScheduler):
@@ -41,11 +31,11 @@ class Fifo(MessageScheduler):
         ConfigError: The gap is not > 0.
     """
 
-    rules = Rules(record=_OneQueue, arrive=_append)
-
-    def new_record(self, traffic: Traffic, num_ports: int) -> _OneQueue:
-        """Makes room for the bytes sent."""
-        return _OneQueue(self.new_messages(traffic))
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: BytesSent) -> Arrival:
+        """Appends the packet."""
+        weight, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        return Arrival(0, 0.0, weight, last_seen, new)
 
 
 class _Levels(NamedTuple):
@@ -60,12 +50,6 @@ class _Levels(NamedTuple):
     messages: Messages
     thresholds: FloatArray
     service: Service
-
-
-def _demote(now: float, port: int, p: int, table: PacketTable, own: _Levels) -> Arrival:
-    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
-    queue = first_within(weight, port, own.thresholds, 0, own.thresholds.shape[1])
-    return Arrival(queue, 0.0, weight, last_seen, new)
 
 
 class Pias(MessageScheduler):
@@ -86,7 +70,7 @@ class Pias(MessageScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Levels, arrive=_demote, choose=queue_in_turn)
+    record_type = _Levels
 
     def __init__(
         self,
@@ -103,6 +87,18 @@ class Pias(MessageScheduler):
         self._dequeue = check_choice("dequeue", dequeue, Dequeue)
         self._quanta = check_quanta(weights, self._dequeue, self.num_queues)
         super().__init__(message_gap)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Levels) -> Arrival:
+        """Finds the queue by the bytes sent."""
+        weight, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        queue = first_within(weight, port, record.thresholds, 0, record.thresholds.shape[1])
+        return Arrival(queue, 0.0, weight, last_seen, new)
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: _Levels) -> int:
+        """Returns the queue whose turn it is."""
+        return next_queue(port, head_size, record.service)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Levels:
         """Makes room for the bytes sent, and sets the thresholds of all ports."""
@@ -125,13 +121,6 @@ class _Pifo(NamedTuple):
     limit: float
 
 
-def _by_attained(now: float, port: int, p: int, table: PacketTable, own: _Pifo) -> Arrival:
-    weight, last_seen, new = count_bytes(now, port, p, table, own.messages)
-    if weight <= own.limit:
-        return Arrival(0, weight, weight, last_seen, new)
-    return Arrival(1, 0.0, weight, last_seen, new)
-
-
 class PifoLas(MessageScheduler):
     """Least attained service with a PIFO: the packet whose message had sent least when it arrived.
 
@@ -146,7 +135,8 @@ class PifoLas(MessageScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Pifo, arrive=_by_attained, order=Order.RANK)
+    record_type = _Pifo
+    order = Order.RANK
 
     def __init__(
         self,
@@ -161,6 +151,14 @@ class PifoLas(MessageScheduler):
         self._limit = float(limits[0]) if len(limits) else np.inf
         self._count = check_choice("count", count, Count)
         super().__init__(message_gap)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Pifo) -> Arrival:
+        """Ranks the packet by the bytes sent, or puts it behind."""
+        weight, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        if weight <= record.limit:
+            return Arrival(0, weight, weight, last_seen, new)
+        return Arrival(1, 0.0, weight, last_seen, new)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Pifo:
         """Makes room for the bytes sent."""

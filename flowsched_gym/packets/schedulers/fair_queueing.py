@@ -11,7 +11,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.machine_code.decorators import inlined_part
-from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Rules, Traffic
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Traffic
 from flowsched_gym.packets.rules.messages import Messages, count_bytes
 from flowsched_gym.packets.schedulers.parameters import (
     MOST_QUEUES,
@@ -56,12 +56,6 @@ class _BitRounds(NamedTuple):
     virtual: VirtualTime
 
 
-def _by_finish(now: float, port: int, p: int, table: PacketTable, own: _BitRounds) -> Arrival:
-    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
-    finish = finish_round(now, port, table.key[table.flow[p]], table.size[p], own.virtual)
-    return Arrival(0, finish, finish, last_seen, new)
-
-
 class Fq(MessageScheduler):
     """Bit-by-bit round robin: packets by the round in which they would end if flows sent single bits in turns.
 
@@ -74,7 +68,15 @@ class Fq(MessageScheduler):
         ConfigError: The gap is not > 0.
     """
 
-    rules = Rules(record=_BitRounds, arrive=_by_finish, order=Order.RANK)
+    record_type = _BitRounds
+    order = Order.RANK
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _BitRounds) -> Arrival:
+        """Ranks the packet by the round in which it ends."""
+        _, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        finish = finish_round(now, port, table.key[table.flow[p]], table.size[p], record.virtual)
+        return Arrival(0, finish, finish, last_seen, new)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _BitRounds:
         """Makes room for bytes sent and rounds."""
@@ -102,25 +104,6 @@ class _Rounds(NamedTuple):
     round: IntArray
 
 
-def _bid(now: float, port: int, p: int, table: PacketTable, own: _Rounds) -> Arrival:
-    _, last_seen, new = count_bytes(now, port, p, table, own.messages)
-    key = table.key[table.flow[p]]
-    bid = max(own.bid[port, key], own.round[port] * own.quantum) + table.size[p]
-    rounds = int(bid / own.quantum)
-    if rounds - own.round[port] >= own.num_queues:
-        return Arrival(BEYOND, 0.0, bid, last_seen, new)
-    own.bid[port, key] = bid
-    return Arrival(rounds % own.num_queues, 0.0, bid, last_seen, new)
-
-
-def _rotate(port: int, head_size: FloatArray, own: _Rounds) -> int:
-    queue = own.round[port] % own.num_queues
-    while head_size[queue] == 0.0:
-        own.round[port] += 1
-        queue = own.round[port] % own.num_queues
-    return int(queue)
-
-
 class Afq(MessageScheduler):
     """Approximate fair queueing: each queue is a round to come, in which each flow sends so many bytes.
 
@@ -136,7 +119,7 @@ class Afq(MessageScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Rounds, arrive=_bid, choose=_rotate)
+    record_type = _Rounds
 
     def __init__(
         self, queues: int = NUM_QUEUES, weights: Sequence[float] | None = None, message_gap: float | None = None
@@ -145,6 +128,27 @@ class Afq(MessageScheduler):
         given = [BYTES_PER_ROUND] if weights is None else weights
         self._quantum = float(check_numbers("weights", given, count=1, at_least=1.0)[0])
         super().__init__(message_gap)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Rounds) -> Arrival:
+        """Finds the round in which the packet ends, and its queue."""
+        _, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        key = table.key[table.flow[p]]
+        bid = max(record.bid[port, key], record.round[port] * record.quantum) + table.size[p]
+        rounds = int(bid / record.quantum)
+        if rounds - record.round[port] >= record.num_queues:
+            return Arrival(BEYOND, 0.0, bid, last_seen, new)
+        record.bid[port, key] = bid
+        return Arrival(rounds % record.num_queues, 0.0, bid, last_seen, new)
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: _Rounds) -> int:
+        """Goes on to the next round with packets."""
+        queue = record.round[port] % record.num_queues
+        while head_size[queue] == 0.0:
+            record.round[port] += 1
+            queue = record.round[port] % record.num_queues
+        return int(queue)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Rounds:
         """Makes room for the bids.

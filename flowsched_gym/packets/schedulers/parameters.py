@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence, is_wh
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.core.suggestions import listed
-from flowsched_gym.packets.contract import BaseScheduler, Traffic
+from flowsched_gym.packets.contract import Scheduler, Traffic
 from flowsched_gym.packets.rules.messages import (
     KEEP_QUEUE,
     NEVER_ASCEND,
@@ -75,15 +75,31 @@ class Disorder(StrEnum):
     FQ = "fq"
 
 
-class MessageScheduler(BaseScheduler):
-    """A scheduler that counts the bytes that messages have sent without error, if only to show them.
+class BytesSent(NamedTuple):
+    """What a scheduler keeps that counts without error.
+
+    Attributes:
+        messages: Bytes sent.
+    """
+
+    messages: Messages
+
+
+class MessageScheduler(Scheduler):
+    """A scheduler that counts the bytes that messages have sent without error, if only to show them in a trace.
 
     Args:
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
     """
 
+    record_type = BytesSent
+
     def __init__(self, message_gap: float | None = None) -> None:
         self._gap = check_gap("message_gap", message_gap)
+
+    def new_record(self, traffic: Traffic, num_ports: int) -> Any:
+        """Makes room for the bytes sent."""
+        return BytesSent(self.new_messages(traffic))
 
     def new_messages(self, traffic: Traffic, count: Count = Count.BEFORE) -> Messages:
         """Makes room for the bytes sent."""

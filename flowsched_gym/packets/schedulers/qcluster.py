@@ -8,7 +8,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.packets.contract import Arrival, BaseScheduler, PacketTable, Rules, Traffic
+from flowsched_gym.packets.contract import Arrival, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.rules.clusters import (
     ADAPTIVE,
     ARITHMETIC,
@@ -23,7 +23,7 @@ from flowsched_gym.packets.rules.clusters import (
     new_clusters,
 )
 from flowsched_gym.packets.rules.messages import Sketch, count, place
-from flowsched_gym.packets.rules.queues import Service, first_within, new_service, queue_in_turn
+from flowsched_gym.packets.rules.queues import Service, first_within, new_service, next_queue
 from flowsched_gym.packets.schedulers.parameters import (
     BUCKETS,
     FULL_PACKET,
@@ -120,25 +120,7 @@ class _Cluster(NamedTuple):
     service: Service
 
 
-def _to_cluster(now: float, port: int, p: int, table: PacketTable, own: _Cluster) -> Arrival:
-    flow = table.flow[p]
-    key = table.key[flow]
-    before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, own.sketch)
-    weight = after if own.count_after else before
-    first, last = own.law.split, own.clusters.weight.shape[1] - 1
-    if own.weighs != LAS:
-        weight = table.remaining[p]
-        if own.weighs == DEADLINE and table.due[flow] < np.inf:
-            # Bytes that the link can send until the deadline, for each packet that is left.
-            weight = max(table.due[flow] - now, 0.0) * own.capacity[port] / np.ceil(weight / own.payload)
-            first, last = 0, own.law.split - 1
-    wanted = first_within(weight, port, own.clusters.thresholds, first, last)
-    queue = place(now, port, key, wanted, own.sketch)
-    add_to_cluster(port, queue, weight, own.law, own.clusters, own.service.quantum)
-    return Arrival(queue, 0.0, weight, last_seen, new)
-
-
-class QCluster(BaseScheduler):
+class QCluster(Scheduler):
     """QCluster: a packet enters the first queue with ``weight <= threshold``; thresholds follow the mean weights.
 
     The paper prints no law for alpha, ageing and first weights, and no weight of packets with deadlines. Here, every
@@ -176,7 +158,7 @@ class QCluster(BaseScheduler):
         ConfigError: A parameter is not allowed.
     """
 
-    rules = Rules(record=_Cluster, arrive=_to_cluster, choose=queue_in_turn)
+    record_type = _Cluster
 
     def __init__(
         self,
@@ -220,6 +202,30 @@ class QCluster(BaseScheduler):
         self._sketch = SketchParameters(arrays, buckets, hash, message_gap, flowlet_gap, conservative, disorder)
         self.sketch_bytes = self._sketch.num_bytes
         self.needs_remaining = self._goal in (Goal.SRPT, Goal.DEADLINE)
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: _Cluster) -> Arrival:
+        """Weighs the packet, and adds it to a cluster."""
+        flow = table.flow[p]
+        key = table.key[flow]
+        before, after, last_seen, new = count(now, port, key, table.size[p] - table.header, record.sketch)
+        weight = after if record.count_after else before
+        first, last = record.law.split, record.clusters.weight.shape[1] - 1
+        if record.weighs != LAS:
+            weight = table.remaining[p]
+            if record.weighs == DEADLINE and table.due[flow] < np.inf:
+                # Bytes that the link can send until the deadline, for each packet that is left.
+                weight = max(table.due[flow] - now, 0.0) * record.capacity[port] / np.ceil(weight / record.payload)
+                first, last = 0, record.law.split - 1
+        wanted = first_within(weight, port, record.clusters.thresholds, first, last)
+        queue = place(now, port, key, wanted, record.sketch)
+        add_to_cluster(port, queue, weight, record.law, record.clusters, record.service.quantum)
+        return Arrival(queue, 0.0, weight, last_seen, new)
+
+    @staticmethod
+    def choose(port: int, head_size: FloatArray, record: _Cluster) -> int:
+        """Returns the queue whose turn it is."""
+        return next_queue(port, head_size, record.service)
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _Cluster:
         """Makes room for sketch and clusters, and sets the first thresholds."""

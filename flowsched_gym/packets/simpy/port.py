@@ -12,7 +12,7 @@ from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.packets.contract import BEYOND, Arrival, BaseScheduler, Order, PacketTable, Rules
+from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler
 from flowsched_gym.packets.rules.queues import QueueCounts, count_arrival, count_drop, count_start
 from flowsched_gym.packets.state import PacketEventKind, PacketTrace, PortParameters
 
@@ -89,9 +89,10 @@ class WaitingPackets(ABC):
 class _Queues(WaitingPackets):
     """FIFO queues, among which the scheduler chooses."""
 
-    def __init__(self, rules: Rules, own: Any, table: PacketTable, num_queues: int) -> None:
-        self._choose = rules.choose
-        self._own = own
+    def __init__(self, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
+        num_queues = scheduler.num_queues
+        self._choose = scheduler.choose
+        self._record = record
         self._sizes = table.size.tolist()
         self._queues: list[deque[int]] = [deque() for _ in range(num_queues)]
         self._head_size = np.zeros(num_queues)
@@ -103,7 +104,7 @@ class _Queues(WaitingPackets):
         queue.append(p)
 
     def take(self) -> int:
-        number = self._choose(0, self._head_size, self._own)
+        number = self._choose(0, self._head_size, self._record)
         queue = self._queues[number]
         p = queue.popleft()
         self._head_size[number] = self._sizes[queue[0]] if queue else 0.0
@@ -175,11 +176,11 @@ class _ByFlow(_ByRank):
         self._of_flow[self._flow[p]].remove(p)
 
 
-def waiting_packets(rules: Rules, own: Any, table: PacketTable, num_queues: int) -> WaitingPackets:
+def waiting_packets(scheduler: Scheduler, record: Any, table: PacketTable) -> WaitingPackets:
     """Makes an empty port in the order of a scheduler."""
-    if rules.order is Order.ARRIVAL:
-        return _Queues(rules, own, table, num_queues)
-    return _ByRank() if rules.order is Order.RANK else _ByFlow(table)
+    if scheduler.order is Order.ARRIVAL:
+        return _Queues(scheduler, record, table)
+    return _ByRank() if scheduler.order is Order.RANK else _ByFlow(table)
 
 
 class Port:
@@ -188,7 +189,7 @@ class Port:
     Args:
         env: Environment of the simulation.
         scheduler: Says which queue a packet enters, and which queue is served.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
         table: The packets.
         capacity: Bytes that it sends per s.
         parameters: Its buffer.
@@ -206,8 +207,8 @@ class Port:
     def __init__(
         self,
         env: NetworkEnvironment,
-        scheduler: BaseScheduler,
-        own: Any,
+        scheduler: Scheduler,
+        record: Any,
         table: PacketTable,
         capacity: float,
         parameters: PortParameters,
@@ -221,8 +222,8 @@ class Port:
         self.sending = False
         self.marked: set[int] = set()
         self._env = env
-        self._arrive = scheduler.rules.arrive
-        self._own = own
+        self._arrive = scheduler.arrive
+        self._record = record
         self._table = table
         self._sizes = table.size.tolist()
         self._capacity = capacity
@@ -232,14 +233,14 @@ class Port:
         self._log = log
         self._on_departure = on_departure
         self._on_drop = on_drop
-        self._waiting = waiting_packets(scheduler.rules, own, table, scheduler.num_queues)
+        self._waiting = waiting_packets(scheduler, record, table)
         self._packet_there: Event | None = None
         env.process(self._send())
 
     def receive(self, p: int) -> None:
         """Lets a packet wait, or drops one if the buffer is full."""
         now = self._env.now
-        arrival = self._arrive(now, 0, p, self._table, self._own)
+        arrival = self._arrive(now, 0, p, self._table, self._record)
         marked = self.num_waiting >= self._unmarked
         if self._log is not None:
             self._log.arrive(now, p, arrival, marked=marked)

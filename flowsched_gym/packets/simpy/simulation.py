@@ -10,7 +10,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import new_counts
-from flowsched_gym.packets.schedulers import BaseScheduler, PacketSetup
+from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy.port import PacketLog, Port
 from flowsched_gym.packets.simpy.sender import Sender
@@ -42,7 +42,7 @@ class _OnePort:
     Args:
         table: The packets.
         scheduler: Serves the port.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
         capacity: Capacity of the port in B/s.
         port: Its buffer.
         delay: Time in s from the end of a transmission until the packet is delivered.
@@ -57,8 +57,8 @@ class _OnePort:
     def __init__(
         self,
         table: PacketTable,
-        scheduler: BaseScheduler,
-        own: Any,
+        scheduler: Scheduler,
+        record: Any,
         capacity: float,
         port: PortParameters,
         *,
@@ -78,7 +78,7 @@ class _OnePort:
         self.port = Port(
             self.env,
             scheduler,
-            own,
+            record,
             table,
             capacity,
             port,
@@ -124,7 +124,7 @@ class PacketServing(_OnePort):
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
         table: The packets.
         scheduler: Serves the port.
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
         capacity: Capacity of the port in B/s.
         port: Its buffer.
     """
@@ -133,12 +133,12 @@ class PacketServing(_OnePort):
         self,
         arrival_time: FloatArray,
         table: PacketTable,
-        scheduler: BaseScheduler,
-        own: Any,
+        scheduler: Scheduler,
+        record: Any,
         capacity: float,
         port: PortParameters,
     ) -> None:
-        super().__init__(table, scheduler, own, capacity, port)
+        super().__init__(table, scheduler, record, capacity, port)
         self.env.process(self._arrive(arrival_time.tolist()))
 
     def _arrive(self, times: list[float]) -> ProcessGenerator:
@@ -157,18 +157,18 @@ class PacketReplay(_OnePort):
         counted: Whether queues are counted, for an agent.
 
     Attributes:
-        own: What the scheduler keeps.
+        record: What the scheduler keeps.
         order: Flows that have been sent and acknowledged, in that order.
     """
 
     def __init__(
         self, flows: PacketFlows, setup: PacketSetup, *, keep_trace: bool = False, counted: bool = False
     ) -> None:
-        self.own = setup.new_record(flows)
+        self.record = setup.new_record(flows)
         super().__init__(
             flows.table,
             setup.scheduler,
-            self.own,
+            self.record,
             setup.capacity,
             setup.port,
             delay=setup.senders.delay,

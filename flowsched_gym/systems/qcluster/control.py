@@ -65,7 +65,7 @@ class QClusterControl(PeriodControl[Any, PortView]):
 
     def act(self, view: PortView, memory: FloatArray, action: FloatArray | IntArray) -> None:
         """Sets the thresholds, or the rule and the step of alpha."""
-        clusters = view.own.clusters
+        clusters = view.record.clusters
         if self._sets_thresholds:
             clusters.rule[0] = GIVEN
             set_thresholds(self._config, action.astype(np.float64), clusters.thresholds[0])
