@@ -1,14 +1,14 @@
 """Packets: the parameters of ports and senders, the order of events, and what became of each packet and flow."""
 
-import math
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole, to_float
+from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.core.suggestions import listed
 from flowsched_gym.flows.records import Records
+from flowsched_gym.workload.checks import check_choice, check_number
+from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
 __all__ = [
     "PORT_PARAMETERS",
@@ -24,9 +24,8 @@ __all__ = [
 UNLIMITED: Final = 2**62
 """In place of a number of packets: so many never wait."""
 MOST_WINDOW: Final = 2**31
-PAYLOAD: Final = 1460.0
 HEADER: Final = 40.0
-"""Bytes of a full packet's payload, and of its header (QCluster's public ns-2 scripts)."""
+"""Bytes around a packet's payload (QCluster's public ns-2 scripts)."""
 
 
 class PacketTransport(StrEnum):
@@ -101,7 +100,7 @@ class SenderParameters:
         ConfigError: A value is not allowed.
     """
 
-    payload: float = PAYLOAD
+    payload: float = PACKET_PAYLOAD
     header: float = HEADER
     window: int = 64
     transport: str = PacketTransport.FIXED
@@ -112,16 +111,14 @@ class SenderParameters:
 
     def __post_init__(self) -> None:
         for name in ("payload", "min_rto"):
-            _check_number(name, getattr(self, name), positive=True)
+            check_number(name, getattr(self, name), above=0)
         if self.largest is not None:
-            _check_number("largest", self.largest, positive=True)
+            check_number("largest", self.largest, above=0)
         for name in ("header", "delay"):
-            _check_number(name, getattr(self, name), positive=False)
+            check_number(name, getattr(self, name), at_least=0)
         _check_integer("window", self.window, at_least=1, below=MOST_WINDOW)
         for name, allowed in (("transport", PacketTransport), ("messages", MessageRule)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in tuple(allowed):
-                raise ConfigError(f"{name} is {shown(value)}: it must be one of {listed(value, allowed)}")
+            check_choice(name, getattr(self, name), tuple(allowed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -224,13 +221,6 @@ PORT_PARAMETERS: Final = tuple(field.name for field in fields(PortParameters))
 
 
 SENDER_PARAMETERS: Final = tuple(field.name for field in fields(SenderParameters))
-
-
-def _check_number(name: str, value: object, *, positive: bool) -> None:
-    bound = "> 0" if positive else ">= 0"
-    number = to_float(value)
-    if not ((number > 0 if positive else number >= 0) and number < math.inf):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
 
 
 def _check_integer(name: str, value: object, *, at_least: int, below: int) -> None:

@@ -6,9 +6,8 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.packets.rules.clusters import thresholds_between
-from flowsched_gym.packets.schedulers.parameters import check_choice, check_numbers
-from flowsched_gym.packets.schedulers.qcluster import RULES, ClusterSize, ThresholdRule
+from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule, thresholds_between
+from flowsched_gym.workload.checks import check_choice, check_numbers
 
 
 def cluster_thresholds(
@@ -41,12 +40,12 @@ def cluster_thresholds(
     means = check_numbers("weights", weights)
     if len(means) <= 1 or not (means > 0).all():
         raise ConfigError(f"weights is {means.tolist()}: they must be at least two, each > 0 B")
-    which = check_choice("rule", rule, ThresholdRule)
-    size = check_choice("cluster_size", cluster_size, ClusterSize)
+    check_choice("rule", rule, tuple(ThresholdRule))
+    check_choice("cluster_size", cluster_size, tuple(ClusterSize))
     count, powers = np.zeros(len(means)), np.ones(len(means) - 1)
     if packets is not None:
         count = check_numbers("packets", packets, count=len(means))
-    elif which is ThresholdRule.ADAPTIVE:
+    elif rule == ThresholdRule.ADAPTIVE:
         raise ConfigError("packets is None: rule 'adaptive' needs the packets of each queue")
     if alpha is not None:
         given = [alpha] * len(powers) if np.ndim(alpha) == 0 else alpha
@@ -54,5 +53,6 @@ def cluster_thresholds(
         if not (powers > 0).all():
             raise ConfigError(f"alpha is {shown(alpha)}: each must be > 0")
     thresholds = np.zeros(len(powers))
-    thresholds_between(means, count, powers, RULES[which], size is ClusterSize.PROPORTIONAL, thresholds)
+    which, proportional = RULES[ThresholdRule(rule)], cluster_size == ClusterSize.PROPORTIONAL
+    thresholds_between(means, count, powers, which, proportional, thresholds)
     return thresholds

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from flowsched_gym.core.arrays import is_sequence, is_whole, to_float
+from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence, is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, FlowSchedWarning, shown
 from flowsched_gym.core.suggestions import listed
 
@@ -62,6 +62,28 @@ def check_number(name: str, value: object, *, above: float | None = None, at_lea
     inside = (above is None or number > above) and (at_least is None or number >= at_least)
     if not (math.isfinite(number) and inside):
         raise ConfigError(f"{name} is {shown(value)}: it must be a finite number{bound}")
+
+
+def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float = 0.0) -> FloatArray:
+    """Makes an array of a list of finite numbers.
+
+    Args:
+        name: Name of the field, for the message.
+        values: Values to check.
+        count: How many there must be; ``None`` for any.
+        at_least: Inclusive lower bound.
+
+    Raises:
+        ConfigError: The values are of another type, NaN, infinite or out of bounds, or not so many.
+    """
+    numbers = as_numbers(values)
+    if numbers is None:
+        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
+    if not (np.isfinite(numbers) & (numbers >= at_least)).all():
+        raise ConfigError(f"{name} is {shown(values)}: each must be finite and >= {at_least:g}")
+    if count is not None and len(numbers) != count:
+        raise ConfigError(f"{name} has {len(numbers)} numbers: it must have {count}")
+    return numbers
 
 
 def check_integer(name: str, value: object, *, at_least: int, below: int = COUNT_END) -> None:

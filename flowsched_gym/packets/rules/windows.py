@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.flows.windows import HALF, cut_window, imminence, window_growth
+from flowsched_gym.flows.windows import HALF, average_share, cut_window, imminence, penalty, window_growth
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.machine_code.numerics import power
 
@@ -111,24 +111,6 @@ def new_windows(
         np.full(num_flows, payload / largest),
         None if due is None else Deadlines(due, np.full(num_flows, np.nan), np.full(num_flows, np.nan)),
     )
-
-
-@inlined_part
-def average_share(share: float, fraction: float, gain: float) -> float:
-    """Returns the average share of marks after a window of data of which this fraction was marked."""
-    return share + gain * (fraction - share)
-
-
-@inlined_part
-def penalty(share: float, part_left: float, by_size: bool) -> float:
-    """Returns the part by which marks cut a window: half the share of marks (DCTCP), or by what is left to send (TAFE).
-
-    Args:
-        share: Average share of marks (alpha).
-        part_left: Bytes that the flow has left over the largest flow (1 / s of TAFE, Eq. 4).
-        by_size: Whether the part that is left counts, as in TAFE (Eq. 3).
-    """
-    return share * part_left if by_size else share / 2.0
 
 
 @inlined_part

@@ -18,8 +18,8 @@ from flowsched_gym.packets.schedulers.parameters import (
     NUM_QUEUES,
     MessageScheduler,
     check_integer,
-    check_numbers,
 )
+from flowsched_gym.workload.checks import check_numbers
 
 BYTES_PER_ROUND: Final = 15_000.0
 """Ten full packets: eight rounds hold a window of 64 packets. The papers print none."""

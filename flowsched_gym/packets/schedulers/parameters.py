@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence, is_whole, to_float
+from flowsched_gym.core.arrays import FloatArray, is_sequence, is_whole, to_float
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.seeding import SeedStreams
 from flowsched_gym.core.suggestions import listed
@@ -24,6 +24,7 @@ from flowsched_gym.packets.rules.messages import (
     new_sketch,
 )
 from flowsched_gym.packets.rules.queues import DEFICIT, ROUND, STRICT
+from flowsched_gym.workload.checks import check_numbers
 
 NUM_QUEUES: Final = 8
 """Queues of a port of a commodity switch."""
@@ -202,15 +203,6 @@ def check_integer(name: str, value: object, *, at_least: int, at_most: int) -> i
     return int(value)
 
 
-def check_number(name: str, value: object, *, at_least: float = 0.0, above: float = -math.inf) -> float:
-    """Refuses what is not a finite number in its bounds."""
-    bound = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
-    number = to_float(value)
-    if not (math.isfinite(number) and number >= at_least and number > above):
-        raise ConfigError(f"{name} is {shown(value)}: it must be a finite number {bound}")
-    return number
-
-
 def check_gap(name: str, value: object) -> float:
     """Refuses what is no silence in s; ``None`` and inf are one that never comes."""
     if value is None:
@@ -219,18 +211,6 @@ def check_gap(name: str, value: object) -> float:
     if not gap > 0:
         raise ConfigError(f"{name} is {shown(value)}: it must be a time in s > 0, or none for never")
     return gap
-
-
-def check_numbers(name: str, values: object, *, count: int | None = None, at_least: float = 0.0) -> FloatArray:
-    """Makes an array of a list of finite numbers."""
-    numbers = as_numbers(values)
-    if numbers is None:
-        raise ConfigError(f"{name} is {shown(values)}: it must be a list of numbers, such as [1, 2.5]")
-    if not (np.isfinite(numbers) & (numbers >= at_least)).all():
-        raise ConfigError(f"{name} is {shown(values)}: each must be finite and >= {at_least:g}")
-    if count is not None and len(numbers) != count:
-        raise ConfigError(f"{name} has {len(numbers)} numbers: it must have {count}")
-    return numbers
 
 
 def check_thresholds(thresholds: object, queues: object) -> FloatArray:

@@ -8,13 +8,10 @@ import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule
 from flowsched_gym.packets.contract import Arrival, PacketTable, Scheduler, Traffic
 from flowsched_gym.packets.rules.clusters import (
-    ADAPTIVE,
-    ARITHMETIC,
-    GEOMETRIC,
     GIVEN,
-    HARMONIC,
     LEAST_WEIGHT,
     ClusterLaw,
     Clusters,
@@ -37,11 +34,10 @@ from flowsched_gym.packets.schedulers.parameters import (
     SketchParameters,
     check_choice,
     check_integer,
-    check_number,
-    check_numbers,
     check_quanta,
     check_thresholds,
 )
+from flowsched_gym.workload.checks import check_number, check_numbers
 
 INTERVAL: Final = 200
 AGEING: Final = 5_000
@@ -69,31 +65,6 @@ class Goal(StrEnum):
     def weighs(self) -> int:
         """What a packet weighs by this goal, as rules know it."""
         return {Goal.SRPT: SRPT, Goal.DEADLINE: DEADLINE}.get(self, LAS)
-
-
-class ThresholdRule(StrEnum):
-    """Thresholds between the weights of neighbouring queues."""
-
-    ARITHMETIC = "arithmetic"
-    GEOMETRIC = "geometric"
-    HARMONIC = "harmonic"
-    ADAPTIVE = "adaptive"
-
-
-class ClusterSize(StrEnum):
-    """Sizes that clusters are to have."""
-
-    SAME = "same"
-    PROPORTIONAL = "proportional"
-
-
-RULES: Final = {
-    ThresholdRule.ARITHMETIC: ARITHMETIC,
-    ThresholdRule.GEOMETRIC: GEOMETRIC,
-    ThresholdRule.HARMONIC: HARMONIC,
-    ThresholdRule.ADAPTIVE: ADAPTIVE,
-}
-"""The rules as ``thresholds_between`` knows them."""
 
 
 class _Cluster(NamedTuple):
@@ -193,7 +164,8 @@ class QCluster(Scheduler):
         self._weights = self._check_weights(initial_weights)
         self._interval = check_integer("interval", interval, at_least=1, at_most=MOST_PACKETS)
         self._ageing = check_integer("ageing", ageing, at_least=1, at_most=MOST_PACKETS)
-        self._alpha_step = check_number("alpha_step", alpha_step, at_least=1.0)
+        check_number("alpha_step", alpha_step, at_least=1.0)
+        self._alpha_step = float(alpha_step)
         self._count = check_choice("count", count, Count)
         default_way = Dequeue.DRR if fair else Dequeue.SP
         self._dequeue = check_choice("dequeue", default_way if dequeue is None else dequeue, Dequeue)

@@ -21,9 +21,9 @@ from flowsched_gym.packets.schedulers.parameters import (
     SketchParameters,
     check_choice,
     check_integer,
-    check_numbers,
     check_quanta,
 )
+from flowsched_gym.workload.checks import check_numbers
 
 
 class _Tags(NamedTuple):
