@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class MessageScheduler(Scheduler):
         message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
     """
 
-    record_type = BytesSent
+    record_type: ClassVar[type[Any]] = BytesSent
 
     def __init__(self, message_gap: float | None = None) -> None:
         self._gap = check_gap("message_gap", message_gap)
