@@ -14,7 +14,7 @@ from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed
 from flowsched_gym.evaluation.replay import check_engine, check_seed, workload_of
 from flowsched_gym.fluid import Records
-from flowsched_gym.packets.compiled import CompiledOutcomes, replay_compiled, replay_compiled_fabric, serve_compiled
+from flowsched_gym.packets.compiled import replay_compiled, replay_compiled_fabric, serve_compiled
 from flowsched_gym.packets.compiled.fabric import HOST_CAPACITY, HOST_DELAY, NUM_HOSTS, PacketFabric
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
@@ -193,8 +193,7 @@ def replay_packets(
     else:
         simulation = PacketReplay(packets, setup, keep_trace=keep_trace)
         _run(simulation, packets.arrival_time, progress)
-        trace = simulation.trace(packets.flow_id) if keep_trace else None
-        outcomes = CompiledOutcomes(*simulation.outcomes(), trace)
+        outcomes = simulation.outcomes()
     records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.records import Records
+from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.workload.checks import check_choice, check_number
 from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
@@ -169,6 +173,35 @@ class PacketTrace:
             return self
         times = {name: start + getattr(self, name) for name in ("arrival_time", "last_seen", "start_time")}
         return replace(self, **times, departure_time=start + self.departure_time)
+
+
+_KINDS: Final = {FloatArray: "f8", IntArray: "i8", BoolArray: "?"}
+TRACE_ROW: Final = np.dtype(
+    [("packet", "i8"), *((field.name, _KINDS[field.type]) for field in fields(PacketTrace)[2:])], align=True
+)
+"""A row of a trace while it is written: the packet, and what ``PacketTrace`` has of it besides flow and size."""
+
+
+def trace_of(rows: npt.NDArray[Any], table: PacketTable, flow_id: IntArray) -> PacketTrace:
+    """Makes a trace of its rows, (num_rows,) of type ``TRACE_ROW``.
+
+    Args:
+        rows: The rows.
+        table: The packets.
+        flow_id: Identifier of each flow of the table, (num_flows,).
+    """
+    packet, columns = rows["packet"], {name: rows[name].copy() for name in (TRACE_ROW.names or ())[1:]}
+    return PacketTrace(flow_id=flow_id[table.flow[packet]], size=table.size[packet], **columns)
+
+
+class FlowOutcomes(NamedTuple):
+    """What became of each flow: see ``PacketRecords``; (num_flows,) each, and the trace, if it was kept."""
+
+    completion_time: FloatArray
+    drops: IntArray
+    marks: IntArray
+    disordered: IntArray
+    trace: PacketTrace | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

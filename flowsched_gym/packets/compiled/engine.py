@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.packets.compiled.fabric import Fabric, PacketFabric, new_fabric, replay_fabric
@@ -13,7 +14,7 @@ from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import new_counts
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.state import PacketTrace, PortParameters
+from flowsched_gym.packets.state import FlowOutcomes, PacketTrace, PortParameters, trace_of
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
@@ -25,16 +26,6 @@ class Network(NamedTuple):
 
     flows: Flows
     tables: Tables
-
-
-class CompiledOutcomes(NamedTuple):
-    """What became of each flow: see ``PacketRecords``; and the trace, if it was kept."""
-
-    completion_time: FloatArray
-    drops: IntArray
-    marks: IntArray
-    disordered: IntArray
-    trace: PacketTrace | None
 
 
 def serve_compiled(
@@ -61,7 +52,7 @@ def serve_compiled(
     tables = _new_tables(table, scheduler, record, np.array([capacity]), port, num_rows=num_packets)
     for part in range(1, PARTS + 1):
         serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    return _trace(tables.rows, table, flow_id)
+    return trace_of(_written(tables.rows), table, flow_id)
 
 
 def replay_compiled(
@@ -70,7 +61,7 @@ def replay_compiled(
     *,
     keep_trace: bool,
     progress: Callable[[int, int], None] | None,
-) -> CompiledOutcomes:
+) -> FlowOutcomes:
     """Sends flows into one port.
 
     Args:
@@ -85,13 +76,13 @@ def replay_compiled(
         goal = num_flows * part // PARTS
         while True:
             replay(sent, tables, goal, np.inf)
-            if not keep_trace or num_packets + tables.counts[2] < len(tables.rows.packet):
+            if not keep_trace or num_packets + tables.counts[2] < len(tables.rows.trace):
                 break
             tables = tables._replace(rows=_with_more_rows(tables.rows))
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    trace = _trace(tables.rows, flows.table, flows.flow_id) if keep_trace else None
-    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
+    trace = trace_of(_written(tables.rows), flows.table, flows.flow_id) if keep_trace else None
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
 
 
 def replay_compiled_fabric(
@@ -101,7 +92,7 @@ def replay_compiled_fabric(
     hosts: tuple[IntArray, IntArray],
     *,
     progress: Callable[[int, int], None] | None,
-) -> CompiledOutcomes:
+) -> FlowOutcomes:
     """Sends flows through a fabric.
 
     Args:
@@ -117,7 +108,7 @@ def replay_compiled_fabric(
         replay_fabric(sent, tables, ways, num_flows * part // PARTS, np.inf)
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    return CompiledOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, None)
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, None)
 
 
 def new_fabric_network(
@@ -186,18 +177,10 @@ def _new_tables(
 
 def _with_more_rows(rows: Rows) -> Rows:
     """Doubles the room of a trace."""
-    more = new_rows(2 * len(rows.packet), len(rows.row))
-    for name in Rows._fields[2:]:
-        old = getattr(rows, name)
-        getattr(more, name)[: len(old)] = old
-    return more._replace(row=rows.row)
+    return rows._replace(trace=np.concatenate([rows.trace, np.zeros_like(rows.trace)]))
 
 
-def _trace(rows: Rows, table: PacketTable, flow_id: IntArray) -> PacketTrace:
-    count = int(rows.written[0])
-    packet = rows.packet[:count]
-    return PacketTrace(
-        flow_id=flow_id[table.flow[packet]],
-        size=table.size[packet],
-        **{name: getattr(rows, name)[:count] for name in Rows._fields[4:]},
-    )
+def _written(rows: Rows) -> npt.NDArray[Any]:
+    """Returns the rows of a trace."""
+    written: npt.NDArray[Any] = rows.trace[: rows.written[0]]
+    return written

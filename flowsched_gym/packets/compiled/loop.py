@@ -81,7 +81,7 @@ def replay(flows: Flows, t: Tables, goal: int, until: float) -> None:
             row = end_acknowledgement(now, ACKNOWLEDGED, flows, t)
             send(now, PORT, row, flows, t)
         elif timeout <= now:
-            if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.packet):
+            if t.rows.kept and len(t.table.flow) + t.counts[RESENT] >= len(t.rows.trace):
                 break
             row = end_timeout(now, flows, t)
             send(now, PORT, row, flows, t)
@@ -104,9 +104,9 @@ def begin_transmission(now: float, port: int, t: Tables) -> None:
     if t.queue_counts.kept:
         count_start(port, t.packets.queue[p], now - t.packets.time[p], t.queue_counts)
     if t.rows.kept:
-        row = t.rows.row[p]
-        t.rows.start_time[row] = now
-        t.rows.departure_time[row] = end
+        trace = t.rows.trace[t.rows.row[p]]
+        trace.start_time = now
+        trace.departure_time = end
 
 
 @inlined_part
@@ -129,13 +129,17 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
         row = rows.written[0]
         rows.written[0] = row + 1
         rows.row[p] = row
-        rows.packet[row] = p
-        rows.arrival_time[row] = now
-        rows.queue[row] = arrival.queue
-        rows.weight[row] = arrival.weight
-        rows.last_seen[row] = arrival.last_seen
-        rows.new_message[row] = arrival.new_message
-        rows.marked[row] = marked
+        trace = rows.trace[row]
+        trace.packet = p
+        trace.arrival_time = now
+        trace.queue = arrival.queue
+        trace.weight = arrival.weight
+        trace.last_seen = arrival.last_seen
+        trace.new_message = arrival.new_message
+        trace.start_time = np.nan
+        trace.departure_time = np.nan
+        trace.dropped = False
+        trace.marked = marked
     if t.queue_counts.kept and arrival.queue != BEYOND:
         t.packets.queue[p] = arrival.queue
         t.packets.time[p] = now
@@ -153,9 +157,9 @@ def _receive(now: float, port: int, p: int, t: Tables) -> int:
         put(port, p, arrival, t.table, ports, t.packets, t.record)
         ports.waiting[port] += 1
     if dropped != NONE and rows.kept:
-        row = rows.row[dropped]
-        rows.dropped[row] = True
-        rows.marked[row] = False
+        trace = rows.trace[rows.row[dropped]]
+        trace.dropped = True
+        trace.marked = False
     return dropped
 
 

@@ -9,7 +9,7 @@ from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.packets.rules.windows import Windows
 from flowsched_gym.packets.schedulers import Order
-from flowsched_gym.packets.state import PortParameters
+from flowsched_gym.packets.state import TRACE_ROW, PortParameters
 
 NONE: Final = -1
 """In place of a packet."""
@@ -126,29 +126,19 @@ class Flows(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a trace: see ``PacketTrace``.
+    """The rows of a trace.
 
     Attributes:
         kept: Whether there are any.
         row: Row of each packet, (num_packets,).
         written: Rows written, (1,).
-        packet: Packet of each row, (num_rows,).
-        arrival_time: See ``PacketTrace``, as for what follows.
+        trace: The rows, (num_rows,) of type ``TRACE_ROW``.
     """
 
     kept: bool
     row: IntArray
     written: IntArray
-    packet: IntArray
-    arrival_time: FloatArray
-    queue: IntArray
-    weight: FloatArray
-    last_seen: FloatArray
-    new_message: BoolArray
-    start_time: FloatArray
-    departure_time: FloatArray
-    dropped: BoolArray
-    marked: BoolArray
+    trace: Any
 
 
 class Tables(NamedTuple):
@@ -255,18 +245,5 @@ def new_flows(
 def new_rows(num_rows: int, num_packets: int) -> Rows:
     """Makes an empty trace; one with no rows is not kept."""
     kept = num_rows > 0
-    return Rows(
-        kept,
-        np.empty(num_packets if kept else 1, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.empty(num_rows, dtype=np.int64),
-        np.empty(num_rows),
-        np.empty(num_rows, dtype=np.int64),
-        np.empty(num_rows),
-        np.empty(num_rows),
-        np.empty(num_rows, dtype=np.bool_),
-        np.full(num_rows, np.nan),
-        np.full(num_rows, np.nan),
-        np.zeros(num_rows, dtype=np.bool_),
-        np.zeros(num_rows, dtype=np.bool_),
-    )
+    row = np.empty(num_packets if kept else 1, dtype=np.int64)
+    return Rows(kept, row, np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=TRACE_ROW))

@@ -7,9 +7,8 @@ from typing import Final
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.suggestions import listed, similar
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.schedulers.bytes_sent import Fifo, Pias, PifoLas
+from flowsched_gym.packets.schedulers.by_bytes import Fifo, Pfabric, PfabricEdf, Pias, PifoLas
 from flowsched_gym.packets.schedulers.fair_queueing import Afq, Fq
-from flowsched_gym.packets.schedulers.pfabric import Pfabric, PfabricEdf
 from flowsched_gym.packets.schedulers.qcluster import QCluster
 from flowsched_gym.packets.schedulers.tagged import Tagged
 from flowsched_gym.packets.setup import PacketSetup

@@ -1,92 +1,54 @@
 """A port of a switch: packets wait in its queues, it sends one after the other, and a log says what became of each."""
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from simpy import Event
 from simpy.events import ProcessGenerator
 
-from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.packets.contract import BEYOND, Arrival, Order, PacketTable, Scheduler
 from flowsched_gym.packets.rules.queues import QueueCounts, count_arrival, count_drop, count_start
-from flowsched_gym.packets.state import PacketEventKind, PacketTrace, PortParameters
+from flowsched_gym.packets.state import TRACE_ROW, PacketEventKind, PortParameters
 
 NAN: Final = float("nan")
+START: Final = 6
+END: Final = 7
+DROPPED: Final = 8
+"""Columns of ``TRACE_ROW``."""
 
 
 class PacketLog:
     """The rows of a ``PacketTrace``; of each packet, the last one can still change."""
 
     def __init__(self) -> None:
-        self._row: dict[int, int] = {}
-        self._arrivals: list[tuple[int, float, int, float, float, bool]] = []
-        self._start: list[float] = []
-        self._departure: list[float] = []
-        self._dropped: list[bool] = []
-        self._marked: list[bool] = []
+        self._rows: list[list[float]] = []
+        self._row: dict[int, list[float]] = {}
 
     def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
-        """Begins a row."""
-        self._row[p] = len(self._start)
-        self._arrivals.append((p, now, arrival.queue, arrival.weight, arrival.last_seen, arrival.new_message))
-        self._start.append(NAN)
-        self._departure.append(NAN)
-        self._dropped.append(False)
-        self._marked.append(marked)
+        """Begins a row, in the order of ``TRACE_ROW``."""
+        queue, _, weight, last_seen, new_message = arrival
+        self._row[p] = [p, now, queue, weight, last_seen, new_message, NAN, NAN, False, marked]
+        self._rows.append(self._row[p])
 
     def send(self, now: float, p: int, end: float) -> None:
         """Notes a transmission."""
-        row = self._row[p]
-        self._start[row] = now
-        self._departure[row] = end
+        self._row[p][START : END + 1] = now, end
 
     def drop(self, p: int) -> None:
         """Notes a loss."""
-        row = self._row[p]
-        self._dropped[row] = True
-        self._marked[row] = False
+        self._row[p][DROPPED:] = True, False
 
-    def trace(self, table: PacketTable, flow_id: IntArray) -> PacketTrace:
-        """Returns the rows as arrays."""
-        p, time, queue, weight, last_seen, new = zip(*self._arrivals, strict=True) if self._arrivals else ((),) * 6
-        packet = np.array(p, dtype=np.int64)
-        return PacketTrace(
-            flow_id=flow_id[table.flow[packet]],
-            size=table.size[packet],
-            arrival_time=np.array(time, dtype=np.float64),
-            queue=np.array(queue, dtype=np.int64),
-            weight=np.array(weight, dtype=np.float64),
-            last_seen=np.array(last_seen, dtype=np.float64),
-            new_message=np.array(new, dtype=np.bool_),
-            start_time=np.array(self._start),
-            departure_time=np.array(self._departure),
-            dropped=np.array(self._dropped, dtype=np.bool_),
-            marked=np.array(self._marked, dtype=np.bool_),
-        )
+    def rows(self) -> npt.NDArray[Any]:
+        """Returns the rows, (num_rows,) of type ``TRACE_ROW``."""
+        return np.array([tuple(row) for row in self._rows], dtype=TRACE_ROW)
 
 
-class WaitingPackets(ABC):
-    """Packets that wait, in the order of a scheduler."""
-
-    @abstractmethod
-    def put(self, p: int, arrival: Arrival) -> None:
-        """Lets a packet wait."""
-
-    @abstractmethod
-    def take(self) -> int:
-        """Returns the packet that is to be sent next, which waits no more."""
-
-    @abstractmethod
-    def make_room(self, p: int, arrival: Arrival) -> int:
-        """Returns which packet a full buffer drops: the one that arrives, or one that waits, which it takes out."""
-
-
-class _Queues(WaitingPackets):
+class _Queues:
     """FIFO queues, among which the scheduler chooses."""
 
     def __init__(self, scheduler: Scheduler, record: Any, table: PacketTable) -> None:
@@ -98,12 +60,14 @@ class _Queues(WaitingPackets):
         self._head_size = np.zeros(num_queues)
 
     def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
         queue = self._queues[arrival.queue]
         if not queue:
             self._head_size[arrival.queue] = self._sizes[p]
         queue.append(p)
 
     def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
         number = self._choose(0, self._head_size, self._record)
         queue = self._queues[number]
         p = queue.popleft()
@@ -111,10 +75,11 @@ class _Queues(WaitingPackets):
         return p
 
     def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns the packet that a full buffer drops, which does not wait: the one that arrives."""
         return p
 
 
-class _ByRank(WaitingPackets):
+class _ByRank:
     """Packets by queue, rank and order of arrival."""
 
     def __init__(self) -> None:
@@ -123,16 +88,19 @@ class _ByRank(WaitingPackets):
         self._arrived = 0
 
     def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
         self._arrived += 1
         self._waiting[p] = self._arrived
         heappush(self._heap, (arrival.queue, arrival.rank, self._arrived, p))
 
     def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
         p = self._first()
         del self._waiting[p]
         return p
 
     def make_room(self, p: int, arrival: Arrival) -> int:
+        """Returns the packet that a full buffer drops, which does not wait: the one that would be served last."""
         self._heap = [entry for entry in self._heap if self._waits(entry)]
         heapify(self._heap)
         last = max(self._heap)
@@ -163,10 +131,12 @@ class _ByFlow(_ByRank):
         self._of_flow: dict[int, deque[int]] = {}
 
     def put(self, p: int, arrival: Arrival) -> None:
+        """Lets a packet wait."""
         super().put(p, arrival)
         self._of_flow.setdefault(self._flow[p], deque()).append(p)
 
     def take(self) -> int:
+        """Returns the packet that is to be sent next, which waits no more."""
         p = self._of_flow[self._flow[self._first()]].popleft()
         del self._waiting[p]
         return p
@@ -176,7 +146,7 @@ class _ByFlow(_ByRank):
         self._of_flow[self._flow[p]].remove(p)
 
 
-def waiting_packets(scheduler: Scheduler, record: Any, table: PacketTable) -> WaitingPackets:
+def waiting_packets(scheduler: Scheduler, record: Any, table: PacketTable) -> _Queues | _ByRank:
     """Makes an empty port in the order of a scheduler."""
     if scheduler.order is Order.ARRIVAL:
         return _Queues(scheduler, record, table)

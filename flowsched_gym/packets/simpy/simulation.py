@@ -14,7 +14,7 @@ from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
 from flowsched_gym.packets.setup import PacketFlows
 from flowsched_gym.packets.simpy.port import PacketLog, Port
 from flowsched_gym.packets.simpy.sender import Sender
-from flowsched_gym.packets.state import PacketEventKind, PacketTrace, PortParameters
+from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind, PacketTrace, PortParameters, trace_of
 
 
 class Census(NamedTuple):
@@ -25,15 +25,6 @@ class Census(NamedTuple):
     dropped: int
     queued: int
     in_flight: int
-
-
-class FlowOutcomes(NamedTuple):
-    """What became of each flow: see ``PacketRecords``; (num_flows,) each."""
-
-    completion_time: FloatArray
-    drops: IntArray
-    marks: IntArray
-    disordered: IntArray
 
 
 class _OnePort:
@@ -97,7 +88,7 @@ class _OnePort:
     def trace(self, flow_id: IntArray) -> PacketTrace:
         """Returns what became of each packet."""
         assert self._log is not None
-        return self._log.trace(self._table, flow_id)
+        return trace_of(self._log.rows(), self._table, flow_id)
 
     def _send(self, p: int) -> None:
         self._sent += 1
@@ -176,6 +167,7 @@ class PacketReplay(_OnePort):
             counted=counted,
         )
         num_flows = flows.num_flows
+        self._flow_id = flows.flow_id
         self._first = flows.first_packet.tolist()
         self._flow = flows.table.flow.tolist()
         self._min_rto = setup.senders.min_rto
@@ -202,7 +194,11 @@ class PacketReplay(_OnePort):
     def outcomes(self) -> FlowOutcomes:
         """Returns what became of each flow."""
         return FlowOutcomes(
-            np.array(self._completion), np.array(self._drops), np.array(self._marks), np.array(self._disordered)
+            np.array(self._completion),
+            np.array(self._drops),
+            np.array(self._marks),
+            np.array(self._disordered),
+            None if self._log is None else self.trace(self._flow_id),
         )
 
     def _arrive(self, times: FloatArray) -> ProcessGenerator:

@@ -1,4 +1,7 @@
-"""Schedulers that look at the bytes that messages have sent: FIFO, which only shows them, PIAS and PIFO-LAS."""
+"""Schedulers that go by bytes: those that a message has sent (PIAS, PIFO-LAS), or that its flow has left (pFabric).
+
+FIFO counts bytes too, to show them in a trace. PIAS: Bai et al., NSDI 2015; pFabric: Alizadeh et al., SIGCOMM 2013.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -163,3 +166,52 @@ class PifoLas(MessageScheduler):
     def new_record(self, traffic: Traffic, num_ports: int) -> _Pifo:
         """Makes room for the bytes sent."""
         return _Pifo(self.new_messages(traffic, self._count), self._limit)
+
+
+class Pfabric(MessageScheduler):
+    """Least payload left to send first (pFabric), and of that flow the packet that arrived first.
+
+    A packet's rank is what its flow had left when it was sent, itself included. A full buffer drops the packet of the
+    largest rank, the last one of these.
+
+    Args:
+        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
+
+    Raises:
+        ConfigError: The gap is not > 0.
+    """
+
+    order = Order.FLOW
+    needs_remaining = True
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: BytesSent) -> Arrival:
+        """Ranks the packet by what its flow has left."""
+        _, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        left = table.remaining[p]
+        return Arrival(0, left, left, last_seen, new)
+
+
+class PfabricEdf(MessageScheduler):
+    """Earliest deadline first (pFabric-EDF); then the flows without one by what they have left to send.
+
+    Args:
+        message_gap: Silence in s after which a key's next packet begins a new message; ``None`` for never.
+
+    Raises:
+        ConfigError: The gap is not > 0.
+    """
+
+    order = Order.FLOW
+    num_queues = 2
+    needs_remaining = True
+
+    @staticmethod
+    def arrive(now: float, port: int, p: int, table: PacketTable, record: BytesSent) -> Arrival:
+        """Ranks the packet by its deadline, or behind all of these by what its flow has left."""
+        _, last_seen, new = count_bytes(now, port, p, table, record.messages)
+        due = table.due[table.flow[p]]
+        if due < np.inf:
+            return Arrival(0, due, due, last_seen, new)
+        left = table.remaining[p]
+        return Arrival(1, left, left, last_seen, new)
