@@ -20,7 +20,7 @@ from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.file import PacketArrivals, packets_from_columns, read_packets
 from flowsched_gym.packets.schedulers import PacketSetup, Scheduler, Traffic, find_scheduler
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy import PacketReplay, PacketServing
+from flowsched_gym.packets.simpy import PacketLog, PacketReplay, PacketServing
 from flowsched_gym.packets.state import (
     PORT_PARAMETERS,
     SENDER_PARAMETERS,
@@ -28,6 +28,7 @@ from flowsched_gym.packets.state import (
     PacketTrace,
     PortParameters,
     SenderParameters,
+    trace_of,
 )
 from flowsched_gym.topology import DEFAULT_CAPACITY
 from flowsched_gym.workload import Workload
@@ -93,12 +94,12 @@ def serve_packets(
         key=np.arange(len(flow_id)),
         due=np.full(len(flow_id), np.inf),
     )
-    rate = _capacity(capacity)
+    setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port)
     record = rule.make_record(
         Traffic(
             num_packets=len(flow),
             key_id=flow_id,
-            capacity=np.array([rate]),
+            capacity=np.array([setup.capacity]),
             seed=check_seed(seed),
             packets_of_flow=None,
             largest_packet=float(given.size.max()),
@@ -107,10 +108,12 @@ def serve_packets(
         1,
     )
     if engine == "compiled":
-        return serve_compiled(times, flow_id, table, rule, record, rate, port).since(start)
-    simulation = PacketServing(times, table, rule, record, rate, port)
-    simulation.env.run()
-    return simulation.trace(flow_id).since(start)
+        rows = serve_compiled(times, table, setup, record)
+    else:
+        simulation = PacketServing(times, table, setup, record)
+        simulation.env.run()
+        rows = simulation.log.rows()
+    return trace_of(rows, table, flow_id).since(start)
 
 
 def replay_packets(
@@ -183,17 +186,18 @@ def replay_packets(
     workload, start = given.on_clock()
     setup = PacketSetup(scheduler=rule, capacity=_capacity(capacity), port=port, senders=senders, seed=check_seed(seed))
     packets = setup.cut(workload)
-    ideal_fct = None
+    ideal_fct, rows = None, np.zeros(0)
     if fabric is not None:
         ideal_fct = _ideal_fct(workload, packets, fabric, float(senders.delay))
         hosts = workload.source, workload.destination
         outcomes = replay_compiled_fabric(packets, setup, fabric, hosts, progress=progress)
     elif engine == "compiled":
-        outcomes = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
+        outcomes, rows = replay_compiled(packets, setup, keep_trace=keep_trace, progress=progress)
     else:
-        simulation = PacketReplay(packets, setup, keep_trace=keep_trace)
+        log = PacketLog()
+        simulation = PacketReplay(packets, setup, [log] if keep_trace else [])
         _run(simulation, packets.arrival_time, progress)
-        outcomes = simulation.outcomes()
+        outcomes, rows = simulation.outcomes(), log.rows()
     records = setup.records(workload, outcomes.completion_time, ideal_fct).since(start, given.arrival_time)
     return PacketRecords(
         **{field.name: getattr(records, field.name) for field in fields(Records)},
@@ -201,7 +205,7 @@ def replay_packets(
         drops=outcomes.drops,
         marks=outcomes.marks,
         disordered=outcomes.disordered,
-        trace=None if outcomes.trace is None else outcomes.trace.since(start),
+        trace=trace_of(rows, packets.table, packets.flow_id).since(start) if keep_trace else None,
     )
 
 

@@ -1,6 +1,6 @@
 """What a replay of packets is made of, for both engines: flows cut into packets, a port with its scheduler, senders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,14 +53,14 @@ class PacketSetup:
         scheduler: Serves the port.
         capacity: Capacity of the port in B/s.
         port: Its buffer.
-        senders: How flows are sent.
+        senders: How flows are sent; packets that are given have no senders.
         seed: Seed of the sketch's hash.
     """
 
     scheduler: Scheduler
     capacity: float
     port: PortParameters
-    senders: SenderParameters
+    senders: SenderParameters = field(default_factory=SenderParameters)
     seed: int = 0
 
     def cut(self, flows: Workload) -> PacketFlows:

@@ -190,18 +190,17 @@ def trace_of(rows: npt.NDArray[Any], table: PacketTable, flow_id: IntArray) -> P
         table: The packets.
         flow_id: Identifier of each flow of the table, (num_flows,).
     """
-    packet, columns = rows["packet"], {name: rows[name].copy() for name in (TRACE_ROW.names or ())[1:]}
+    packet, columns = rows["packet"], {name: rows[name] for name in (TRACE_ROW.names or ())[1:]}
     return PacketTrace(flow_id=flow_id[table.flow[packet]], size=table.size[packet], **columns)
 
 
 class FlowOutcomes(NamedTuple):
-    """What became of each flow: see ``PacketRecords``; (num_flows,) each, and the trace, if it was kept."""
+    """What became of each flow: see ``PacketRecords``; (num_flows,) each."""
 
     completion_time: FloatArray
     drops: IntArray
     marks: IntArray
     disordered: IntArray
-    trace: PacketTrace | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

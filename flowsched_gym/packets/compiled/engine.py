@@ -12,9 +12,9 @@ from flowsched_gym.packets.compiled.loop import replay, serve
 from flowsched_gym.packets.compiled.state import Flows, Rows, Tables, new_flows, new_packets, new_ports, new_rows
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import new_counts
-from flowsched_gym.packets.schedulers import PacketSetup, Scheduler
+from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.state import FlowOutcomes, PacketTrace, PortParameters, trace_of
+from flowsched_gym.packets.state import FlowOutcomes
 
 PARTS: Final = 200
 """Calls of compiled code in which a run is made: between them it tells how far it is, and can be interrupted."""
@@ -28,31 +28,23 @@ class Network(NamedTuple):
     tables: Tables
 
 
-def serve_compiled(
-    arrival_time: FloatArray,
-    flow_id: IntArray,
-    table: PacketTable,
-    scheduler: Scheduler,
-    record: Any,
-    capacity: float,
-    port: PortParameters,
-) -> PacketTrace:
+def serve_compiled(arrival_time: FloatArray, table: PacketTable, setup: PacketSetup, record: Any) -> npt.NDArray[Any]:
     """Serves packets at times that are given.
 
     Args:
         arrival_time: When each packet arrives, in s, (num_packets,), non-decreasing.
-        flow_id: Identifier of each flow of the table, (num_flows,).
         table: The packets.
-        scheduler: Serves the port.
+        setup: The port.
         record: What the scheduler keeps.
-        capacity: Capacity of the port in B/s.
-        port: Its buffer.
+
+    Returns:
+        What became of each packet, (num_packets,) of type ``TRACE_ROW``.
     """
     num_packets = len(arrival_time)
-    tables = _new_tables(table, scheduler, record, np.array([capacity]), port, num_rows=num_packets)
+    tables = _new_tables(table, setup, record, np.array([setup.capacity]), num_rows=num_packets)
     for part in range(1, PARTS + 1):
         serve(arrival_time, tables, num_packets * part // PARTS, np.inf)
-    return trace_of(_written(tables.rows), table, flow_id)
+    return _written(tables.rows)
 
 
 def replay_compiled(
@@ -61,7 +53,7 @@ def replay_compiled(
     *,
     keep_trace: bool,
     progress: Callable[[int, int], None] | None,
-) -> FlowOutcomes:
+) -> tuple[FlowOutcomes, npt.NDArray[Any]]:
     """Sends flows into one port.
 
     Args:
@@ -69,6 +61,9 @@ def replay_compiled(
         setup: The port and the senders.
         keep_trace: Whether to keep what becomes of each packet.
         progress: Called now and then with the number of flows acknowledged and of all.
+
+    Returns:
+        What became of each flow, and of each packet, (num_rows,) of type ``TRACE_ROW``.
     """
     num_flows, num_packets = flows.num_flows, len(flows.table.flow)
     sent, tables = new_network(flows, setup, num_rows=num_packets + SPARE_ROWS if keep_trace else 0)
@@ -81,8 +76,7 @@ def replay_compiled(
             tables = tables._replace(rows=_with_more_rows(tables.rows))
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    trace = trace_of(_written(tables.rows), flows.table, flows.flow_id) if keep_trace else None
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, trace)
+    return _outcomes(sent), _written(tables.rows)
 
 
 def replay_compiled_fabric(
@@ -108,7 +102,7 @@ def replay_compiled_fabric(
         replay_fabric(sent, tables, ways, num_flows * part // PARTS, np.inf)
         if progress is not None:
             progress(int(tables.counts[1]), num_flows)
-    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered, None)
+    return _outcomes(sent)
 
 
 def new_fabric_network(
@@ -148,31 +142,35 @@ def new_network(
     )
     ports = np.array([setup.capacity]) if capacity is None else capacity
     record = setup.new_record(flows, ports)
-    tables = _new_tables(flows.table, setup.scheduler, record, ports, setup.port, num_rows=num_rows, counted=counted)
+    tables = _new_tables(flows.table, setup, record, ports, num_rows=num_rows, counted=counted)
     return Network(sent, tables)
 
 
 def _new_tables(
     table: PacketTable,
-    scheduler: Scheduler,
+    setup: PacketSetup,
     record: Any,
     capacity: FloatArray,
-    port: PortParameters,
     *,
     num_rows: int,
     counted: bool = False,
 ) -> Tables:
-    num_packets, order = len(table.flow), scheduler.order
+    num_packets, num_queues, order = len(table.flow), setup.scheduler.num_queues, setup.scheduler.order
     return Tables(
         np.zeros(1),
         np.zeros(3, dtype=np.int64),
         table,
-        new_ports(capacity, port, scheduler.num_queues, order, num_packets, len(table.key)),
+        new_ports(capacity, setup.port, num_queues, order, num_packets, len(table.key)),
         new_packets(num_packets, order, counted=counted),
-        new_counts(len(capacity), scheduler.num_queues, kept=counted),
+        new_counts(len(capacity), num_queues, kept=counted),
         new_rows(num_rows, num_packets),
         record,
     )
+
+
+def _outcomes(sent: Flows) -> FlowOutcomes:
+    """Returns what became of each flow."""
+    return FlowOutcomes(sent.completion_time, sent.drops, sent.marks, sent.disordered)
 
 
 def _with_more_rows(rows: Rows) -> Rows:

@@ -9,6 +9,7 @@ from flowsched_gym.core.simpy_periods import Periods
 from flowsched_gym.flows.records import Records
 from flowsched_gym.packets.rules.queues import forget_counts
 from flowsched_gym.packets.schedulers import PacketSetup
+from flowsched_gym.packets.simpy.port import QueueCounter
 from flowsched_gym.packets.simpy.simulation import PacketReplay
 from flowsched_gym.packets.state import PacketEventKind
 from flowsched_gym.topology import Topology
@@ -27,11 +28,15 @@ class PacketSimulation(PacketReplay):
     Attributes:
         workload: The flows.
         topology: The port as a network.
+        counts: What the agent is told of the queues.
         pending: What waits for a decision, if anything.
     """
 
     def __init__(self, workload: Workload, topology: Topology, setup: PacketSetup, period: Period) -> None:
-        super().__init__(setup.cut(workload), setup, counted=True)
+        packets = setup.cut(workload)
+        counter = QueueCounter(packets.table, setup.scheduler.num_queues)
+        super().__init__(packets, setup, (counter,))
+        self.counts = counter.counts
         self.workload = workload
         self.topology = topology
         self.pending: PeriodDecision | None = None
