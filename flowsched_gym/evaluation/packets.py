@@ -280,7 +280,7 @@ def _run(simulation: PacketReplay, arrival: FloatArray, progress: Callable[[int,
         for time in np.unique(np.sort(arrival)[:: max(total // PROGRESS_STEPS, 1)]):
             if time > simulation.env.now:
                 simulation.run(until=float(time))
-            progress(simulation.num_completed, total)
+            progress(simulation.num_delivered, total)
     simulation.run()
     if progress is not None:
-        progress(simulation.num_completed, total)
+        progress(simulation.num_delivered, total)

@@ -175,7 +175,7 @@ class PacketTrace:
         return replace(self, **times, departure_time=start + self.departure_time)
 
 
-_KINDS: Final = {FloatArray: "f8", IntArray: "i8", BoolArray: "?"}
+_KINDS: Final[dict[object, str]] = {FloatArray: "f8", IntArray: "i8", BoolArray: "?"}
 TRACE_ROW: Final = np.dtype(
     [("packet", "i8"), *((field.name, _KINDS[field.type]) for field in fields(PacketTrace)[2:])], align=True
 )

@@ -132,18 +132,10 @@ def new_network(
         counted: Whether queues are counted, for an agent.
         capacity: Capacity of each port in B/s, (num_ports,); ``None`` for the one port.
     """
-    senders = setup.senders
-    sent = new_flows(
-        flows.arrival_time,
-        flows.first_packet,
-        setup.new_windows(flows),
-        delay=float(senders.delay),
-        min_rto=float(senders.min_rto),
-    )
     ports = np.array([setup.capacity]) if capacity is None else capacity
     record = setup.new_record(flows, ports)
     tables = _new_tables(flows.table, setup, record, ports, num_rows=num_rows, counted=counted)
-    return Network(sent, tables)
+    return Network(new_flows(flows, setup), tables)
 
 
 def _new_tables(

@@ -1,6 +1,7 @@
 """The leaf-spine of QCluster's simulations (section 6.3), and its compiled loop: many ports, links between them."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -140,21 +141,18 @@ class Fabric(NamedTuple):
 def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, num_packets: int) -> Fabric:
     """Makes a fabric in which nothing is sent."""
     num_ports = len(fabric.port_capacity)
-
-    def zeros(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
+    zeros = partial(np.zeros, dtype=np.int64)
     return Fabric(
-        fabric.num_hosts,
-        fabric.num_leaves,
-        source,
-        destination,
-        zeros(fabric.num_leaves),
-        zeros(num_packets),
-        zeros(num_ports),
-        zeros(num_ports),
-        np.zeros(num_ports, dtype=np.bool_),
-        zeros(3),
+        num_hosts=fabric.num_hosts,
+        num_leaves=fabric.num_leaves,
+        source=source,
+        destination=destination,
+        spine=zeros(fabric.num_leaves),
+        port=zeros(num_packets),
+        busy=zeros(num_ports),
+        ready=zeros(num_ports),
+        is_ready=np.zeros(num_ports, dtype=np.bool_),
+        counts=zeros(3),
     )
 
 

@@ -9,6 +9,7 @@ from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.rules.queues import QueueCounts
 from flowsched_gym.packets.rules.windows import Windows
 from flowsched_gym.packets.schedulers import Order
+from flowsched_gym.packets.setup import PacketFlows, PacketSetup
 from flowsched_gym.packets.state import TRACE_ROW, PortParameters
 
 NONE: Final = -1
@@ -169,81 +170,71 @@ def new_ports(
     capacity: FloatArray, parameters: PortParameters, num_queues: int, order: Order, num_packets: int, num_flows: int
 ) -> Ports:
     """Makes idle ports of these capacities in B/s, (num_ports,)."""
-    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
     num_ports = len(capacity)
-    lists = num_flows if order is Order.FLOW else 1
-
-    def none(count: int) -> IntArray:
-        return np.full((num_ports, count), NONE, dtype=np.int64)
-
+    heap_room = 1 if order is Order.ARRIVAL else min(num_packets, parameters.room)
+    queues, lists = (num_ports, num_queues), (num_ports, num_flows if order is Order.FLOW else 1)
     return Ports(
-        parameters.room,
-        parameters.unmarked,
-        capacity.copy(),
-        np.zeros(num_ports, dtype=np.int64),
-        np.full(num_ports, NONE, dtype=np.int64),
-        np.full(num_ports, np.inf),
-        none(num_queues),
-        none(num_queues),
-        np.zeros((num_ports, num_queues)),
-        np.zeros((num_ports, heap_room), dtype=np.int64),
-        np.zeros(num_ports, dtype=np.int64),
-        none(lists),
-        none(lists),
+        room=parameters.room,
+        unmarked=parameters.unmarked,
+        capacity=capacity.copy(),
+        waiting=_whole(num_ports),
+        sending=_whole(num_ports, NONE),
+        end=np.full(num_ports, np.inf),
+        head=_whole(queues, NONE),
+        tail=_whole(queues, NONE),
+        head_size=np.zeros(queues),
+        heap=_whole((num_ports, heap_room)),
+        arrived=_whole(num_ports),
+        flow_head=_whole(lists, NONE),
+        flow_tail=_whole(lists, NONE),
     )
 
 
 def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
     """Makes packets that are nowhere; whether queues are counted matters to them."""
     ranked = 1 if order is Order.ARRIVAL else num_packets
-
-    def zeros(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
     return Packets(
-        np.empty(num_packets, dtype=np.int64),
-        np.empty(num_packets if order is Order.FLOW else 1, dtype=np.int64),
-        np.empty(num_packets),
-        np.zeros(num_packets, dtype=np.bool_),
-        zeros(num_packets if counted else ranked),
-        np.zeros(ranked),
-        zeros(ranked),
-        zeros(ranked),
+        after=_whole(num_packets),
+        before=_whole(num_packets if order is Order.FLOW else 1),
+        time=np.empty(num_packets),
+        marked=np.zeros(num_packets, dtype=np.bool_),
+        queue=_whole(num_packets if counted else ranked),
+        rank=np.zeros(ranked),
+        order=_whole(ranked),
+        place=_whole(ranked),
     )
 
 
-def new_flows(
-    arrival_time: FloatArray, first_packet: IntArray, windows: Windows, *, delay: float, min_rto: float
-) -> Flows:
+def new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
     """Makes flows that have not arrived."""
-    count = len(arrival_time)
-
-    def filled(value: int) -> IntArray:
-        return np.full(count, value, dtype=np.int64)
-
+    count = flows.num_flows
     return Flows(
-        first_packet,
-        arrival_time.copy(),
-        np.argsort(arrival_time, kind="stable"),
-        first_packet[:-1].copy(),
-        filled(NONE),
-        filled(NONE),
-        np.diff(first_packet),
-        filled(NONE),
-        np.full(count, np.nan),
-        filled(0),
-        filled(0),
-        filled(0),
-        filled(NONE),
-        windows,
-        delay,
-        min_rto,
-        np.full(8, NONE, dtype=np.int64),
+        first_packet=flows.first_packet,
+        arrival_time=flows.arrival_time.copy(),
+        arrivals=np.argsort(flows.arrival_time, kind="stable"),
+        next_packet=flows.first_packet[:-1].copy(),
+        lost_head=_whole(count, NONE),
+        lost_tail=_whole(count, NONE),
+        left=flows.packets,
+        latest=_whole(count, NONE),
+        completion_time=np.full(count, np.nan),
+        drops=_whole(count),
+        marks=_whole(count),
+        disordered=_whole(count),
+        order=_whole(count, NONE),
+        windows=setup.new_windows(flows),
+        delay=float(setup.senders.delay),
+        min_rto=float(setup.senders.min_rto),
+        lists=_whole(8, NONE),
     )
 
 
 def new_rows(num_rows: int, num_packets: int) -> Rows:
     """Makes an empty trace; one with no rows is not kept."""
     kept = num_rows > 0
-    row = np.empty(num_packets if kept else 1, dtype=np.int64)
-    return Rows(kept, row, np.zeros(1, dtype=np.int64), np.zeros(num_rows, dtype=TRACE_ROW))
+    return Rows(kept, _whole(num_packets if kept else 1), _whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
+
+
+def _whole(shape: int | tuple[int, ...], value: int = 0) -> IntArray:
+    """Makes an array of whole numbers; zeros take no memory before they are written."""
+    return np.full(shape, value, dtype=np.int64) if value else np.zeros(shape, dtype=np.int64)

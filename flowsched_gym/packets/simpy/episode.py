@@ -53,7 +53,7 @@ class PacketSimulation(PacketReplay):
     @property
     def finished(self) -> bool:
         """Whether every flow has been acknowledged."""
-        return self.num_completed == self.workload.num_flows
+        return self.num_delivered == self.workload.num_flows
 
     @property
     def awaits_decision(self) -> bool:
@@ -64,11 +64,6 @@ class PacketSimulation(PacketReplay):
     def num_periods(self) -> int:
         """Periods that have begun."""
         return self._periods.begun
-
-    @property
-    def num_delivered(self) -> int:
-        """Flows acknowledged so far."""
-        return self.num_completed
 
     @property
     def delivery_order(self) -> IntArray:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,6 @@ START: Final = 6
 END: Final = 7
 DROPPED: Final = 8
 """Columns of ``TRACE_ROW``."""
-
-
-class PortObserver(Protocol):
-    """Somebody who looks on at a port."""
-
-    def arrive(self, now: float, p: int, arrival: Arrival, *, marked: bool) -> None:
-        """Notes a packet that arrives."""
-
-    def send(self, now: float, p: int, end: float) -> None:
-        """Notes a transmission that begins, and when it ends."""
-
-    def drop(self, p: int) -> None:
-        """Notes a loss: of the packet that has just arrived, or of one that waits."""
 
 
 class PacketLog:
@@ -214,7 +201,7 @@ class Port:
         record: What the scheduler keeps.
         table: The packets.
         capacity: Bytes that it sends per s.
-        observers: Who looks on.
+        observers: Note what arrives, is sent and is dropped.
         on_departure: Called with each packet that has been sent.
         on_drop: Called with each packet that is dropped.
 
@@ -233,7 +220,7 @@ class Port:
         table: PacketTable,
         capacity: float,
         *,
-        observers: Sequence[PortObserver],
+        observers: Sequence[PacketLog | QueueCounter],
         on_departure: Callable[[int], None],
         on_drop: Callable[[int], None],
     ) -> None:

@@ -12,7 +12,7 @@ from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.packets.contract import PacketTable
 from flowsched_gym.packets.schedulers import PacketSetup
 from flowsched_gym.packets.setup import PacketFlows
-from flowsched_gym.packets.simpy.port import PacketLog, Port, PortObserver
+from flowsched_gym.packets.simpy.port import PacketLog, Port, QueueCounter
 from flowsched_gym.packets.simpy.sender import Sender
 from flowsched_gym.packets.state import FlowOutcomes, PacketEventKind
 
@@ -34,7 +34,7 @@ class _OnePort:
         table: The packets.
         setup: The port and the senders.
         record: What the scheduler keeps.
-        observers: Who looks on at the port.
+        observers: Note what happens at the port.
 
     Attributes:
         env: Environment of the simulation.
@@ -43,7 +43,7 @@ class _OnePort:
     """
 
     def __init__(
-        self, table: PacketTable, setup: PacketSetup, record: Any, observers: Sequence[PortObserver] = ()
+        self, table: PacketTable, setup: PacketSetup, record: Any, observers: Sequence[PacketLog | QueueCounter] = ()
     ) -> None:
         self.env = NetworkEnvironment()
         self.record = record
@@ -118,13 +118,15 @@ class PacketReplay(_OnePort):
     Args:
         flows: The flows and their packets.
         setup: The port and the senders.
-        observers: Who looks on at the port.
+        observers: Note what happens at the port.
 
     Attributes:
         order: Flows that have been sent and acknowledged, in that order.
     """
 
-    def __init__(self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PortObserver] = ()) -> None:
+    def __init__(
+        self, flows: PacketFlows, setup: PacketSetup, observers: Sequence[PacketLog | QueueCounter] = ()
+    ) -> None:
         super().__init__(flows.table, setup, setup.new_record(flows), observers)
         num_flows = flows.num_flows
         self._first = flows.first_packet.tolist()
@@ -142,8 +144,8 @@ class PacketReplay(_OnePort):
         self.env.process(self._arrive(flows.arrival_time))
 
     @property
-    def num_completed(self) -> int:
-        """Flows that have been sent and acknowledged."""
+    def num_delivered(self) -> int:
+        """Flows acknowledged so far."""
         return len(self.order)
 
     def run(self, until: float | None = None) -> None:
