@@ -1,7 +1,6 @@
 """The leaf-spine of QCluster's simulations (section 6.3), and its compiled loop: many ports, links between them."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ from flowsched_gym.packets.compiled.state import (
     TRAVELLING,
     Flows,
     Tables,
+    whole,
 )
 
 NUM_HOSTS: Final = 144
@@ -141,18 +141,17 @@ class Fabric(NamedTuple):
 def new_fabric(fabric: PacketFabric, source: IntArray, destination: IntArray, num_packets: int) -> Fabric:
     """Makes a fabric in which nothing is sent."""
     num_ports = len(fabric.port_capacity)
-    zeros = partial(np.zeros, dtype=np.int64)
     return Fabric(
         num_hosts=fabric.num_hosts,
         num_leaves=fabric.num_leaves,
         source=source,
         destination=destination,
-        spine=zeros(fabric.num_leaves),
-        port=zeros(num_packets),
-        busy=zeros(num_ports),
-        ready=zeros(num_ports),
+        spine=whole(fabric.num_leaves),
+        port=whole(num_packets),
+        busy=whole(num_ports),
+        ready=whole(num_ports),
         is_ready=np.zeros(num_ports, dtype=np.bool_),
-        counts=zeros(3),
+        counts=whole(3),
     )
 
 

@@ -177,16 +177,16 @@ def new_ports(
         room=parameters.room,
         unmarked=parameters.unmarked,
         capacity=capacity.copy(),
-        waiting=_whole(num_ports),
-        sending=_whole(num_ports, NONE),
+        waiting=whole(num_ports),
+        sending=whole(num_ports, NONE),
         end=np.full(num_ports, np.inf),
-        head=_whole(queues, NONE),
-        tail=_whole(queues, NONE),
+        head=whole(queues, NONE),
+        tail=whole(queues, NONE),
         head_size=np.zeros(queues),
-        heap=_whole((num_ports, heap_room)),
-        arrived=_whole(num_ports),
-        flow_head=_whole(lists, NONE),
-        flow_tail=_whole(lists, NONE),
+        heap=whole((num_ports, heap_room)),
+        arrived=whole(num_ports),
+        flow_head=whole(lists, NONE),
+        flow_tail=whole(lists, NONE),
     )
 
 
@@ -194,14 +194,14 @@ def new_packets(num_packets: int, order: Order, *, counted: bool) -> Packets:
     """Makes packets that are nowhere; whether queues are counted matters to them."""
     ranked = 1 if order is Order.ARRIVAL else num_packets
     return Packets(
-        after=_whole(num_packets),
-        before=_whole(num_packets if order is Order.FLOW else 1),
+        after=whole(num_packets),
+        before=whole(num_packets if order is Order.FLOW else 1),
         time=np.empty(num_packets),
         marked=np.zeros(num_packets, dtype=np.bool_),
-        queue=_whole(num_packets if counted else ranked),
+        queue=whole(num_packets if counted else ranked),
         rank=np.zeros(ranked),
-        order=_whole(ranked),
-        place=_whole(ranked),
+        order=whole(ranked),
+        place=whole(ranked),
     )
 
 
@@ -213,28 +213,28 @@ def new_flows(flows: PacketFlows, setup: PacketSetup) -> Flows:
         arrival_time=flows.arrival_time.copy(),
         arrivals=np.argsort(flows.arrival_time, kind="stable"),
         next_packet=flows.first_packet[:-1].copy(),
-        lost_head=_whole(count, NONE),
-        lost_tail=_whole(count, NONE),
+        lost_head=whole(count, NONE),
+        lost_tail=whole(count, NONE),
         left=flows.packets,
-        latest=_whole(count, NONE),
+        latest=whole(count, NONE),
         completion_time=np.full(count, np.nan),
-        drops=_whole(count),
-        marks=_whole(count),
-        disordered=_whole(count),
-        order=_whole(count, NONE),
+        drops=whole(count),
+        marks=whole(count),
+        disordered=whole(count),
+        order=whole(count, NONE),
         windows=setup.new_windows(flows),
         delay=float(setup.senders.delay),
         min_rto=float(setup.senders.min_rto),
-        lists=_whole(8, NONE),
+        lists=whole(8, NONE),
     )
 
 
 def new_rows(num_rows: int, num_packets: int) -> Rows:
     """Makes an empty trace; one with no rows is not kept."""
     kept = num_rows > 0
-    return Rows(kept, _whole(num_packets if kept else 1), _whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
+    return Rows(kept, whole(num_packets if kept else 1), whole(1), np.zeros(num_rows, dtype=TRACE_ROW))
 
 
-def _whole(shape: int | tuple[int, ...], value: int = 0) -> IntArray:
+def whole(shape: int | tuple[int, ...], value: int = 0) -> IntArray:
     """Makes an array of whole numbers; zeros take no memory before they are written."""
     return np.full(shape, value, dtype=np.int64) if value else np.zeros(shape, dtype=np.int64)
