@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import WorkloadError
 from flowsched_gym.flows.records import RecordedFlows, Records, complete_records
 from flowsched_gym.flows.workload import Workload
 from flowsched_gym.packets.contract import PacketTable, Scheduler, Traffic
-from flowsched_gym.packets.rules.windows import Windows, new_windows
+from flowsched_gym.packets.rules.windows import FIRST_SHARE, Deadlines, Windows
 from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
 
 MOST_PACKETS = 2**31
@@ -122,16 +122,28 @@ class PacketSetup:
         senders, transport = self.senders, PacketTransport(self.senders.transport)
         last = flows.table.size[flows.first_packet[1:] - 1] - flows.table.header
         size = (flows.packets - 1) * float(senders.payload) + last
-        by_size, by_deadline = transport is PacketTransport.TAFE, transport is PacketTransport.D2TCP
+        by_size = transport is PacketTransport.TAFE
         bound = senders.largest if by_size else None
-        return new_windows(
-            size,
-            senders.window,
-            payload=float(senders.payload),
-            largest=float(size.max(initial=senders.payload) if bound is None else bound),
+        largest = float(size.max(initial=senders.payload) if bound is None else bound)
+        deadlines = None
+        if transport is PacketTransport.D2TCP:
+            never = np.full(len(size), np.nan)
+            deadlines = Deadlines(due=flows.table.due, round_start=never, round_time=never.copy())
+        zeros = np.zeros((5, len(size)), dtype=np.int64)
+        return Windows(
             reacts=transport is not PacketTransport.FIXED,
             by_size=by_size,
-            due=flows.table.due if by_deadline else None,
+            window=np.full(len(size), float(senders.window)),
+            slow_start_end=np.full(len(size), np.inf),
+            share=np.full(len(size), FIRST_SHARE),
+            outstanding=zeros[0],
+            round_left=zeros[1],
+            round_acknowledged=zeros[2],
+            round_marked=zeros[3],
+            cut_left=zeros[4],
+            part_left=np.minimum(size / largest, 1.0),
+            packet_part=np.full(len(size), float(senders.payload) / largest),
+            deadlines=deadlines,
         )
 
     def ideal_fct(self, size: FloatArray, packets: FloatArray | IntArray) -> FloatArray:

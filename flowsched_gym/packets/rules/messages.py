@@ -69,11 +69,6 @@ class Sketch(NamedTuple):
     queue: IntArray
 
 
-def new_messages(num_keys: int, gap: float, *, count_after: bool) -> Messages:
-    """Makes a record of messages that have sent nothing."""
-    return Messages(gap, count_after, np.zeros(num_keys), np.full(num_keys, np.nan))
-
-
 @inlined_part
 def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Messages) -> tuple[float, float, bool]:
     """Counts a packet at the port of its sender, which tags it for those behind.
@@ -94,30 +89,6 @@ def count_bytes(now: float, port: int, p: int, table: PacketTable, messages: Mes
     if table.num_senders > 0:
         table.tag[p] = weight
     return weight, last_seen, new
-
-
-def new_sketch(
-    position: IntArray,
-    num_buckets: int,
-    *,
-    message_gap: float,
-    flowlet_gap: float,
-    conservative: bool,
-    disorder: int,
-    num_ports: int,
-) -> Sketch:
-    """Makes an empty sketch; see ``Sketch`` for the arguments."""
-    shape = (num_ports, position.shape[1], num_buckets)
-    return Sketch(
-        message_gap,
-        flowlet_gap,
-        conservative,
-        disorder,
-        position,
-        np.full(shape, -np.inf),
-        np.zeros(shape),
-        np.zeros(shape, dtype=np.int64),
-    )
 
 
 @inlined_part

@@ -70,49 +70,6 @@ class Windows(NamedTuple):
     deadlines: Deadlines | None
 
 
-def new_windows(
-    size: FloatArray,
-    window: int,
-    *,
-    payload: float,
-    largest: float,
-    reacts: bool,
-    by_size: bool,
-    due: FloatArray | None = None,
-) -> Windows:
-    """Makes windows of so many packets.
-
-    Args:
-        size: Bytes of each flow, (num_flows,).
-        window: Packets of the first window.
-        payload: Bytes of a full packet.
-        largest: Bytes of the largest flow, > 0.
-        reacts: Whether windows react to marks.
-        by_size: Whether they do so by what is left to send.
-        due: Absolute deadline of each flow in s, (num_flows,), for D2TCP's senders.
-    """
-    num_flows = len(size)
-
-    def zeros() -> IntArray:
-        return np.zeros(num_flows, dtype=np.int64)
-
-    return Windows(
-        reacts,
-        by_size,
-        np.full(num_flows, float(window)),
-        np.full(num_flows, np.inf),
-        np.full(num_flows, FIRST_SHARE),
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        zeros(),
-        np.minimum(size / largest, 1.0),
-        np.full(num_flows, payload / largest),
-        None if due is None else Deadlines(due, np.full(num_flows, np.nan), np.full(num_flows, np.nan)),
-    )
-
-
 @inlined_part
 def may_send(row: int, windows: Windows) -> bool:
     """Returns whether the window of a flow has room for a packet."""

@@ -80,10 +80,18 @@ class Fq(MessageScheduler):
 
     def new_record(self, traffic: Traffic, num_ports: int) -> _BitRounds:
         """Makes room for bytes sent and rounds."""
-        return _BitRounds(
-            self.new_messages(traffic),
-            new_virtual_time(traffic.num_keys, traffic.capacity, num_ports),
+        of_keys = (num_ports, traffic.num_keys)
+        virtual = VirtualTime(
+            capacity=traffic.capacity,
+            round=np.zeros(num_ports),
+            time=np.zeros(num_ports),
+            finish=np.zeros(of_keys),
+            active=np.zeros(of_keys, dtype=np.int64),
+            heap=np.zeros(of_keys, dtype=np.int64),
+            expected=np.zeros(of_keys),
+            num_active=np.zeros(num_ports, dtype=np.int64),
         )
+        return _BitRounds(self.new_messages(traffic), virtual)
 
 
 class _Rounds(NamedTuple):
@@ -168,21 +176,6 @@ class Afq(MessageScheduler):
             np.zeros((num_ports, traffic.num_keys)),
             np.zeros(num_ports, dtype=np.int64),
         )
-
-
-def new_virtual_time(num_keys: int, capacity: FloatArray, num_ports: int) -> VirtualTime:
-    """Makes a record in which no flow has sent."""
-    shape = (num_ports, num_keys)
-    return VirtualTime(
-        capacity,
-        np.zeros(num_ports),
-        np.zeros(num_ports),
-        np.zeros(shape),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-        np.zeros(shape),
-        np.zeros(num_ports, dtype=np.int64),
-    )
 
 
 @inlined_part

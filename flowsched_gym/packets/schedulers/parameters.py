@@ -20,8 +20,6 @@ from flowsched_gym.packets.rules.messages import (
     Messages,
     Sketch,
     bucket_positions,
-    new_messages,
-    new_sketch,
 )
 from flowsched_gym.packets.rules.queues import DEFICIT, ROUND, STRICT
 from flowsched_gym.workload.checks import check_numbers
@@ -104,7 +102,8 @@ class MessageScheduler(Scheduler):
 
     def new_messages(self, traffic: Traffic, count: Count = Count.BEFORE) -> Messages:
         """Makes room for the bytes sent."""
-        return new_messages(traffic.num_keys, self._gap, count_after=count is Count.AFTER)
+        sent, last_seen = np.zeros(traffic.num_keys), np.full(traffic.num_keys, np.nan)
+        return Messages(self._gap, count is Count.AFTER, sent, last_seen)
 
 
 class SketchParameters:
@@ -161,14 +160,17 @@ class SketchParameters:
     def new_sketch(self, traffic: Traffic, num_ports: int) -> Sketch:
         """Makes an empty sketch for these keys."""
         pairs = self._drawn(traffic.seed) if self._pairs is None else self._pairs
-        return new_sketch(
-            bucket_positions(traffic.key_id, pairs, self._buckets),
-            self._buckets,
+        position = bucket_positions(traffic.key_id, pairs, self._buckets)
+        shape = (num_ports, self._arrays, self._buckets)
+        return Sketch(
             message_gap=self._message_gap,
             flowlet_gap=self._flowlet_gap,
             conservative=self._conservative,
             disorder=AVOIDANCE[self._disorder],
-            num_ports=num_ports,
+            position=position,
+            time=np.full(shape, -np.inf),
+            counted=np.zeros(shape),
+            queue=np.zeros(shape, dtype=np.int64),
         )
 
     def _drawn(self, seed: int) -> Pairs:
