@@ -17,12 +17,11 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_choice, check_integer, check_number, check_numbers
 from flowsched_gym.core.errors import ConfigError, shown
-from flowsched_gym.packets.rules.clusters import thresholds_between
-from flowsched_gym.packets.schedulers.qcluster import RULES, ClusterSize, ThresholdRule
-from flowsched_gym.packets.state import PAYLOAD
+from flowsched_gym.flows.thresholds import RULES, ClusterSize, ThresholdRule, thresholds_between
 from flowsched_gym.queueing.moments import as_size_distribution, size_grid
 from flowsched_gym.queueing.multilevel import KINDS, check_load, multilevel_fct, queue_times
 from flowsched_gym.workload import Distribution
+from flowsched_gym.workload.empirical import PACKET_PAYLOAD
 
 NUM_QUEUES: Final = range(2, 9)
 """Numbers of queues: switches have eight at most."""
@@ -140,7 +139,9 @@ def pias_thresholds(distribution: Distribution | str, load: float, num_queues: i
     return thresholds
 
 
-def pias_worst_thresholds(distribution: Distribution | str, num_queues: int, payload: float = PAYLOAD) -> FloatArray:
+def pias_worst_thresholds(
+    distribution: Distribution | str, num_queues: int, payload: float = PACKET_PAYLOAD
+) -> FloatArray:
     """Finds PIAS-WST: 60 % of packets in the first queue, 30 % in the last, the others evenly in between.
 
     A packet's queue is the first whose threshold is at least the bytes that its flow has sent before. A flow has a

@@ -17,8 +17,8 @@ from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, destination, links, senders
 from flowsched_gym.fluid.simpy.paths import Paths
-from flowsched_gym.packets.events import PacketEventKind as Packets
 from flowsched_gym.packets.simpy import port, sender
+from flowsched_gym.packets.state import PacketEventKind as Packets
 from flowsched_gym.workload import Workload
 from tests.envs.vectors import NATIVE, compare_on_ties, keep_event_logs
 

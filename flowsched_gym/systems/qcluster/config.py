@@ -9,8 +9,8 @@ from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import convert_integers, convert_members, convert_numbers
 from flowsched_gym.packets.schedulers import PacketSetup, make_scheduler
+from flowsched_gym.packets.schedulers.parameters import Disorder
 from flowsched_gym.packets.schedulers.qcluster import Goal
-from flowsched_gym.packets.schedulers.sketches import Disorder
 from flowsched_gym.packets.state import MessageRule, PacketTransport, PortParameters, SenderParameters
 from flowsched_gym.workload import (
     ClusterWorkload,

@@ -9,9 +9,9 @@ from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import PeriodControl, PortView
 from flowsched_gym.envs.actions import read_choices
+from flowsched_gym.flows.thresholds import RULES
 from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.packets.rules.clusters import GIVEN
-from flowsched_gym.packets.schedulers.qcluster import RULES
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.mapping import num_thresholds, set_thresholds
 from flowsched_gym.systems.qcluster.observation import observe, port_layout
@@ -65,7 +65,7 @@ class QClusterControl(PeriodControl[Any, PortView]):
 
     def act(self, view: PortView, memory: FloatArray, action: FloatArray | IntArray) -> None:
         """Sets the thresholds, or the rule and the step of alpha."""
-        clusters = view.own.clusters
+        clusters = view.record.clusters
         if self._sets_thresholds:
             clusters.rule[0] = GIVEN
             set_thresholds(self._config, action.astype(np.float64), clusters.thresholds[0])

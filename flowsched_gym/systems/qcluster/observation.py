@@ -111,7 +111,7 @@ def _messages(view: PortView) -> FloatArray:
 
 def _queues(view: PortView) -> FloatArray:
     """Describes each queue, (num_queues, columns)."""
-    counts, clusters = view.counts, view.own.clusters
+    counts, clusters = view.counts, view.record.clusters
     started = counts.started[0]
     delay = np.divide(counts.waited[0], started, out=np.zeros(len(started)), where=started > 0)
     last = len(started) - 1

@@ -49,7 +49,7 @@ def qcluster_panels(config: QClusterConfig, scene: Scene, view: PortView) -> Vie
 
 def _sizes(scene: Scene, view: PortView) -> Charts:
     """Shows how many messages of each size are on their way, and the thresholds."""
-    thresholds = view.own.clusters.thresholds[0]
+    thresholds = view.record.clusters.thresholds[0]
     counts = np.histogram(SCALE.position_of(view.size[scene.active]), BINS, (0.0, 1.0))[0]
     return Charts(
         title="Sizes of messages on their way, and thresholds",

@@ -11,8 +11,8 @@ from flowsched_gym.core.arrays import FloatArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.columns import Layout
 from flowsched_gym.envs.policies.policy import LayoutPolicy, attribute_of
-from flowsched_gym.packets.rules.clusters import thresholds_between
-from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
+from flowsched_gym.flows.thresholds import RULES, ThresholdRule, thresholds_between
+from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, WEIGHT_RATIO, Goal
 from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.control import ALPHA_STEPS

@@ -1,4 +1,4 @@
-"""Chooses the queue of a packet, and the queue that a port serves next."""
+"""Chooses the queue of a packet and the queue that a port serves next; counts, for an agent, what happens in them."""
 
 from typing import Final, NamedTuple
 
@@ -31,6 +31,34 @@ class Service(NamedTuple):
     credit: FloatArray
     turn: IntArray
     arrived: IntArray
+
+
+class QueueCounts(NamedTuple):
+    """Counts of the queues of each port, (num_ports, num_queues) each.
+
+    All but ``waiting`` are since an agent acted; before its second action, since the beginning.
+
+    Attributes:
+        kept: Whether anything is counted.
+        waiting: Packets that wait now.
+        packets: Packets that entered.
+        size: Their bytes on the wire.
+        weight: Sum of their weights.
+        marks: Packets that were marked.
+        drops: Packets that were dropped; those for which there was no queue are counted nowhere.
+        started: Packets whose transmission began.
+        waited: How long these had waited, in s, together.
+    """
+
+    kept: bool
+    waiting: IntArray
+    packets: IntArray
+    size: FloatArray
+    weight: FloatArray
+    marks: IntArray
+    drops: IntArray
+    started: IntArray
+    waited: FloatArray
 
 
 def new_service(way: int, quantum: FloatArray, num_ports: int) -> Service:
@@ -103,6 +131,50 @@ def next_queue(port: int, head_size: FloatArray, service: Service) -> int:
         queue += 1
         if queue == num_queues:
             queue = 0
+
+
+def new_counts(num_ports: int, num_queues: int, *, kept: bool) -> QueueCounts:
+    """Makes counts of nothing."""
+    shape = (num_ports, num_queues) if kept else (1, 1)
+
+    def zeros() -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    return QueueCounts(
+        kept, zeros(), zeros(), np.zeros(shape), np.zeros(shape), zeros(), zeros(), zeros(), np.zeros(shape)
+    )
+
+
+@inlined_part
+def count_arrival(port: int, queue: int, size: float, weight: float, marked: bool, counts: QueueCounts) -> None:
+    """Counts a packet that enters a queue."""
+    counts.waiting[port, queue] += 1
+    counts.packets[port, queue] += 1
+    counts.size[port, queue] += size
+    counts.weight[port, queue] += weight
+    if marked:
+        counts.marks[port, queue] += 1
+
+
+@inlined_part
+def count_drop(port: int, queue: int, counts: QueueCounts) -> None:
+    """Counts a packet that is dropped: of those that wait, the one that has just come among them."""
+    counts.waiting[port, queue] -= 1
+    counts.drops[port, queue] += 1
+
+
+@inlined_part
+def count_start(port: int, queue: int, waited: float, counts: QueueCounts) -> None:
+    """Counts a packet whose transmission begins after so many s."""
+    counts.waiting[port, queue] -= 1
+    counts.started[port, queue] += 1
+    counts.waited[port, queue] += waited
+
+
+def forget_counts(counts: QueueCounts) -> None:
+    """Begins to count anew; packets that wait go on waiting."""
+    for name in QueueCounts._fields[2:]:
+        getattr(counts, name)[:] = 0
 
 
 @inlined_part
