@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from flowsched_gym.core.errors import SimulationError
-from flowsched_gym.core.simpy_environment import LAST_ROW
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import LAST_ROW, Periods
 from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.simpy import NetworkEnvironment, Simulation, contest, links, network, waiting

@@ -9,7 +9,7 @@ from flowsched_gym.fluid.compiled.orders import begin_next_period, give_one
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables
 from flowsched_gym.fluid.decision import Order
 from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision, PathDecision
-from flowsched_gym.fluid.rules.routing.availability import path_is_up
+from flowsched_gym.fluid.rules.routing.candidates import path_is_up
 
 
 def asking(tables: Tables, number: int) -> int | None:

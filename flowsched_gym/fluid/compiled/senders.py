@@ -7,9 +7,8 @@ from flowsched_gym.fluid.compiled.choosing import touch
 from flowsched_gym.fluid.compiled.tables import NOBODY, View
 from flowsched_gym.fluid.compiled.timers import set_timer
 from flowsched_gym.fluid.events import EventKind
-from flowsched_gym.fluid.rules.transport.lossy.modes import start_sender
-from flowsched_gym.fluid.rules.transport.lossy.senders import Senders, token_jitter
-from flowsched_gym.fluid.rules.transport.windows import next_window
+from flowsched_gym.fluid.rules.transport.lossy_senders import Senders, start_sender, token_jitter
+from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.machine_code.decorators import inlined_part
 
 START: Final = int(EventKind.START)

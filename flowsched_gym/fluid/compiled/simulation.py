@@ -24,12 +24,11 @@ from flowsched_gym.fluid.compiled.threads import Threads
 from flowsched_gym.fluid.contract import Discipline, check_transport
 from flowsched_gym.fluid.disciplines import CLASSES, BaseDiscipline, Ranked
 from flowsched_gym.fluid.isolation import ideal_times
-from flowsched_gym.fluid.losses import flow_keys
 from flowsched_gym.fluid.pending_decisions import DecisionKind
-from flowsched_gym.fluid.rules.transport.lossy.senders import begin_senders
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.stages import Barrier
-from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName
+from flowsched_gym.fluid.transport import TRANSPORTS, Transport, TransportName, flow_keys
 from flowsched_gym.machine_code.decorators import compiles
 from flowsched_gym.topology import Routing, Topology
 from flowsched_gym.workload import Workload

@@ -11,8 +11,12 @@ from flowsched_gym.flows.records import RecordedFlows
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_whole_numbers, check_within
-from flowsched_gym.fluid.rules.ordering.feedback import FeedbackQueues, head_of_each_level, level_by_attained
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import (
+    FeedbackQueues,
+    are_limits,
+    head_of_each_level,
+    level_by_attained,
+)
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 

@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.core.arrays import BoolArray, FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.disciplines.parameters import check_limits, check_numbers, check_whole_numbers
-from flowsched_gym.fluid.rules.tasks.task_levels import levels_on_arrival
+from flowsched_gym.fluid.rules.tasks.queues import levels_on_arrival
 
 
 def task_levels(

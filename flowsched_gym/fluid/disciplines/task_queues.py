@@ -14,7 +14,7 @@ from flowsched_gym.flows.records import RecordedFlows
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.disciplines.parameters import check_numbers
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 from flowsched_gym.fluid.rules.tasks.by_remaining import average_by_remaining, foresee_by_remaining
 from flowsched_gym.fluid.rules.tasks.queues import (
     TaskQueues,

@@ -7,19 +7,16 @@ from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.fluid.isolation import round_trip_time
-from flowsched_gym.fluid.losses import flow_keys, new_senders
-from flowsched_gym.fluid.rules.transport.lossy.modes import control_senders, start_sender
-from flowsched_gym.fluid.rules.transport.lossy.overflow import deliver
-from flowsched_gym.fluid.rules.transport.lossy.senders import begin_senders, token_jitter
-from flowsched_gym.fluid.rules.transport.lossy.steps import next_change
+from flowsched_gym.fluid.rules.transport.lossy_ports import deliver, next_change
+from flowsched_gym.fluid.rules.transport.lossy_senders import begin_senders, control_senders, start_sender, token_jitter
 from flowsched_gym.fluid.simpy.links import SharedLinks
-from flowsched_gym.fluid.transport import Transport
+from flowsched_gym.fluid.transport import Transport, flow_keys, new_senders
 from flowsched_gym.topology import Topology
 from flowsched_gym.workload import Workload
 
 
 class LossyLinks(SharedLinks):
-    """Links whose senders can lose packets, and all advance in common steps; see ``rules.transport.lossy``.
+    """Links whose senders can lose packets, and all advance in common steps; see ``rules.transport.lossy_senders``.
 
     Args:
         arguments: What ``SharedLinks`` takes.

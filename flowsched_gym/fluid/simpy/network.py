@@ -15,8 +15,7 @@ from simpy import Event
 from simpy.events import ProcessGenerator
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import LAST_ROW, NetworkEnvironment, Periods
 from flowsched_gym.flows.records import Records, complete_records
 from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.controls import Controls
@@ -25,7 +24,7 @@ from flowsched_gym.fluid.isolation import ideal_times, round_trip_time
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.routes import Routes
 from flowsched_gym.fluid.rules.tasks.stages import begin_sending, begin_work
-from flowsched_gym.fluid.rules.transport.windows import next_window
+from flowsched_gym.fluid.rules.transport.senders import next_window
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.simpy.paths import Paths
 from flowsched_gym.fluid.simpy.waiting import Destination, Turns

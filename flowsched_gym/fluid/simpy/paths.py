@@ -12,8 +12,8 @@ from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.pending_decisions import PathDecision
 from flowsched_gym.fluid.routes import NetworkState, Routes, new_chooser
-from flowsched_gym.fluid.rules.routing.availability import count_paths_up, note_quiet, path_is_up
-from flowsched_gym.fluid.rules.routing.choose_path import choose_path, review_paths
+from flowsched_gym.fluid.rules.routing.candidates import count_paths_up, path_is_up
+from flowsched_gym.fluid.rules.routing.choose_path import choose_path, note_quiet, review_paths
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology import Routing

@@ -10,8 +10,7 @@ from simpy import Event
 from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period, PeriodDecision
-from flowsched_gym.core.simpy_environment import NetworkEnvironment
-from flowsched_gym.core.simpy_periods import Periods
+from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
 from flowsched_gym.fluid.contract import Discipline, check_transport
 from flowsched_gym.fluid.controls import new_controls
 from flowsched_gym.fluid.decision import Order
@@ -20,7 +19,7 @@ from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
 from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision, PathDecision
 from flowsched_gym.fluid.routes import new_routes
-from flowsched_gym.fluid.rules.transport.windows import wire_volume
+from flowsched_gym.fluid.rules.transport.senders import wire_volume
 from flowsched_gym.fluid.simpy.contest import Contest
 from flowsched_gym.fluid.simpy.links import SharedLinks
 from flowsched_gym.fluid.simpy.lossy_links import LossyLinks

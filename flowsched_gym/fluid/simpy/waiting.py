@@ -9,7 +9,7 @@ from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.tasks.stages import barrier_opens, stops_waiting, waits_at_barrier
-from flowsched_gym.fluid.rules.transport.tokens import send_to_back, take_out, take_request
+from flowsched_gym.fluid.rules.transport.senders import send_to_back, take_out, take_request
 from flowsched_gym.fluid.stages import NOBODY, Stages
 
 
