@@ -6,9 +6,9 @@ Each function takes the cache besides: where it is ``None``, compiled code has n
 from typing import Any
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
+from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import View
-from flowsched_gym.fluid.rules.sharing.allocation_cache import AllocationCache, forget, mark_stale
-from flowsched_gym.fluid.rules.sharing.incremental import leave, share_incrementally
 from flowsched_gym.fluid.rules.sharing.share_links import share_links, sort_by_priority
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.topology.network import Network

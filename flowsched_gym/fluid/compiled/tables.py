@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.flows.fields import Fields
+from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.compiled.choice_tables import ROW, Choosing
 from flowsched_gym.fluid.compiled.records import (
     DESTINATION,
@@ -28,7 +29,6 @@ from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.disciplines import BaseDiscipline
 from flowsched_gym.fluid.isolation import round_trip_time
 from flowsched_gym.fluid.losses import new_senders
-from flowsched_gym.fluid.rules.sharing.allocation_cache import AllocationCache, new_allocation_cache
 from flowsched_gym.fluid.rules.sharing.filling import Filling, new_filling
 from flowsched_gym.fluid.rules.transport.lossy.senders import Senders
 from flowsched_gym.fluid.stages import Stages, new_stages
