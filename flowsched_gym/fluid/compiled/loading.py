@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.fluid.compiled.allocation import forget_network
+from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.rules.transport.windows import wire_volume
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part

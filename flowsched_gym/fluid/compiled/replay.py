@@ -39,7 +39,7 @@ def run_compiled(
         Records, equal bit for bit to the reference engine's.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline.
+        ConfigError: Machine code is switched off.
         WorkloadError: A flow's host is not in the topology, or its sending takes no time, or forever.
     """
     simulation = BatchSimulation(

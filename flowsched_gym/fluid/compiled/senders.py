@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from flowsched_gym.fluid.compiled.allocation import data_network, mark_changed
 from flowsched_gym.fluid.compiled.choosing import touch
+from flowsched_gym.fluid.compiled.sharing import data_network, mark_changed
 from flowsched_gym.fluid.compiled.tables import NOBODY, View
 from flowsched_gym.fluid.compiled.timers import set_timer
 from flowsched_gym.fluid.events import EventKind

@@ -22,7 +22,7 @@ from flowsched_gym.fluid.compiled.snapshot import blocks_of, copy, put, take
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, new_tables
 from flowsched_gym.fluid.compiled.threads import Threads
 from flowsched_gym.fluid.contract import Discipline, check_transport
-from flowsched_gym.fluid.disciplines import CLASSES, BaseDiscipline, Ranked
+from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.isolation import ideal_times
 from flowsched_gym.fluid.losses import flow_keys
 from flowsched_gym.fluid.pending_decisions import DecisionKind
@@ -73,8 +73,7 @@ class BatchSimulation:
         discipline: Fills the controls of the flows that send.
 
     Raises:
-        ConfigError: The compiled engine does not know the discipline, the arguments do not fit each other, or machine
-            code is switched off.
+        ConfigError: The arguments do not fit each other, or machine code is switched off.
     """
 
     def __init__(
@@ -105,8 +104,6 @@ class BatchSimulation:
                 "NUMBA_DISABLE_JIT is set: vector environments and engine 'compiled' are machine code alone; "
                 "unset it, or use single environments and engine 'simpy'"
             )
-        if not isinstance(discipline, BaseDiscipline) or type(discipline) not in CLASSES:
-            raise ConfigError(f"engine 'compiled' does not know {type(discipline).__name__}: use engine 'simpy'")
         check_transport(discipline, transport, paths_stay=routing is None)
         self.num_networks = num_networks
         self.topology = topology

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from flowsched_gym.core.snapshot import Snapshot
 from flowsched_gym.fluid.compiled.choice_tables import ROW
 from flowsched_gym.fluid.compiled.tables import Tables
-from flowsched_gym.fluid.disciplines import COMPILED
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.stages import Stages
 
 Array = npt.NDArray[Any]
@@ -117,9 +117,9 @@ def blocks_of(tables: Tables) -> dict[str, Array]:
     """Views what belongs to networks with a leading axis over these."""
     count = len(tables.networks)
     arrays = {name: getattr(tables, name) for name in BLOCKS}
-    own, choosing = tables.own, tables.choosing
-    rules = COMPILED[type(own)]
-    arrays |= {f"own.{name}": getattr(own, name) for name in (*rules.kept, *rules.kept_once)}
+    record, choosing = tables.record, tables.choosing
+    discipline: type[Discipline] = record.discipline
+    arrays |= {f"record.{name}": getattr(record, name) for name in (*discipline.kept, *discipline.kept_once)}
     if tables.stages is not None:
         arrays |= {f"stages.{name}": getattr(tables.stages, name) for name in STAGES}
     if tables.senders is not None:
@@ -129,7 +129,7 @@ def blocks_of(tables: Tables) -> dict[str, Array]:
         if choosing.chooser is not None:
             arrays |= {"capacity": tables.capacity, "data_capacity": tables.data_capacity}
         arrays |= {f"routes.{name}": column for name, column in choosing.routes._asdict().items()}
-    one_each = {*ONE_EACH, *(f"own.{name}" for name in rules.kept_once)}
+    one_each = {*ONE_EACH, *(f"record.{name}" for name in discipline.kept_once)}
     return {
         name: array if name in one_each else array.reshape(count, len(array) // count, *array.shape[1:])
         for name, array in arrays.items()

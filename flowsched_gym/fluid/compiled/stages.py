@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from flowsched_gym.fluid.compiled.choosing import waits_for_path
-from flowsched_gym.fluid.compiled.control import begin_flow
 from flowsched_gym.fluid.compiled.senders import begin, send
+from flowsched_gym.fluid.compiled.sharing import begin_flow
 from flowsched_gym.fluid.compiled.tables import NOBODY, View
 from flowsched_gym.fluid.compiled.timers import set_timer
 from flowsched_gym.fluid.events import EventKind
@@ -64,7 +64,7 @@ def goes_on(t: View, n: int, row: int, stages: Stages | None) -> bool:
     if stages.stage[row] == WAITING:
         now = t.networks[n].now
         has_work = begin_work(now, row, t.state, t.controls, stages)
-        begin_flow(now, n, row, t.state, t.controls, t.own)
+        begin_flow(now, n, row, t.state, t.controls, t.record)
         if has_work:
             send(t, n, row)
         else:

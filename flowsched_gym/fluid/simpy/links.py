@@ -64,6 +64,8 @@ class SharedLinks:
         num_flows = len(state.size)
         self._env = env
         self._discipline = discipline
+        self._flows = (state, controls)
+        self._network = network
         self._delay = delay
         self._note = note
         self._on_change = on_change
@@ -132,7 +134,8 @@ class SharedLinks:
         self.advanced_to = now
         if self.num_active == 0:
             return False
-        self._discipline.average(now, elapsed, self.active, self.num_active)
+        rules = self._discipline
+        rules.average(now, elapsed, 0, self.active, self.num_active, *self._flows, rules.record)
         self.num_active, num_finished, num_crossed = advance(
             now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
         )
@@ -157,7 +160,7 @@ class SharedLinks:
         env = self._env
         for row in rows:
             self._note(EventKind.LAST_BYTE_SENT, row)
-            self._discipline.finished(row)
+            self._discipline.finished(0, row, *self._flows, self._discipline.record)
             if self._on_change is not None:
                 self._on_change(row)
             self._window_sent.pop(row, None)
@@ -181,12 +184,13 @@ class SharedLinks:
             return
         if self._paths is not None:
             self._paths.review(now, self.active, count)
-        self._discipline.control(now, self.active, count)
+        rules = self._discipline
+        rules.control(now, 0, self.active, count, *self._flows, self._network, rules.record)
         changes_at = np.inf if self._senders is None else self._senders.control(now, self.active, count)
         self._num_served = share_links(self.active, count, *self._share_arrays, self._num_served)
         if self._paths is not None:
             self._paths.note_quiet(now, self.active, count)
-        review_time = self._discipline.review_time(now, self.active, count)
+        review_time = rules.review_time(now, 0, self.active, count, *self._flows, rules.record)
         review_time = min(review_time, changes_at)
         if self._senders is not None:
             review_time = min(review_time, self._senders.next_change(now, self._served, self._num_served))

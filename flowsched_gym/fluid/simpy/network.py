@@ -177,7 +177,7 @@ class SimulatedNetwork:
                     self.env, host, num_tokens, count, token_time, on_change=self._request_decision
                 )
         self._destination_of: list[int] = workload.destination.tolist()
-        discipline.begin(self.state, self.controls, self.network)
+        discipline.begin(self.state, self.network)
         discipline.begin_network(0, 0, workload)
         self._start_processes(workload.arrival_time + delay if self._has_tokens else workload.arrival_time)
 
@@ -256,7 +256,7 @@ class SimulatedNetwork:
         if self._turns is not None:
             yield from self._prepare(row, self._turns)
         else:
-            self.discipline.begin_flow(self.env.now, row)
+            self._begin_flow(row)
         if self._has_tokens:
             destination = self.destinations[self._destination_of[row]]
             yield destination.request(row)  # until an agent has granted it, and the token has come
@@ -279,7 +279,7 @@ class SimulatedNetwork:
         yield turns.to_begin(row)
         self.links.advance()
         has_work = begin_work(self.env.now, row, self.state, self.controls, stages)
-        self.discipline.begin_flow(self.env.now, row)
+        self._begin_flow(row)
         if has_work:
             self._delay[row] = 0.0
             yield self.links.send(row)  # until its work is done
@@ -287,6 +287,11 @@ class SimulatedNetwork:
         yield turns.to_send(row)
         self.links.advance()
         begin_sending(row, self.state, self.controls, stages)
+
+    def _begin_flow(self, row: int) -> None:
+        """Lets the discipline prepare for a flow."""
+        discipline = self.discipline
+        discipline.begin_flow(self.env.now, 0, row, self.state, self.controls, discipline.record)
 
     def _find_path(self, row: int) -> ProcessGenerator:
         """Chooses a path for a flow that arrives, or waits until an agent has chosen one."""
@@ -325,7 +330,7 @@ class SimulatedNetwork:
         delay = self.topology.path_delay(self.controls.path[row : row + 1])
         self._delay[row] = float(delay[0])
         self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
-        self.discipline.moved(row)
+        self.discipline.moved(0, row, self.discipline.record)
 
     def _note(self, kind: EventKind, row: int) -> None:
         """Adds an event of this instant to the log, where there is one."""

@@ -5,7 +5,6 @@ import math
 from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.periods import PeriodDecision
 from flowsched_gym.fluid.decision import Order
-from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.pending_decisions import OrderDecision, PathDecision
 from flowsched_gym.fluid.simpy.destination import Destination
@@ -88,10 +87,9 @@ class Simulation(SimulatedNetwork):
         if not 0 <= index < len(pending.rows):
             raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
         row = int(pending.rows[index])
-        assert isinstance(self.discipline, Ranked)
         assert self._contest is not None
         self._note(EventKind.DECISION, row)
-        self.discipline.serve_first(row)
+        self.discipline.serve_first(0, row, self.discipline.record)
         self.pending = self._contest.next()
         return row
 

@@ -7,7 +7,7 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.fluid.compiled import BatchSimulation, history
-from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
+from flowsched_gym.fluid.disciplines import Discipline, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload
@@ -26,10 +26,10 @@ class Case(NamedTuple):
     parameters: dict[str, Any]
     topology: Topology = SWITCH
 
-    def make(self) -> BaseDiscipline:
+    def make(self) -> Discipline:
         """Makes the discipline."""
         made = make_discipline(self.discipline, self.parameters)
-        assert isinstance(made, BaseDiscipline)
+        assert isinstance(made, Discipline)
         return made
 
 

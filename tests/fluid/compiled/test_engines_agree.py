@@ -9,7 +9,7 @@ import flowsched_gym
 from flowsched_gym.core.errors import ConfigError, WorkloadError
 from flowsched_gym.fluid import Records
 from flowsched_gym.fluid.compiled import BatchSimulation, history
-from flowsched_gym.fluid.disciplines import BaseDiscipline, make_discipline
+from flowsched_gym.fluid.disciplines import Discipline, make_discipline
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Topology, big_switch, one_link
 from flowsched_gym.workload import Workload, draw_flows, make_workload
@@ -121,7 +121,7 @@ def test_an_engine_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_running_in_pieces_changes_nothing(variant: Variant) -> None:
     workload = draw_flows(make_workload("gather-heavy"), num_flows=100, seed=6)
     discipline = make_discipline(variant.discipline, parameters_for(variant, workload))
-    assert isinstance(discipline, BaseDiscipline)
+    assert isinstance(discipline, Discipline)
     simulation = Simulation(workload, big_switch(num_hosts=workload.num_hosts), discipline)
     time = 0.0
     while not simulation.finished:
