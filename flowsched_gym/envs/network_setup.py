@@ -136,6 +136,7 @@ class NetworkSetup(EpisodeSetup):
 
     def load(self, batch: BatchSimulation, workload: Workload) -> CompiledSimulation:
         """Begins an episode in the only network of a batch."""
+        batch.load(0, workload)
         return CompiledSimulation(batch, workload)
 
     def scene(self, simulation: Simulation | CompiledSimulation) -> Scene:

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
-from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.events import note
+from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed, moved
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.events import EventKind

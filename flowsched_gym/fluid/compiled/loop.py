@@ -7,8 +7,8 @@ the loop takes the earliest of what is pending, the smallest kind first, and wit
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.fluid.compiled.choosing import (
     asks_for_periods,
     begin_period,
@@ -23,10 +23,19 @@ from flowsched_gym.fluid.compiled.choosing import (
     touch,
     waits_for_path,
 )
+from flowsched_gym.fluid.compiled.events import note, set_timer, take_timer
 from flowsched_gym.fluid.compiled.loading import arriving_row, foresee_request
-from flowsched_gym.fluid.compiled.log import note
 from flowsched_gym.fluid.compiled.orders import move_to_front
-from flowsched_gym.fluid.compiled.senders import begin, next_round, send
+from flowsched_gym.fluid.compiled.senders import (
+    arrives_to_wait,
+    begin,
+    finish,
+    goes_on,
+    is_on_cpu,
+    next_round,
+    send,
+    work_done,
+)
 from flowsched_gym.fluid.compiled.sharing import (
     all_may_change,
     average,
@@ -41,9 +50,7 @@ from flowsched_gym.fluid.compiled.sharing import (
     review_time,
     set_rates,
 )
-from flowsched_gym.fluid.compiled.stages import arrives_to_wait, finish, goes_on, is_on_cpu, work_done
 from flowsched_gym.fluid.compiled.tables import NOBODY, Row, Rows, Tables, View, view
-from flowsched_gym.fluid.compiled.timers import set_timer, take_timer
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.rules.transport.lossy.modes import control_senders
 from flowsched_gym.fluid.rules.transport.lossy.overflow import deliver
@@ -53,9 +60,6 @@ from flowsched_gym.fluid.rules.transport.progress import advance, next_event_tim
 from flowsched_gym.fluid.rules.transport.tokens import take_out
 from flowsched_gym.machine_code.decorators import inlined_part, pasted_rule, threaded_function
 from flowsched_gym.topology.network import Network
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LAST_BYTE_SENT: Final = int(EventKind.LAST_BYTE_SENT)
 BYTE_THRESHOLD: Final = int(EventKind.BYTE_THRESHOLD)

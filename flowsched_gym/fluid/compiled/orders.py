@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
 from flowsched_gym.fluid.compiled.choosing import ask_next_contest, set_path
-from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.events import note
+from flowsched_gym.fluid.compiled.records import Choosing
 from flowsched_gym.fluid.compiled.senders import ask, begin, lateness, permit
 from flowsched_gym.fluid.compiled.sharing import forget_network
 from flowsched_gym.fluid.compiled.sharing import serve_first as serve_flow_first

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, new_allocation_cache
-from flowsched_gym.fluid.compiled.choice_tables import ROW, Choosing
 from flowsched_gym.fluid.compiled.records import (
     DESTINATION,
     EPISODE_FIELDS,
@@ -20,9 +20,11 @@ from flowsched_gym.fluid.compiled.records import (
     LOG_ENTRY,
     NETWORK,
     PATH,
+    ROW,
     SCRATCH,
     TIMER,
     WINDOW,
+    Choosing,
     aligned_zeros,
 )
 from flowsched_gym.fluid.contract import Discipline
@@ -38,8 +40,6 @@ from flowsched_gym.machine_code.decorators import inlined_part
 from flowsched_gym.topology import Topology
 from flowsched_gym.topology.network import Network
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 Row = Any
 """One row of a structured array, which compiled code changes in place."""
