@@ -16,7 +16,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.episode_view import EpisodeView
 from flowsched_gym.flows.fields import FlowColumns
-from flowsched_gym.fluid.compiled import BatchSimulation, decisions
+from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation
 from flowsched_gym.fluid.disciplines import Mlfq, QueuedTasks
 from flowsched_gym.fluid.simpy import Simulation
 
@@ -171,7 +171,7 @@ def view_network(batch: BatchSimulation, number: int) -> NetworkView:
         flows=tables.flows[first : first + num_flows],
         capacity=tables.capacity[first_link : first_link + batch.topology.num_links],
         discipline=batch.discipline,
-        moves=functools.partial(decisions.move, tables, number),
+        moves=CompiledSimulation(batch, number=number).move,
         sending=tables.active[first_active : first_active + num_active],
         deliveries=tables.delivered[first : first + networks["delivered"].item(number)],
         told=tables.episodes["told"].item(number),

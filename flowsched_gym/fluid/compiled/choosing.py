@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from flowsched_gym.fluid.compiled.allocation import forget_network, mark_changed
-from flowsched_gym.fluid.compiled.choice_tables import Choosing
-from flowsched_gym.fluid.compiled.control import moved
-from flowsched_gym.fluid.compiled.log import note
+from flowsched_gym.fluid.compiled.events import note
+from flowsched_gym.fluid.compiled.records import Choosing
+from flowsched_gym.fluid.compiled.sharing import forget_network, mark_changed, moved
 from flowsched_gym.fluid.compiled.tables import NOBODY, Tables, View, view
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.pending_decisions import DecisionKind
@@ -161,7 +160,7 @@ def set_path(t: View, n: int, row: int, path: int) -> None:
     """Sends a flow of network ``n`` along a path."""
     if t.controls.path[row] != path:
         t.controls.path[row] = path
-        moved(n, row, t.own)
+        moved(n, row, t.record)
 
 
 @engine_function
@@ -179,7 +178,7 @@ def review(t: View, n: int, choosing: Choosing | None) -> None:
         return
     num_moved = review_paths(_scene(t, n, choosing), choosing.moved, choosing.chooser)
     for index in range(num_moved):
-        moved(n, choosing.moved[index], t.own)
+        moved(n, choosing.moved[index], t.record)
         mark_changed(n, choosing.moved[index], t.cache)
 
 

@@ -57,6 +57,7 @@ class SharedLinks:
         self._env = env
         self._state = state
         self._controls = controls
+        self._network = network
         self._data_network = network._replace(capacity=data_capacity)
         self._discipline = discipline
         self._delay = delay
@@ -144,7 +145,8 @@ class SharedLinks:
 
     def _advance_bytes(self, now: float, elapsed: float) -> tuple[int, int]:
         """Advances what has been sent; returns how many flows have sent their last byte, or crossed ``review_at``."""
-        self._discipline.average(now, elapsed, self.active, self.num_active)
+        rules = self._discipline
+        rules.average(now, elapsed, 0, self.active, self.num_active, self._state, self._controls, rules.record)
         self.num_active, num_finished, num_crossed = advance(
             now, elapsed, self.active, self.num_active, self._served, self._num_served, *self._advance_arrays
         )
@@ -155,7 +157,7 @@ class SharedLinks:
         env = self._env
         for row in rows:
             self._note(EventKind.LAST_BYTE_SENT, row)
-            self._discipline.finished(row)
+            self._discipline.finished(0, row, self._state, self._controls, self._discipline.record)
             for react in self.on_change:
                 react(row)
             self._window_sent.pop(row, None)
@@ -187,11 +189,13 @@ class SharedLinks:
 
     def _control(self, now: float) -> None:
         """Fills the controls of the flows that send, before the links are shared."""
-        self._discipline.control(now, self.active, self.num_active)
+        rules, flows = self._discipline, (self._state, self._controls)
+        rules.control(now, 0, self.active, self.num_active, *flows, self._network, rules.record)
 
     def _review_time(self, now: float) -> float:
         """Returns when these controls would change although no flow begins, ends or crosses ``review_at``."""
-        return self._discipline.review_time(now, self.active, self.num_active)
+        rules = self._discipline
+        return rules.review_time(now, 0, self.active, self.num_active, self._state, self._controls, rules.record)
 
     def _on_forecast(self, event: Event) -> None:
         """Advances to the time that was foreseen; a forecast that no longer holds is ignored."""

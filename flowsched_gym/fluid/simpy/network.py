@@ -143,7 +143,8 @@ class SimulatedNetwork:
 
     def _begin(self, row: int) -> None:
         """Shows a flow to the discipline."""
-        self.discipline.begin_flow(self.env.now, row)
+        discipline = self.discipline
+        discipline.begin_flow(self.env.now, 0, row, self.state, self.controls, discipline.record)
 
     def _wait_for_others(self, row: int) -> ProcessGenerator:
         """Waits until all flows that a flow comes after have been delivered."""
@@ -259,7 +260,7 @@ class SimulatedNetwork:
         delay = self.topology.path_delay(self.controls.path[row : row + 1])
         self._delay[row] = float(delay[0])
         self._round_trip[row] = float(round_trip_time(self.topology, delay, self.transport)[0])
-        self.discipline.moved(row)
+        self.discipline.moved(0, row, self.discipline.record)
 
     def _note(self, kind: EventKind, row: int) -> None:
         """Adds an event of this instant to the log, if it is kept."""

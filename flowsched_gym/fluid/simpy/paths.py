@@ -7,7 +7,6 @@ import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import IntArray
-from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.core.simpy_environment import NetworkEnvironment
 from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.pending_decisions import PathDecision
@@ -76,7 +75,7 @@ class Paths:
 
     def choose(self, now: float, row: int, active: IntArray, count: int) -> None:
         """Chooses the path of a flow, at ``now`` in s, beside the active flows."""
-        self._set(row, choose_path(row, self.scene(now, active, count), self._chooser))
+        self.take(row, choose_path(row, self.scene(now, active, count), self._chooser))
 
     def request(self, row: int) -> Event:
         """Queues a flow for an agent; the event happens when it has chosen a path."""
@@ -90,25 +89,13 @@ class Paths:
             return PathDecision(row, int(self.routes.first[row]), int(self.routes.last[row]))
         return None
 
-    def grant(self, row: int, choice: int) -> None:
-        """Sends a flow that waits along one of its paths; raises what ``take`` does."""
-        self.take(row, choice)
+    def grant(self, row: int, path: int) -> None:
+        """Sends a flow that waits along a path."""
+        self.take(row, path)
         self._waiting.pop(row).succeed()
 
-    def take(self, row: int, choice: int) -> None:
-        """Sends a flow along one of its paths.
-
-        Raises:
-            SimulationError: There is no such path, or one of its links has failed; the flow keeps the one it has.
-        """
-        first, last = int(self.routes.first[row]), int(self.routes.last[row])
-        if not 0 <= choice < last - first:
-            raise SimulationError(f"choice is {choice}: the flow has the paths 0 to {last - first - 1}")
-        if not path_is_up(first + choice, *self._network[:3]):
-            raise SimulationError(f"choice is {choice}: a link of that path has failed")
-        self._set(row, first + choice)
-
-    def _set(self, row: int, path: int) -> None:
+    def take(self, row: int, path: int) -> None:
+        """Sends a flow along a path."""
         if self._controls.path[row] != path:
             self._controls.path[row] = path
             self._on_moved(row)

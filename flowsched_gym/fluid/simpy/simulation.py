@@ -8,12 +8,12 @@ import numpy as np
 from simpy import Event
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period, PeriodDecision
 from flowsched_gym.core.simpy_environment import NetworkEnvironment, Periods
 from flowsched_gym.fluid.contract import Discipline, check_transport
 from flowsched_gym.fluid.controls import new_controls
-from flowsched_gym.fluid.decision import Order
+from flowsched_gym.fluid.decision import Decision, Engine, Order, Rows, check_move, check_order, check_period
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.events import EventKind
 from flowsched_gym.fluid.isolation import check_stages, round_trip_time
@@ -34,11 +34,12 @@ from flowsched_gym.workload import Workload
 
 IDEAL: Final = TRANSPORTS[TransportName.IDEAL]
 ECMP: Final = Routing(RoutingKind.ECMP)
+NO_ROWS: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 PendingDecision = OrderDecision | PathDecision | PeriodDecision
 
 
-class Simulation(SimulatedNetwork):
+class Simulation(SimulatedNetwork, Engine):
     """A network and the flows of one episode; time stands still while ``asking`` or ``pending`` waits for an agent.
 
     Args:
@@ -142,7 +143,7 @@ class Simulation(SimulatedNetwork):
             self._open_stages(path, barrier)
         self._open_decisions(asks, period)
         self._life = tuple(self._life_of_flows(asks, has_tokens=has_tokens))
-        discipline.begin(self.state, self.controls, self.network)
+        discipline.begin(self.state, self.network)
         discipline.begin_network(0, 0, workload)
         if changes is not None:
             self.env.process(self._change_links(changes))
@@ -235,123 +236,95 @@ class Simulation(SimulatedNetwork):
                 return
             env.step()
 
-    def give(self, order: int, index: int) -> None:
-        """Carries out an ``Order``.
+    def decision(self, flows: Rows, episodes: Rows) -> Decision:
+        """Lays out what is asked; see ``Engine``."""
+        links, pending = self.links, self.pending
+        destination = self.asking or self.last_asking
+        rows, first, count = NO_ROWS, 0, 0
+        active, num_active, host, can_wait = links.active, links.num_active, -1, False
+        if destination is not None:
+            rows, first, count = destination.requests, destination.head, destination.num_waiting
+            active, num_active = destination.active, destination.num_active
+            host, can_wait = destination.host, destination.can_wait
+        elif pending is not None:
+            rows = pending.candidates
+            count = len(rows)
+        return Decision(
+            0,
+            self.awaits_decision,
+            self.now,
+            links.advanced_to,
+            rows,
+            first,
+            count,
+            active,
+            0,
+            num_active,
+            host,
+            can_wait,
+            self.delivery_order,
+            0,
+            self.num_delivered,
+            self.completion_time,
+            self.state,
+            self.controls,
+            self.network,
+            self.routes,
+            flows,
+            episodes,
+        )
 
-        Raises:
-            SimulationError: It does not fit what is asked, or there is no such index.
-        """
+    def give(self, order: int, index: int) -> int:
+        """Carries out an ``Order``; see ``Engine``."""
+        check_order(self, order, index)
+        if order == Order.SERVE_FIRST:
+            return self._put_first(index)
+        if order == Order.TAKE_PATH:
+            return self._send_along(index)
+        destination, self.asking = self.asking, None
+        assert destination is not None
+        row = -1
         if order == Order.GRANT:
-            self.grant(index)
+            row = destination.grant(index)
+            self._grant_time[row] = self.env.now
+            self._note(EventKind.DECISION, row)
         elif order == Order.POSTPONE:
-            self.postpone(index)
-        elif order == Order.WAIT:
-            self.wait()
-        elif order == Order.SERVE_FIRST:
-            self.serve_first(index)
+            row = destination.postpone(index)
         else:
-            self.take_path(index)
-
-    def grant(self, slot: int) -> int:
-        """Grants a token of the asking destination to the request in a slot; returns the flow's row.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        row = self._take_asking(slot).grant(slot)
-        self._grant_time[row] = self.env.now
-        self._note(EventKind.DECISION, row)
+            destination.held = True
         self._ask()
         return row
 
-    def postpone(self, slot: int) -> int:
-        """Sends the request in a slot to the back of the asking destination's queue; returns the flow's row.
-
-        Raises:
-            SimulationError: No destination asks, or no request waits in the slot.
-        """
-        row = self._take_asking(slot).postpone(slot)
-        self._ask()
-        return row
-
-    def wait(self) -> None:
-        """Makes the asking destination wait for its next request or token.
-
-        Raises:
-            SimulationError: No destination asks.
-        """
-        self._take_asking().held = True
-        self._ask()
-
-    def serve_first(self, index: int) -> int:
-        """Puts the flow at an index of the ``OrderDecision`` before all others; returns its row.
-
-        Raises:
-            SimulationError: No order is asked for, or there is no such index.
-        """
-        pending = self.pending
-        if not isinstance(pending, OrderDecision):
-            raise SimulationError("no order waits for a decision")
-        if not 0 <= index < len(pending.rows):
-            raise SimulationError(f"index is {index}: flows compete at the indices 0 to {len(pending.rows) - 1}")
-        row = int(pending.rows[index])
-        assert isinstance(self.discipline, Ranked)
+    def _put_first(self, index: int) -> int:
+        """Puts a flow, of those that compete, before all others."""
+        assert isinstance(self.pending, OrderDecision)
+        row = int(self.pending.rows[index])
         self._note(EventKind.DECISION, row)
-        self.discipline.serve_first(row)
+        self.discipline.serve_first(0, row, self.discipline.record)
         self.pending = self._contest.next()
         return row
 
-    def take_path(self, choice: int) -> int:
-        """Sends the flow of the ``PathDecision`` along one of its paths; returns its row.
-
-        Raises:
-            SimulationError: No path is asked for, there is no such path, or one of its links has failed.
-        """
-        pending = self.pending
-        if not isinstance(pending, PathDecision):
-            raise SimulationError("no path waits for a decision")
-        self._paths.grant(pending.row, choice)
+    def _send_along(self, choice: int) -> int:
+        """Sends the flow that waits for a path along one of its paths."""
+        assert isinstance(self.pending, PathDecision)
+        row = self.pending.row
+        self._paths.grant(row, self.pending.first + choice)
         self.pending = None
-        self._note(EventKind.DECISION, pending.row)
+        self._note(EventKind.DECISION, row)
         self._ask()
-        return pending.row
+        return row
 
     def go_on(self) -> None:
-        """Begins a period, with the controls as they have been set since the ``PeriodDecision``.
-
-        Raises:
-            SimulationError: No period waits to begin.
-        """
-        number = self._period_decision().number
+        """Begins a period, with the controls as they have been set; see ``Engine``."""
+        number = check_period(self).number
         self.pending = None
         self._note(EventKind.DECISION, number)
         self.links.request_sharing()
 
     def move(self, row: int, choice: int) -> None:
-        """Sends an active flow along another of its paths while a ``PeriodDecision`` waits; nothing sent is lost.
-
-        Raises:
-            SimulationError: No period waits to begin, paths stay, or there is no such path, or one with a failed link.
-        """
-        self._period_decision()
-        if self.routes is None:
-            raise SimulationError("no routing was given: flows keep their paths")
-        self._paths.take(row, choice)
-
-    def _period_decision(self) -> PeriodDecision:
-        if not isinstance(self.pending, PeriodDecision):
-            raise SimulationError("no period waits to begin")
-        return self.pending
-
-    def _take_asking(self, slot: int = 0) -> Destination:
-        """Takes the destination that waits for a decision on the request in a slot."""
-        destination = self.asking
-        if destination is None:
-            raise SimulationError("no destination waits for a decision")
-        if not 0 <= slot < destination.num_waiting:
-            raise SimulationError(f"slot is {slot}: requests wait in the slots 0 to {destination.num_waiting - 1}")
-        self.asking = None
-        return destination
+        """Sends an active flow along another of its paths; see ``Engine``."""
+        path = check_move(self, row, choice)
+        self._paths.take(row, path)
 
     def _ask(self) -> None:
         """Requests the next decision: at once where nothing else happens in this instant, else after that."""
