@@ -11,7 +11,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.network_view import NetworkView, view_network, view_simulation
+from flowsched_gym.envs.views import NetworkView, view_network, view_simulation
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.fluid import TRANSPORTS, Transport, TransportName
 from flowsched_gym.fluid.compiled import BatchSimulation, CompiledSimulation

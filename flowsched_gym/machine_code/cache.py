@@ -9,9 +9,10 @@ cache ends with a digest of its content, so that one that a power loss has cut s
 import hashlib
 import inspect
 import logging
+import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -83,9 +84,10 @@ class _CacheFiles(IndexDataCacheFile):
         Numba numbers the files, so that two processes that begin at once may give one number to code for different
         types, and the index of the one then leads to the code of the other. Here each has a name of its own.
         """
-        name = self._load_index().get(key, f"{self._code_name(key)}.nbc")
+        name = f"{self._code_name(key)}.nbc"
         self._save_data(name, data)  # type: ignore[no-untyped-call]  # Numba's
-        self._save_index(self._load_index() | {key: name})  # type: ignore[no-untyped-call]  # Numba's
+        entries = self._load_entries() | {self._dump(key): name}  # type: ignore[no-untyped-call]  # Numba's
+        self._save_index(entries)  # type: ignore[no-untyped-call]  # Numba's
 
     def _code_name(self, key: object) -> str:
         """Names the file of some machine code, without its ending."""
@@ -93,9 +95,17 @@ class _CacheFiles(IndexDataCacheFile):
         return f"{self._index_name.removesuffix('.nbi')}.{digest}"
 
     def _load_index(self) -> dict[Any, str]:
-        """Reads the index; one that is damaged is empty, and overwritten when the rule has been compiled."""
+        """Reads the index, but for types that are not here: those of a user's own module in another folder."""
+        overloads = {}
+        for pickled, name in self._load_entries().items():
+            with suppress(AttributeError, ImportError):
+                overloads[pickle.loads(pickled)] = name
+        return overloads
+
+    def _load_entries(self) -> dict[bytes, str]:
+        """Reads the index with its keys pickled; one that is damaged is empty, and overwritten by the next rule."""
         try:
-            overloads: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
+            overloads: dict[bytes, str] = super()._load_index()  # type: ignore[no-untyped-call]  # Numba has no types
         except Exception as error:  # noqa: BLE001 - a damaged pickle may raise anything
             LOGGER.warning("machine code is compiled anew: %s cannot be read: %r", self._index_path, error)
             return {}
@@ -161,6 +171,10 @@ class MachineCode(FunctionCache):
         stamps = [_stamp(path) for path in sorted(set(_record_sources(signature))) if path not in known]
         return (*super()._index_key(signature, codegen), *stamps)  # type: ignore[no-untyped-call]  # Numba's
 
+    def load_overload(self, signature: Any, target: object) -> Any:
+        """Reads machine code, where there can be any on disk."""
+        return super().load_overload(signature, target) if _is_in_files(signature) else None  # type: ignore[no-untyped-call]
+
     def signatures(self) -> list[Any]:
         """Lists the types of arguments for which there is machine code on disk."""
         return [key[0] for key in self._cache_file._load_index()]
@@ -168,6 +182,9 @@ class MachineCode(FunctionCache):
     @contextmanager
     def locked(self, signature: Any, codegen: object) -> Iterator[None]:
         """Waits, where there is no machine code for these types yet, until no other process compiles it."""
+        if not _is_in_files(signature):
+            yield
+            return
         key = self._index_key(signature, codegen)
         if fcntl is None or key in self._cache_file._load_index():
             yield
@@ -191,8 +208,10 @@ class MachineCode(FunctionCache):
                 # Who waits for this file finds machine code on disk, and so does who makes another.
                 path.unlink(missing_ok=True)
 
-    def save_overload(self, signature: object, data: object) -> None:
+    def save_overload(self, signature: Any, data: object) -> None:
         """Writes machine code; where the disk is full or the folder gone, it serves this process alone."""
+        if not _is_in_files(signature):
+            return
         try:
             super().save_overload(signature, data)  # type: ignore[no-untyped-call]  # Numba's
         except OSError as error:
@@ -206,6 +225,15 @@ def _record_sources(types: Iterable[Any]) -> Iterator[Path]:
             yield from _record_sources(cast(Any, each))
             if isinstance(each, BaseNamedTuple):
                 yield Path(inspect.getfile(cast(Any, each).instance_class))
+
+
+def _is_in_files(signature: Iterable[Any]) -> bool:
+    """Returns whether all NamedTuples among types stand in files, and not in a notebook, which nobody could watch."""
+    try:
+        list(_record_sources(signature))
+    except (OSError, TypeError):  # as ``inspect`` says that there is no file
+        return False
+    return True
 
 
 def _given_folder() -> str:

@@ -162,4 +162,10 @@ def test_machine_code_is_kept_until_the_file_of_the_discipline_changes(tmp_path:
 
     assert run("-") == ["3.0", "2.0", "True"]
     assert run("-") == ["3.0", "2.0", "False"]
+    # A process that cannot import it finds the other machine code.
+    (tmp_path / "own.py").unlink()
+    rules = OWN.replace("from own import Own", "from flowsched_gym.fluid.disciplines import Ps as Own")
+    options = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "FLOWSCHED_QUIET": "1"}
+    assert [run_python(rules, **options).split()[2] for _ in range(2)] == ["True", "False"]
+    assert run("-") == ["3.0", "2.0", "False"]
     assert run("") == ["1.0", "3.0", "True"]

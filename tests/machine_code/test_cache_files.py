@@ -79,9 +79,9 @@ def test_an_index_whose_machine_code_a_kill_left_unwritten_serves_nothing_older(
 def test_of_two_processes_that_keep_machine_code_at_once_neither_gets_that_of_the_other(tmp_path, monkeypatch) -> None:
     first, second = (_CacheFiles(str(tmp_path), "rule", "stamp") for _ in range(2))
     first.save("for integers", "machine code for integers")
-    index = first._load_index()
+    index = first._load_entries()
     with monkeypatch.context() as patch:
-        patch.setattr(second, "_load_index", dict)  # it has looked before the first had written
+        patch.setattr(second, "_load_entries", dict)  # it has looked before the first had written
         second.save("for floats", "machine code for floats")
     first._save_index(index)  # and the first wrote its index only now
 
