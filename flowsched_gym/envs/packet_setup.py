@@ -10,7 +10,7 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs.drawing import Scene
 from flowsched_gym.envs.episode import EpisodeSetup
-from flowsched_gym.envs.episode_view import EpisodeView
+from flowsched_gym.envs.views import EpisodeView
 from flowsched_gym.flows.fields import Fields
 from flowsched_gym.packets.compiled import CompiledPackets, PacketNetworks
 from flowsched_gym.packets.rules.queues import QueueCounts

@@ -19,9 +19,9 @@ from flowsched_gym.core.errors import ConfigError, FlowSchedError, SimulationErr
 from flowsched_gym.core.seeding import draw_episode_seed
 from flowsched_gym.envs.arguments import check_room
 from flowsched_gym.envs.base import FlowSchedEnv
-from flowsched_gym.envs.ended_episode import EndedEpisode
 from flowsched_gym.envs.episode import EpisodeBatch
 from flowsched_gym.envs.episode_flows import draw_flows
+from flowsched_gym.envs.infos import EndedEpisode
 from flowsched_gym.fluid import Records
 from flowsched_gym.workload import Workload
 

@@ -13,7 +13,7 @@ from flowsched_gym.core.arrays import is_whole
 from flowsched_gym.core.checks import check_choice
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.files import Progress
-from flowsched_gym.fluid import Records
+from flowsched_gym.fluid import Discipline, Records
 from flowsched_gym.fluid.compiled import run_compiled
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.simpy import Simulation
@@ -41,7 +41,7 @@ PROGRESS_STEPS: Final = 200
 def replay(
     flows: str | PathLike[str] | Workload | Mapping[str, Sequence[object] | npt.NDArray[np.generic]],
     *,
-    discipline: str,
+    discipline: str | Discipline,
     topology: str | Topology = "one-link",
     capacity: float | None = None,
     parameters: Mapping[str, object] | None = None,
@@ -55,7 +55,7 @@ def replay(
     Args:
         flows: Path of a flow file or of a workload file, name of a workload, a ``Workload``, or a mapping of equally
             long sequences with the flow file's column names.
-        discipline: Name of a discipline (``flowsched list``).
+        discipline: Name of a discipline (``flowsched list``), or one of your own, which serves this replay.
         topology: Name of a topology, or one built before. On ``one-link`` all flows share one link, whatever their
             hosts; on many links ``ps`` is max-min fair and ordered disciplines are greedy in their order.
         capacity: Capacity of every link in B/s; ``None`` for 1 Gbps.
@@ -89,7 +89,10 @@ def replay(
     routing = _routing(options, needed=workload.link_changes is not None)
     barrier = check_choice("barrier", options.pop("barrier", Barrier.FLOW), Barrier)
     cpus = options.pop("cpus", None)
-    rule = make_discipline(discipline, options, beside=OWN_PARAMETERS)
+    if not isinstance(discipline, Discipline):
+        discipline = make_discipline(discipline, options, beside=OWN_PARAMETERS)
+    elif options:
+        raise ConfigError(f"parameters has {shown(next(iter(options)))}: a discipline that is made already takes none")
     if not isinstance(topology, Topology):
         hosts = max(workload.num_hosts, 2) if num_hosts is None else num_hosts
         topology = make_topology(
@@ -103,9 +106,11 @@ def replay(
     if not topology.num_cpus and (workload.has_cpu_work or cpus is not None):
         topology = add_cpus(topology, 1.0 if cpus is None else cpus)  # type: ignore[arg-type]  # checked there
     if engine == "compiled":
-        records = run_compiled(workload, topology, rule, routing=routing, barrier=barrier, seed=seed, progress=progress)
+        records = run_compiled(
+            workload, topology, discipline, routing=routing, barrier=barrier, seed=seed, progress=progress
+        )
         return records.since(start, given.arrival_time)
-    simulation = Simulation(workload, topology, rule, routing=routing, barrier=barrier, seed=seed)
+    simulation = Simulation(workload, topology, discipline, routing=routing, barrier=barrier, seed=seed)
     if progress is None:
         simulation.run()
     else:

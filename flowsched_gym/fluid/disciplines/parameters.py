@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.core.checks import check_choice, check_numbers
 from flowsched_gym.core.errors import ConfigError
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import are_limits
 
 
 class Within(StrEnum):

@@ -40,7 +40,7 @@ from flowsched_gym.envs.drawing.panels import (
     Tone,
 )
 from flowsched_gym.fluid.compiled import CompiledSimulation
-from flowsched_gym.fluid.compiled.compiled_simulation import Requests
+from flowsched_gym.fluid.compiled.episode import Requests
 from flowsched_gym.fluid.simpy import Destination, Simulation
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer
 

@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import PeriodControl, PortView
 from flowsched_gym.envs.actions import read_choices
 from flowsched_gym.flows.thresholds import RULES
-from flowsched_gym.fluid.rules.ordering.limits import are_within
+from flowsched_gym.fluid.rules.ordering.feedback import are_within
 from flowsched_gym.packets.rules.clusters import GIVEN
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
 from flowsched_gym.systems.qcluster.mapping import num_thresholds, set_thresholds

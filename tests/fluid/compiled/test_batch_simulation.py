@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowsched_gym.core.errors import ConfigError, SimulationError
+from flowsched_gym.core.errors import SimulationError
 from flowsched_gym.fluid import TRANSPORTS, Records
-from flowsched_gym.fluid.compiled import BatchSimulation, decisions, history
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import big_switch, one_link
 from flowsched_gym.workload import Workload, make_workload
-from tests.simulate import make_flows
+from tests.simulate import make_flows, network_of
 from tests.strategies import NUM_HOSTS, random_flows, simultaneous_flows
 
 LOG_LENGTH = 20_000
@@ -54,29 +54,30 @@ class Twins:
         simulation, batch, number = self.simulation, self.batch, self.number
         assert batch.now(number) == simulation.now
         assert batch.finished(number) == simulation.finished
-        assert decisions.asking(batch.tables, number) == (None if simulation.asking is None else simulation.asking.host)
+        hosts = [None if each.asking is None else each.asking.host for each in (simulation, network_of(batch, number))]
+        assert hosts[0] == hosts[1]
 
     def decide(self, generator: np.random.Generator) -> None:
         """Grants, postpones or waits at random, and runs on."""
         simulation, batch, number = self.simulation, self.batch, self.number
         asking = simulation.asking
         assert asking is not None
-        assert decisions.num_waiting(batch.tables, number) == asking.num_waiting
+        assert network_of(batch, number).asking.num_waiting == asking.num_waiting
         slot = int(generator.integers(min(5, asking.num_waiting)))
         kind = generator.integers(6)
         if kind == 0:
-            assert decisions.postpone(batch.tables, number, slot) == simulation.postpone(slot)
+            assert network_of(batch, number).postpone(slot) == simulation.postpone(slot)
         elif kind == 1 and asking.can_wait:
-            decisions.wait(batch.tables, number)
+            network_of(batch, number).wait()
             simulation.wait()
         else:
-            assert decisions.grant(batch.tables, number, slot) == simulation.grant(slot)
+            assert network_of(batch, number).grant(slot) == simulation.grant(slot)
         self.run()
 
     def compare(self) -> None:
         """Compares all that has happened."""
-        assert history.log(self.batch.tables, self.number) == self.simulation.log
-        assert history.delivered(self.batch.tables, self.number) == self.simulation.delivered
+        assert network_of(self.batch, self.number).log == self.simulation.log
+        assert network_of(self.batch, self.number).delivered == self.simulation.delivered
         found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
         for field in fields(Records):
             assert getattr(found, field.name).tobytes() == getattr(expected, field.name).tobytes(), field.name
@@ -134,14 +135,14 @@ def test_a_snapshot_goes_on_elsewhere_as_often_as_one_likes() -> None:
     other.put(np.array([2, 0, 1]), snapshot)
     twins.batch, twins.number = other, 0
     twins.finish(seed=4)
-    found = history.log(other.tables, 0)
+    found = network_of(other, 0).log
     other.put(np.array([2]), snapshot.pick(np.array([1])))
-    assert history.log(other.tables, 1) == history.log(other.tables, 2) != found
+    assert network_of(other, 1).log == network_of(other, 2).log != found
 
-    before = history.log(other.tables, 1)
-    decisions.grant(other.tables, 2, 0)
+    before = network_of(other, 1).log
+    network_of(other, 2).grant(0)
     other.run(2)
-    assert history.log(other.tables, 1) == before
+    assert network_of(other, 1).log == before
 
 
 def test_a_log_that_is_too_short_says_so() -> None:
@@ -149,29 +150,22 @@ def test_a_log_that_is_too_short_says_so() -> None:
     batch.load(0, make_flows([0.0, 0.0, 0.0], [1.0, 1.0, 1.0]))
     batch.run_until(0, 3)
     with pytest.raises(SimulationError, match="9 events happened: the log holds 5"):
-        history.log(batch.tables, 0)
+        _ = network_of(batch, 0).log
 
 
 def test_decisions_that_nobody_asks_for_are_refused() -> None:
     batch = BatchSimulation(1, 2, one_link(), Ps(), num_tokens=1)
     batch.load(0, make_flows([0.0, 0.0], [1.0, 1.0]))
     for act in (
-        lambda: decisions.grant(batch.tables, 0, 0),
-        lambda: decisions.postpone(batch.tables, 0, 0),
-        lambda: decisions.wait(batch.tables, 0),
+        lambda: network_of(batch, 0).grant(0),
+        lambda: network_of(batch, 0).postpone(0),
+        lambda: network_of(batch, 0).wait(),
     ):
         with pytest.raises(SimulationError, match="no destination waits for a decision"):
             act()
     batch.run(0)
     with pytest.raises(SimulationError, match="slot is 2: requests wait in the slots 0 to 1"):
-        decisions.grant(batch.tables, 0, 2)
+        network_of(batch, 0).grant(2)
     with pytest.raises(SimulationError, match="slot is -1: requests wait in the slots 0 to 1"):
-        decisions.postpone(batch.tables, 0, -1)
-    assert decisions.grant(batch.tables, 0, 1) == 1
-
-
-def test_a_discipline_that_is_not_of_the_package_is_refused() -> None:
-    class Mine(Ps): ...
-
-    with pytest.raises(ConfigError, match="engine 'compiled' does not know Mine: use engine 'simpy'"):
-        BatchSimulation(1, 1, one_link(), Mine())
+        network_of(batch, 0).postpone(-1)
+    assert network_of(batch, 0).grant(1) == 1

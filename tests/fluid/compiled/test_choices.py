@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from flowsched_gym.core.errors import ConfigError, SimulationError, WorkloadError
 from flowsched_gym.fluid import TRANSPORTS
-from flowsched_gym.fluid.compiled import BatchSimulation, decisions, history
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Fifo, Merp, Ps, Ranked, Srpt
 from flowsched_gym.fluid.pending_decisions import DecisionKind, OrderDecision
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import ROUTINGS, fat_tree, leaf_spine, make_routing, one_link, tree9
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
-from tests.simulate import make_flows
+from tests.simulate import make_flows, network_of
 
 LOG_LENGTH = 20_000
 SPINES = {
@@ -58,14 +58,14 @@ class Pair:
 
     def decide(self, generator: np.random.Generator) -> None:
         """Decides the same at random in both, and runs on."""
-        expected, found = self.simulation.pending, decisions.pending(self.batch.tables, self.number)
+        expected, found = self.simulation.pending, network_of(self.batch, self.number).pending
         assert type(expected) is type(found)
         assert expected is not None
         assert found is not None
         if isinstance(expected, OrderDecision):
             assert expected.rows.tolist() == found[0].tolist()
             place = int(generator.integers(len(expected.rows)))
-            assert self.simulation.serve_first(place) == decisions.serve_first(self.batch.tables, self.number, place)
+            assert self.simulation.serve_first(place) == network_of(self.batch, self.number).serve_first(place)
         else:
             assert expected == found
             self._take_any_path(generator.permutation(expected.last - expected.first).tolist())
@@ -78,9 +78,9 @@ class Pair:
                 row = self.simulation.take_path(choice)
             except SimulationError:
                 with pytest.raises(SimulationError, match="has failed"):
-                    decisions.take_path(self.batch.tables, self.number, choice)
+                    network_of(self.batch, self.number).take_path(choice)
                 continue
-            assert decisions.take_path(self.batch.tables, self.number, choice) == row
+            assert network_of(self.batch, self.number).take_path(choice) == row
             return
 
     def finish(self, seed: int = 0) -> int:
@@ -90,7 +90,7 @@ class Pair:
             self.decide(generator)
             count += 1
         assert self.simulation.finished
-        assert history.log(self.batch.tables, self.number) == self.simulation.log
+        assert network_of(self.batch, self.number).log == self.simulation.log
         found, expected = self.batch.records(self.number, self.workload), self.simulation.records()
         assert found.completion_time.tobytes() == expected.completion_time.tobytes()
         return count
@@ -197,7 +197,7 @@ def test_an_episode_that_has_ended_does_not_let_flows_of_others_compete() -> Non
     batch.load(0, ended)
     batch.load(1, going_on)
     batch.run_until(1, 3)
-    decisions.serve_first(batch.tables, 1, 0)
+    network_of(batch, 1).serve_first(0)
     batch.run_until(0, 1)
     batch.run_until(1, 3)
 

@@ -8,12 +8,13 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, SimulationError
 from flowsched_gym.core.periods import Period
-from flowsched_gym.fluid.compiled import BatchSimulation, decisions, history
+from flowsched_gym.fluid.compiled import BatchSimulation
 from flowsched_gym.fluid.disciplines import Mlfq
 from flowsched_gym.fluid.pending_decisions import DecisionKind
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.topology import Routing, RoutingKind, big_switch, multi_plane
 from flowsched_gym.workload import LinkChanges, Workload, make_workload
+from tests.simulate import network_of
 
 NUM_HOSTS = 8
 GROUPS = [0, 0, 0, 1, 1, 1, 0, 1]
@@ -71,7 +72,7 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, rat
         simulation.run()
         batch.run(number)
         while simulation.pending is not None:
-            assert decisions.pending(batch.tables, number) == simulation.pending
+            assert network_of(batch, number).pending == simulation.pending
             first_row = number * batch.num_rows
             rows = np.s_[first_row : first_row + workload.num_flows]
             assert batch.tables.flows["attained"][rows].tobytes() == simulation.state.attained.tobytes()
@@ -88,7 +89,7 @@ def test_both_engines_obey_what_an_agent_sets_after_each_period(within: str, rat
             batch.run(number)
 
         assert simulation.finished
-        assert history.log(batch.tables, number) == simulation.log
+        assert network_of(batch, number).log == simulation.log
 
 
 def failing(workload: Workload) -> Workload:
@@ -114,11 +115,11 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
     batch.run(1)
     num_moved, refused = 0, set()
     while simulation.pending is not None:
-        assert decisions.pending(batch.tables, 1) == simulation.pending
+        assert network_of(batch, 1).pending == simulation.pending
         assert batch.num_periods(1) == simulation.num_periods == simulation.pending.number + 1  # type: ignore[union-attr]
         for row in np.sort(simulation.links.active[: simulation.links.num_active]).tolist():
             choice, before = int(generator.integers(3)), simulation.controls.path[row]
-            for move in (simulation.move, lambda row, choice: decisions.move(batch.tables, 1, row, choice)):
+            for move in (simulation.move, lambda row, choice: network_of(batch, 1).move(row, choice)):
                 try:
                     move(row, choice)
                 except SimulationError as error:
@@ -132,7 +133,7 @@ def test_both_engines_move_flows_to_other_paths_at_the_beginning_of_a_period(sim
     assert simulation.finished
     assert num_moved > 50
     assert refused == {"choice is 1: a link of that path has failed"}
-    assert history.log(batch.tables, 1) == simulation.log
+    assert network_of(batch, 1).log == simulation.log
 
 
 def test_a_flow_that_is_moved_goes_on_over_the_other_path_with_what_is_left() -> None:
@@ -163,7 +164,7 @@ def test_moves_that_cannot_be_made_are_refused() -> None:
         Simulation(workload, topology, Mlfq([1e5]), routing=routing, **how)
         for topology, routing in ((SWITCH, None), (PLANES, ECMP))
     )
-    moves = simulation.move, routed.move, lambda row, choice: decisions.move(batch.tables, 0, row, choice)
+    moves = simulation.move, routed.move, lambda row, choice: network_of(batch, 0).move(row, choice)
     for move in moves:
         with pytest.raises(SimulationError, match="no period waits to begin"):
             move(0, 3)
@@ -179,4 +180,4 @@ def test_periods_are_asked_for_as_simulations_ask_for_them() -> None:
     with pytest.raises(ConfigError, match="PERIOD needs one, and nothing else has one"):
         BatchSimulation(1, 1, SWITCH, Mlfq([1.0]), asks=DecisionKind.PERIOD)
     with pytest.raises(SimulationError, match="no period waits to begin"):
-        BatchSimulation(1, 1, SWITCH, Mlfq([1.0])).go_on(0)
+        network_of(BatchSimulation(1, 1, SWITCH, Mlfq([1.0])), 0).go_on()

@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from flowsched_gym.core.arrays import FloatArray, IntArray
-from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.rules.sharing.allocation_cache import (
+from flowsched_gym.fluid.compiled.allocation_cache import (
     AllocationCache,
     add_to_links,
     change,
@@ -21,6 +20,7 @@ from flowsched_gym.fluid.rules.sharing.allocation_cache import (
     set_rate,
     take_from_links,
 )
+from flowsched_gym.fluid.controls import Controls
 from flowsched_gym.fluid.rules.sharing.filling import find_tightest
 from flowsched_gym.machine_code.decorators import engine_function, inlined_part
 from flowsched_gym.topology.network import Network
@@ -51,6 +51,7 @@ def share_incrementally(
     Flows of one priority share as equals, without a largest rate.
 
     Args:
+        n: Number of the network.
         rows: Rows of the active flows that may have changed, in its first ``count`` entries, in any order; of all
             active ones where nothing is cached. A flow that has finished has to ``leave`` before.
         count: Number of these.

@@ -1,4 +1,4 @@
-"""What will happen to flows at known times: starts, ends of pauses, arrivals of last bytes."""
+"""What will happen to flows at known times (starts, ends of pauses, arrivals of last bytes), and a log of what has."""
 
 import numpy as np
 
@@ -63,3 +63,16 @@ def take_timer(t: View, n: int, kind: int) -> int:
         net.timer_tail = net.timer_head
     # An index, so signed as every index; the rules take either.
     return np.int64(timer.row)  # type: ignore[return-value]
+
+
+@inlined_part
+def note(t: View, n: int, kind: int, row: int) -> None:
+    """Adds an event of this instant to the log, while there is room."""
+    if t.log_length > 0:
+        net = t.networks[n]
+        if net.logged < t.log_length:
+            entry = t.log[n * t.log_length + net.logged]
+            entry.time = net.now
+            entry.kind = kind
+            entry.row = row - n * t.num_rows
+        net.logged += 1

@@ -1,17 +1,35 @@
-"""Shares the links of a network: all of them at each event, or incrementally, where there is an allocation cache.
+"""What a network asks of its discipline, and how it shares links: all at each event, or incrementally, from a cache.
 
-Each function takes the cache besides: where it is ``None``, compiled code has nothing of it.
+In compiled code there is the one discipline that is used, which the type of its record tells. Functions that share take
+the allocation cache besides: where it is ``None``, compiled code has nothing of it.
 """
 
 from typing import Any
 
 from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.fluid.compiled.allocation_cache import AllocationCache, forget, mark_stale
+from flowsched_gym.fluid.compiled.incremental import leave, share_incrementally
 from flowsched_gym.fluid.compiled.tables import View
-from flowsched_gym.fluid.rules.sharing.allocation_cache import AllocationCache, forget, mark_stale
-from flowsched_gym.fluid.rules.sharing.incremental import leave, share_incrementally
+from flowsched_gym.fluid.contract import Discipline
 from flowsched_gym.fluid.rules.sharing.share_links import share_links, sort_by_priority
 from flowsched_gym.machine_code.decorators import chosen_by_type, inlined_part
 from flowsched_gym.topology.network import Network
+
+
+def _hook(name: str, record: Any) -> Any:
+    """Finds a hook of the discipline that keeps a record of this type."""
+    return getattr(record.discipline, name)
+
+
+_of_discipline = chosen_by_type(_hook)
+begin_flow = _of_discipline(Discipline.begin_flow)
+control = _of_discipline(Discipline.control)
+review_time = _of_discipline(Discipline.review_time)
+average = _of_discipline(Discipline.average)
+finished = _of_discipline(Discipline.finished)
+moved = _of_discipline(Discipline.moved)
+all_may_change = _of_discipline(Discipline.all_may_change)
+serve_first = _of_discipline(Discipline.serve_first)
 
 
 def _share_anew(t: View, n: int, rows: IntArray, count: int, cache: None) -> None:

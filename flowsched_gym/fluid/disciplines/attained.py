@@ -1,4 +1,4 @@
-"""Serves flows in multi-level feedback queues, whose thresholds may change as time goes on."""
+"""Serves flows by what they have attained: the least first, or in multi-level feedback queues."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -9,45 +9,53 @@ from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.checks import check_whole_numbers
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.flows.workload import Workload
+from flowsched_gym.fluid.contract import Discipline, Nothing
 from flowsched_gym.fluid.controls import Controls
-from flowsched_gym.fluid.disciplines.base import BaseDiscipline, Rules
 from flowsched_gym.fluid.disciplines.parameters import Within, check_limits, check_within
-from flowsched_gym.fluid.rules.ordering.feedback import FeedbackQueues, head_of_each_level, level_by_attained
-from flowsched_gym.fluid.rules.ordering.limits import are_limits
+from flowsched_gym.fluid.rules.ordering.feedback import (
+    FeedbackQueues,
+    are_limits,
+    catch_up_time,
+    head_of_each_level,
+    level_by_attained,
+    share_least_attained,
+)
 from flowsched_gym.fluid.state import FlowState
 from flowsched_gym.topology.network import Network
 
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 
 
-def _enter_highest(now: float, n: int, row: int, state: FlowState, controls: Controls, own: FeedbackQueues) -> None:
-    own.level[row] = 0
-    own.entered[row] = state.arrival_time[row]
-    own.pinned[row] = -1
-    controls.review_at[row] = 0.0
+class Las(Discipline):
+    """Least attained service first; equals share.
+
+    On a network the levels are found anew at each arrival, completion and catch-up; flows of one level whose paths
+    differ may drift apart in between.
+    """
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: Nothing,
+    ) -> None:
+        """Serves the flows that have attained least."""
+        share_least_attained(now, active, count, state.attained, state.rate, controls.priority)
+
+    @staticmethod
+    def review_time(
+        now: float, n: int, active: IntArray, count: int, state: FlowState, controls: Controls, record: Nothing
+    ) -> float:
+        """Returns when flows catch up with others."""
+        return catch_up_time(now, active, count, state.attained, controls.priority, state.rate)
 
 
-def _demote(
-    now: float,
-    n: int,
-    active: IntArray,
-    count: int,
-    state: FlowState,
-    controls: Controls,
-    network: Network,
-    own: FeedbackQueues,
-) -> None:
-    level_by_attained(now, n, active, count, state.attained, controls, own)
-    if not own.share:
-        head_of_each_level(active, count, own.level, own.entered, controls.priority, own.share)
-
-
-def _all_may_change(n: int, own: FeedbackQueues) -> bool:
-    changed: bool = own.changed[n] > 0
-    return changed
-
-
-class Mlfq(BaseDiscipline):
+class Mlfq(Discipline):
     """Multi-level feedback queues: a flow is demoted when it has attained a threshold; queue 0 is the highest.
 
     Args:
@@ -60,16 +68,11 @@ class Mlfq(BaseDiscipline):
         ConfigError: There is no threshold, or they are not finite, positive and increasing, or a group has none.
     """
 
-    rules = Rules(
-        record=FeedbackQueues,
-        kept=("thresholds", "level", "entered", "group", "pinned"),
-        kept_once=("changed",),
-        begin_flow=_enter_highest,
-        control=_demote,
-        all_may_change=_all_may_change,
-    )
+    record_type = FeedbackQueues
+    kept = ("thresholds", "level", "entered", "group", "pinned")
+    kept_once = ("changed",)
     stops_flows = True
-    own: FeedbackQueues
+    record: FeedbackQueues
 
     def __init__(
         self, thresholds: Thresholds, within: str = Within.PS, groups: Sequence[int] | IntArray | None = None
@@ -84,6 +87,36 @@ class Mlfq(BaseDiscipline):
                 raise ConfigError(
                     f"groups has {least if least < 0 else most}: thresholds has the groups 0 to {self.num_groups - 1}"
                 )
+
+    @staticmethod
+    def begin_flow(now: float, n: int, row: int, state: FlowState, controls: Controls, record: FeedbackQueues) -> None:
+        """Lets a flow begin in the highest queue."""
+        record.level[row] = 0
+        record.entered[row] = state.arrival_time[row]
+        record.pinned[row] = -1
+        controls.review_at[row] = 0.0
+
+    @staticmethod
+    def control(
+        now: float,
+        n: int,
+        active: IntArray,
+        count: int,
+        state: FlowState,
+        controls: Controls,
+        network: Network,
+        record: FeedbackQueues,
+    ) -> None:
+        """Demotes flows that have attained a threshold."""
+        level_by_attained(now, n, active, count, state.attained, controls, record)
+        if not record.share:
+            head_of_each_level(active, count, record.level, record.entered, controls.priority, record.share)
+
+    @staticmethod
+    def all_may_change(n: int, record: FeedbackQueues) -> bool:
+        """Returns whether thresholds have changed, or flows have been pinned or let go."""
+        changed: bool = record.changed[n] > 0
+        return changed
 
     @property
     def num_groups(self) -> int:
@@ -115,13 +148,13 @@ class Mlfq(BaseDiscipline):
         Raises:
             ConfigError: A host has no group.
         """
-        self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
+        self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = self._thresholds
         if self._groups is None:
             return
         source = flows.source
         if len(source) and source.max() >= len(self._groups):
             raise ConfigError(f"groups has {len(self._groups)} hosts: host {source.max()} sends")
-        self.own.group[first_row : first_row + len(source)] = self._groups[source]
+        self.record.group[first_row : first_row + len(source)] = self._groups[source]
 
     def set_thresholds(self, thresholds: Thresholds, n: int = 0) -> None:
         """Sets the thresholds of network ``n``, from the next sharing of its links on.
@@ -132,21 +165,21 @@ class Mlfq(BaseDiscipline):
         rows = _rows(thresholds)
         if rows.shape != self._thresholds.shape:
             raise ConfigError(f"thresholds has shape {rows.shape}: it must have {self._thresholds.shape}")
-        self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = rows
-        self.own.changed[n] = 1
+        self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups] = rows
+        self.record.changed[n] = 1
 
     def thresholds(self, n: int = 0) -> FloatArray:
         """Returns the thresholds of network ``n`` in B, (num_groups, num_queues - 1)."""
-        return self.own.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
+        return self.record.thresholds[n * self.num_groups : (n + 1) * self.num_groups].copy()
 
     def queues_of(self, rows: IntArray) -> IntArray:
         """Returns the queues of active flows, (count,), as of the last sharing of the links."""
-        queues: IntArray = self.own.level[rows]
+        queues: IntArray = self.record.level[rows]
         return queues
 
     def levels(self, first_row: int, count: int) -> IntArray:
         """Views the queues of consecutive flows, (count,), as of the last sharing of the links; only of active ones."""
-        return self.own.level[first_row : first_row + count]
+        return self.record.level[first_row : first_row + count]
 
     def pin(self, row: int | IntArray, queue: int | IntArray | None) -> None:
         """Pins flows to queues whatever they attain, from the next sharing of the links on.
@@ -163,8 +196,8 @@ class Mlfq(BaseDiscipline):
             wrong = queues[(queues < 0) | (queues >= self.num_queues)]
             if len(wrong):
                 raise ConfigError(f"queue is {wrong[0]}: it must be from 0 to {self.num_queues - 1}")
-        self.own.pinned[row] = -1 if queue is None else queue
-        self.own.changed[row // self._num_rows] = 1
+        self.record.pinned[row] = -1 if queue is None else queue
+        self.record.changed[row // self._num_rows] = 1
 
 
 def _rows(thresholds: object) -> FloatArray:
