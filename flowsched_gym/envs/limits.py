@@ -1,5 +1,6 @@
-"""Turns actions into ordered thresholds and back, on a logarithmic scale of sizes."""
+"""Thresholds between queues: as arguments, and as actions on a logarithmic scale of sizes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -7,6 +8,8 @@ import numpy as np
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray
+from flowsched_gym.core.errors import ConfigError
+from flowsched_gym.fluid.disciplines.parameters import check_limits
 from flowsched_gym.fluid.rules.ordering.limits import spread_limits
 from flowsched_gym.machine_code.numerics import take_exponentials
 
@@ -78,3 +81,25 @@ class ThresholdScale:
         """Returns where sizes in B, > 0, stand on the scale from the lowest (0) to the highest (1), cut to that."""
         position: FloatArray = ((numerics.log(size) - self.bottom) / (self.top - self.bottom)).clip(0.0, 1.0)
         return position
+
+
+def read_thresholds(name: str, given: object, *, may_be_empty: bool = False) -> tuple[float, ...]:
+    """Checks an argument that gives thresholds in B.
+
+    Raises:
+        ConfigError: They are no numbers, not finite, positive and increasing, or there is none.
+    """
+    try:
+        return tuple(check_limits(given, may_be_empty=may_be_empty).tolist())
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("thresholds", name, 1)) from None
+
+
+def check_num_thresholds(name: str, thresholds: Sequence[float], num_queues: int) -> None:
+    """Refuses thresholds that are not one fewer than queues.
+
+    Raises:
+        ConfigError: There are more or fewer.
+    """
+    if len(thresholds) != num_queues - 1:
+        raise ConfigError(f"{name} is {list(thresholds)}: {num_queues} queues need {num_queues - 1} numbers")

@@ -1,10 +1,8 @@
 """The Artemis environment: a destination grants tokens to flows with deadlines."""
 
-from collections.abc import Mapping
-
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
@@ -20,7 +18,7 @@ from flowsched_gym.systems.artemis.decision import (
 from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.topology import big_switch
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class ArtemisEnv(DecisionEnv[ArtemisRules]):
@@ -80,11 +78,6 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
     the deadlines that have passed. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``ArtemisConfig``: ``burst_rate`` or ``load``,
-    ``destinations``, ``bursts`` or ``seconds``, ``k``, ``f``, ``transport``, ``transport_figures``, ``observation``,
-    ``reward``, ``defer``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
-
     ```python
     gym.make("flowsched/Artemis-v0", workload="gather-heavy", k=3, f=10)
     ```
@@ -116,53 +109,14 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
 
     config: ArtemisConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "gather-a1",
-        *,
-        burst_rate: float | None = None,
-        load: float | None = None,
-        destinations: int | None = None,
-        bursts: int | None = None,
-        seconds: float | None = None,
-        k: int = 10,
-        f: int = 5,
-        transport: str = "ideal",
-        transport_figures: Mapping[str, float] | None = None,
-        observation: str = "full",
-        reward: str = "on_completion",
-        defer: str = "none",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 250.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
+    @configured_by(ArtemisConfig)
+    def __init__(self, config: ArtemisConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range.
             FlowFileError: The flow file has a fault.
         """
-        config = ArtemisConfig(
-            workload=workload_label(workload),
-            burst_rate=burst_rate,
-            load=load,
-            destinations=destinations,
-            bursts=bursts,
-            seconds=seconds,
-            k=k,
-            f=f,
-            transport=transport,  # type: ignore[arg-type]
-            transport_figures=transport_figures,
-            observation=observation,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            defer=defer,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         rules, source = artemis_rules(config), workload_source(config, workload)
         super().__init__(
             rules,
@@ -187,7 +141,6 @@ class ArtemisEnv(DecisionEnv[ArtemisRules]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

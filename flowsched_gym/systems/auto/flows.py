@@ -1,7 +1,7 @@
 """Finds where the environments of AuTO draw their flows from."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.systems.auto.rules import FlowUnits
@@ -52,7 +52,7 @@ def flow_source(
         FlowFileError: The flow file has a fault.
     """
     source = find_source(workload)
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if isinstance(source, (PoissonWorkload, ClusterWorkload)):
         meshed = isinstance(source, ClusterWorkload) or (
             source.pattern == "all-to-all" and source.busiest_share is None
@@ -68,7 +68,7 @@ def flow_source(
             changes |= {"load": load, "rate": None, "capacity": capacity}
         if flows is not None:
             changes |= {"num_flows": flows, "duration": None}
-        source = replace(source, **changes) if changes else source  # type: ignore[arg-type]  # the class checks each field
+        source = replace(source, **changes) if changes else source
     elif load is not None or flows is not None:
         raise ConfigError(
             f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"

@@ -1,6 +1,7 @@
 """Finds where the environments of MERP draw their flows from."""
 
 from dataclasses import replace
+from typing import Any
 
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.workload import (
@@ -35,11 +36,11 @@ def flow_source(workload: WorkloadLike, *, load: float | None, flows: int | None
                 f"load and flows change Poisson arrivals: workload {shown(workload_label(workload))} has none"
             )
         return source
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if load is not None:
         changes |= {"load": load, "rate": None}
     if load is not None or (leaves_open(workload, "capacity") and source.load is not None):
         changes |= {"capacity": capacity}
     if flows is not None:
         changes |= {"num_flows": flows, "duration": None}
-    return replace(source, **changes) if changes else source  # type: ignore[arg-type]  # the class checks each field
+    return replace(source, **changes) if changes else source

@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
 from flowsched_gym.systems.qcluster.control import QClusterControl
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
 from flowsched_gym.topology import one_link
-from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
+from flowsched_gym.workload import WorkloadLike, offered_traffic
 
 if TYPE_CHECKING:
     from flowsched_gym.workload import Traffic
@@ -93,11 +93,7 @@ class QClusterEnv(PeriodEnv[Any]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``QClusterConfig``: ``load``, ``flows``,
-    ``goal``, ``queues``, ``action``, ``reward``, ``period_us``, ``transport``, ``window``, ``buffer``, ``mark_at``,
-    ``min_rto_us``, ``delay_us``, ``link_gbps``, ``messages``, ``gap_us``, ``disorder``, ``arrays``, ``buckets``,
-    ``max_decisions``. Fair queueing with the paper's DCTCP:
+    Fair queueing with the paper's DCTCP:
 
     ```python
     gym.make("flowsched/QCluster-v0", goal="fq", reward="jain", transport="dctcp", window=70, buffer=240, mark_at=65)
@@ -123,63 +119,14 @@ class QClusterEnv(PeriodEnv[Any]):
 
     config: QClusterConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "qcluster-w4",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        goal: str = "las",
-        queues: int = 8,
-        action: str = "thresholds",
-        reward: str = "slowdown",
-        period_us: float = 5_000.0,
-        transport: str = "fixed",
-        window: int = 64,
-        buffer: int | None = None,
-        mark_at: int | None = None,
-        min_rto_us: float = 2_000.0,
-        delay_us: float = 20.0,
-        link_gbps: float = 10.0,
-        messages: str = "ideal",
-        gap_us: float | None = 4_000.0,
-        disorder: str = "none",
-        arrays: int = 3,
-        buckets: int = 4_096,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
+    @configured_by(QClusterConfig)
+    def __init__(self, config: QClusterConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range.
             FlowFileError: The flow file has a fault.
         """
-        config = QClusterConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            goal=goal,  # type: ignore[arg-type]
-            queues=queues,
-            action=action,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            period_us=period_us,
-            transport=transport,  # type: ignore[arg-type]
-            window=window,
-            buffer=buffer,
-            mark_at=mark_at,
-            min_rto_us=min_rto_us,
-            delay_us=delay_us,
-            link_gbps=link_gbps,
-            messages=messages,  # type: ignore[arg-type]
-            gap_us=gap_us,
-            disorder=disorder,  # type: ignore[arg-type]
-            arrays=arrays,
-            buckets=buckets,
-            max_decisions=max_decisions,
-        )
         source = qcluster_source(config, workload)
         traffic = offered_traffic(source, 1)
         self.traffic: Traffic | None = None if traffic is None else traffic[0]
@@ -197,7 +144,6 @@ class QClusterEnv(PeriodEnv[Any]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

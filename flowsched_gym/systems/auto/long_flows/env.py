@@ -1,21 +1,19 @@
 """AuTO's environment of long flows: in which queue, how fast and by which path each of them goes on."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.core.arrays import IntArray
 from flowsched_gym.core.periods import Period
 from flowsched_gym.envs import MaskedEnv, MaskedVectorEnv, PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
 from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
@@ -126,11 +124,7 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOLongFlowsConfig``: ``load``, ``flows``,
-    ``hosts``, ``paths``, ``thresholds``, ``scope``, ``period_ms``, ``n_l``, ``m_l``, ``observation``, ``layout``,
-    ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. ``layout="grouped"`` is the order above. As in the
-    paper:
+    ``layout="grouped"`` is the order above. As in the paper:
 
     ```python
     gym.make("flowsched/AuTOLongFlows-v0", load=0.8, observation="paper", reward="throughput_ratio")
@@ -159,54 +153,17 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
     config: AuTOLongFlowsConfig
     _control: LongFlowsControl
 
-    @refusing_unknown
+    @configured_by(AuTOLongFlowsConfig)
     def __init__(
-        self,
-        workload: WorkloadLike = "auto-web-search",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        hosts: int = 32,
-        paths: int = 3,
-        thresholds: Sequence[float] = (200_000.0, 2_000_000.0, 10_000_000.0),
-        scope: str = "server",
-        period_ms: float = 10.0,
-        n_l: int = 11,
-        m_l: int | None = None,
-        observation: str = "full",
-        layout: str = "grouped",
-        reward: str = "slowdown",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 25.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: AuTOLongFlowsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
                 network.
             FlowFileError: The flow file has a fault.
         """
-        config = AuTOLongFlowsConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            hosts=hosts,
-            paths=paths,
-            thresholds=thresholds,  # type: ignore[arg-type]
-            scope=scope,  # type: ignore[arg-type]
-            period_ms=period_ms,
-            n_l=n_l,
-            m_l=m_l,
-            observation=observation,  # type: ignore[arg-type]
-            layout=layout,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         source = flow_source(
             workload, load=config.load, flows=config.flows, hosts=config.hosts, capacity=config.paths * config.capacity
         )
@@ -222,7 +179,6 @@ class AuTOLongFlowsEnv(PeriodEnv[IntArray], MaskedEnv[IntArray]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which choices do what they say, slot by slot: queues, rate steps, paths; (sum of the choices,)."""

@@ -6,18 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_source
 from flowsched_gym.systems.auto.thresholds.control import ThresholdsControl
 from flowsched_gym.systems.auto.thresholds.panels import thresholds_panels
 from flowsched_gym.systems.auto.traffic import USUAL_LOAD, qlas_thresholds
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, offered_traffic, workload_label
+from flowsched_gym.workload import WorkloadLike, offered_traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from flowsched_gym.workload import Traffic
 
 
@@ -106,10 +104,6 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     the metrics. (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; the others are those of ``AuTOThresholdsConfig``: ``topology``,
-    ``load``, ``flows``, ``hosts``, ``clusters``, ``queues``, ``within``, ``period_flows``, ``period_ms``,
-    ``initial_thresholds``, ``observation``, ``m_s``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
     As in the paper:
 
     ```python
@@ -137,56 +131,17 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
 
     config: AuTOThresholdsConfig
 
-    @refusing_unknown
+    @configured_by(AuTOThresholdsConfig)
     def __init__(
-        self,
-        workload: WorkloadLike = "auto-web-search",
-        *,
-        topology: str = "big-switch",
-        load: float | None = None,
-        flows: int | None = None,
-        hosts: int = 32,
-        clusters: int = 1,
-        queues: int = 4,
-        within: str = "ps",
-        period_flows: int | None = 500,
-        period_ms: float | None = None,
-        initial_thresholds: "str | Sequence[float]" = "web_search",
-        observation: str = "summary",
-        m_s: int = 100,
-        reward: str = "log_fct",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 25.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: AuTOThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
                 network.
             FlowFileError: The flow file has a fault.
         """
-        config = AuTOThresholdsConfig(
-            workload=workload_label(workload),
-            topology=topology,  # type: ignore[arg-type]
-            load=load,
-            flows=flows,
-            hosts=hosts,
-            clusters=clusters,
-            queues=queues,
-            within=within,
-            period_flows=period_flows,
-            period_ms=period_ms,
-            initial_thresholds=initial_thresholds,
-            observation=observation,  # type: ignore[arg-type]
-            m_s=m_s,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         source = thresholds_source(config, workload)
         self.traffic: tuple[Traffic, ...] | None = offered_traffic(source, config.clusters)
         control = ThresholdsControl(config, self._initial_thresholds(config))
@@ -199,7 +154,6 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def _initial_thresholds(self, config: AuTOThresholdsConfig) -> npt.NDArray[np.float64]:
         """Returns the thresholds of each cluster until the first action, (num_clusters, num_queues - 1), in B."""

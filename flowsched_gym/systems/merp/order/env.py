@@ -2,7 +2,7 @@
 
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, gbps_to_capacity
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
@@ -12,7 +12,7 @@ from flowsched_gym.systems.merp.order.decision import EPISODE_FIELDS, FLOW_FIELD
 from flowsched_gym.systems.merp.order.observation import order_layout
 from flowsched_gym.systems.merp.order.panels import order_panels
 from flowsched_gym.topology import make_topology
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class MERPOrderEnv(DecisionEnv[OrderRules]):
@@ -72,11 +72,6 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``, by default MERP's sizes on the topology; the others are those of
-    ``MERPOrderConfig``: ``topology``, ``load``, ``flows``, ``f``, ``reward``, ``link_gbps``, ``link_delay_us``,
-    ``max_decisions``.
-
     ```python
     gym.make("flowsched/MERPOrder-v0", topology="tree9", load=0.8)
     ```
@@ -101,40 +96,17 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
 
     config: MERPOrderConfig
 
-    @refusing_unknown
+    @configured_by(MERPOrderConfig)
     def __init__(
-        self,
-        workload: WorkloadLike | None = None,
-        *,
-        topology: str = "one-link",
-        load: float | None = None,
-        flows: int | None = None,
-        f: int = 16,
-        reward: str = "lexicographic",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: MERPOrderConfig, workload: WorkloadLike | None, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
                 topology.
             FlowFileError: The flow file has a fault.
         """
-        config = MERPOrderConfig(
-            workload=None if workload is None else workload_label(workload),
-            topology=topology,  # type: ignore[arg-type]
-            load=load,
-            flows=flows,
-            f=f,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         capacity = gbps_to_capacity(config.link_gbps)
         source = flow_source(
             DEFAULT_WORKLOADS[config.topology] if workload is None else workload,
@@ -164,7 +136,6 @@ class MERPOrderEnv(DecisionEnv[OrderRules]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

@@ -4,7 +4,7 @@ import functools
 
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import make_discipline
 from flowsched_gym.fluid.pending_decisions import DecisionKind, PathDecision
@@ -13,7 +13,7 @@ from flowsched_gym.systems.merp.route.decision import FLOW_FIELDS, RouteRules, r
 from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.panels import route_panels
 from flowsched_gym.topology import Topology, fat_tree, make_routing
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class MERPRouteEnv(DecisionEnv[RouteRules]):
@@ -92,11 +92,8 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` or anything with ``draw(seed)``; a workload of a name between all hosts is one between all hosts of
-    this fat-tree. The others are those of ``MERPRouteConfig``: ``load``, ``flows``, ``arity``, ``discipline``,
-    ``rerouting``, ``failures``, ``reward``, ``link_gbps``, ``link_delay_us``, ``max_decisions``. The paper's links have
-    a delay of 10 us.
+    A workload of a name between all hosts is one between all hosts of this fat-tree. The paper's links have a delay
+    of 10 us.
 
     ```python
     gym.make("flowsched/MERPRoute-v0", load=0.6, failures=3, link_delay_us=10.0)
@@ -120,43 +117,14 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
 
     config: MERPRouteConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "poisson-fat-tree",
-        *,
-        load: float | None = None,
-        flows: int | None = None,
-        arity: int = 4,
-        discipline: str = "merp",
-        rerouting: str = "ecmp",
-        failures: int | None = None,
-        reward: str = "slowdown",
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
+    @configured_by(MERPRouteConfig)
+    def __init__(self, config: MERPRouteConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range.
             FlowFileError: The flow file has a fault.
         """
-        config = MERPRouteConfig(
-            workload=workload_label(workload),
-            load=load,
-            flows=flows,
-            arity=arity,
-            discipline=discipline,  # type: ignore[arg-type]
-            rerouting=rerouting,
-            failures=failures,
-            reward=reward,  # type: ignore[arg-type]
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         terms = reward_terms(config.reward)
         super().__init__(
             RouteRules(config.num_paths, "fct" in terms, "slowdown" in terms, config.capacity),
@@ -175,7 +143,6 @@ class MERPRouteEnv(DecisionEnv[RouteRules]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     def panels(self) -> View:
         """Lists what a picture of the current episode shows."""

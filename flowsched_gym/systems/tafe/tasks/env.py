@@ -1,11 +1,10 @@
 """The TAFE environment of tasks: which of the flows that are ready goes next."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import DecisionEnv, DecisionVectorEnv, NetworkSetup
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid.disciplines import Ranked
 from flowsched_gym.fluid.pending_decisions import DecisionKind
@@ -15,7 +14,7 @@ from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
 from flowsched_gym.systems.tafe.tasks.decision import EPISODE_FIELDS, FLOW_FIELDS, TERMS, TaskRules
 from flowsched_gym.systems.tafe.tasks.observation import tasks_layout
 from flowsched_gym.systems.tafe.tasks.panels import tasks_panels
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class TAFETasksEnv(DecisionEnv[TaskRules]):
@@ -85,10 +84,7 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
     without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
-    ``TAFETasksConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``f``, ``information``,
-    ``typical_kb``, ``reward_scale_ms``, ``tail_weight``, ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``read_coflows`` returns a ``Workload``.
 
     ```python
     gym.make("flowsched/TAFETasks-v0", workload="tafe-short", typical_kb=20, information="full")
@@ -113,50 +109,15 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
 
     config: TAFETasksConfig
 
-    @refusing_unknown
-    def __init__(
-        self,
-        workload: WorkloadLike = "tafe-log",
-        *,
-        load: float | None = None,
-        tasks: int | None = None,
-        topology: str = "one-link",
-        cpus: Sequence[float] | None = None,
-        barrier: str = "flow",
-        f: int = 16,
-        information: str = "attained",
-        typical_kb: float = 1_000.0,
-        reward_scale_ms: float = 10.0,
-        tail_weight: float = 0.0,
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
-    ) -> None:
-        """Checks the arguments and sets the spaces.
+    @configured_by(TAFETasksConfig)
+    def __init__(self, config: TAFETasksConfig, workload: WorkloadLike, render_mode: str | None, engine: str) -> None:
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
                 topology.
             FlowFileError: The flow file has a fault.
         """
-        config = TAFETasksConfig(
-            workload=workload_label(workload),
-            load=load,
-            tasks=tasks,
-            topology=topology,  # type: ignore[arg-type]
-            cpus=cpus,  # type: ignore[arg-type]
-            barrier=barrier,  # type: ignore[arg-type]
-            f=f,
-            information=information,  # type: ignore[arg-type]
-            typical_kb=typical_kb,
-            reward_scale_ms=reward_scale_ms,
-            tail_weight=tail_weight,
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         super().__init__(
             TaskRules(
@@ -184,7 +145,6 @@ class TAFETasksEnv(DecisionEnv[TaskRules]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     @cached_property
     def paper_thresholds(self) -> FloatArray:

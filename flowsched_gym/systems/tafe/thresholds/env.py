@@ -1,19 +1,18 @@
 """TAFE's environment of thresholds: at which bytes sent the feedback queues demote tasks."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
-from flowsched_gym.envs.arguments import refusing_unknown
+from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.tafe.paper import paper_thresholds
 from flowsched_gym.systems.tafe.source import task_source
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.control import TAFEThresholdsControl
 from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
-from flowsched_gym.workload import WorkloadLike, workload_label
+from flowsched_gym.workload import WorkloadLike
 
 
 class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
@@ -74,11 +73,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     (Gymnasium's ``max_episode_steps`` truncates from outside, without metrics.)
 
     ## Arguments
-    ``workload`` is a name (``flowsched list``), a mapping or a file (``docs/workloads.md``), a
-    ``Workload`` such as ``read_coflows`` returns, or anything with ``draw(seed)``; the others are those of
-    ``TAFEThresholdsConfig``: ``load``, ``tasks``, ``topology``, ``cpus``, ``barrier``, ``queues``, ``within``,
-    ``demotion``, ``period_flows``, ``period_ms``, ``initial_thresholds``, ``reward``, ``reward_scale_ms``,
-    ``link_gbps``, ``link_delay_us``, ``max_decisions``.
+    ``read_coflows`` returns a ``Workload``.
 
     ```python
     gym.make("flowsched/TAFEThresholds-v0", workload="tafe-web-search", queues=4, within="remaining")
@@ -102,56 +97,17 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
 
     config: TAFEThresholdsConfig
 
-    @refusing_unknown
+    @configured_by(TAFEThresholdsConfig)
     def __init__(
-        self,
-        workload: WorkloadLike = "tafe-log",
-        *,
-        load: float | None = None,
-        tasks: int | None = None,
-        topology: str = "one-link",
-        cpus: Sequence[float] | None = None,
-        barrier: str = "flow",
-        queues: int = 3,
-        within: str = "serial",
-        demotion: str = "sent",
-        period_flows: int | None = 20,
-        period_ms: float | None = None,
-        initial_thresholds: Sequence[float] | None = None,
-        reward: str = "unfinished",
-        reward_scale_ms: float = 10.0,
-        link_gbps: float = 1.0,
-        link_delay_us: float = 0.0,
-        max_decisions: int | None = None,
-        render_mode: str | None = None,
-        engine: str = "simpy",
+        self, config: TAFEThresholdsConfig, workload: WorkloadLike, render_mode: str | None, engine: str
     ) -> None:
-        """Checks the arguments and sets the spaces.
+        """Finds the flows, and sets the network and the spaces.
 
         Raises:
             ConfigError: An argument has another type or is out of its range, or the flows have more hosts than the
                 topology.
             FlowFileError: The flow file has a fault.
         """
-        config = TAFEThresholdsConfig(
-            workload=workload_label(workload),
-            load=load,
-            tasks=tasks,
-            topology=topology,  # type: ignore[arg-type]
-            cpus=cpus,  # type: ignore[arg-type]
-            barrier=barrier,  # type: ignore[arg-type]
-            queues=queues,
-            within=within,
-            demotion=demotion,  # type: ignore[arg-type]
-            period_flows=period_flows,
-            period_ms=period_ms,
-            initial_thresholds=initial_thresholds,  # type: ignore[arg-type]
-            reward=reward,  # type: ignore[arg-type]
-            reward_scale_ms=reward_scale_ms,
-            link_gbps=link_gbps,
-            link_delay_us=link_delay_us,
-            max_decisions=max_decisions,
-        )
         control = TAFEThresholdsControl(config)
         source = task_source(workload, load=config.load, tasks=config.tasks, capacity=config.capacity)
         network = control.network(config.make_network(source.num_hosts), config.period)
@@ -163,7 +119,6 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
             max_decisions=config.max_decisions,
             engine=engine,
         )
-        self.config = config
 
     @cached_property
     def paper_thresholds(self) -> FloatArray:
