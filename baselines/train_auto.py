@@ -178,8 +178,8 @@ def train(options: Options) -> dict[str, float]:
             f"decisions is {options.decisions:,}: the agent of long flows first updates its weights after "
             f"{settings.steps_per_update:,}, so it would learn nothing"
         )
-    shared = {"workload": options.workload, "hosts": options.hosts}
-    config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))  # type: ignore[arg-type]
+    shared: dict[str, Any] = {"workload": options.workload, "hosts": options.hosts}
+    config = AuTOThresholdsConfig(**shared, period_flows=options.period_flows, link_gbps=float(PATHS))
     arguments: dict[str, Any] = {**shared, "flows": options.flows, "paths": PATHS, "reward": "slowdown_growth"}
 
     def make(choose: Callable[[Observations], Actions], learn: Callable[..., None] | None = None) -> gym.Env[Any, Any]:

@@ -91,10 +91,10 @@ def _poisson(size: str) -> PoissonWorkload:
     return PoissonWorkload(size=load_cdf(size), load=0.8, num_flows=EPISODE_FLOWS)
 
 
-def _auto(*traffic: tuple[str, float], **fields: float | Incast) -> ClusterWorkload:
+def _auto(*traffic: tuple[str, float], **fields: Any) -> ClusterWorkload:
     """Returns flows between AuTO's servers, in clusters with these pairs of size distribution and load."""
     each = tuple(Traffic(size=load_cdf(size), load=load) for size, load in traffic)
-    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)  # type: ignore[arg-type]
+    return ClusterWorkload(traffic=each, num_hosts=AUTO_HOSTS, num_flows=AUTO_FLOWS, **fields)
 
 
 _MERP: Final = PoissonWorkload(size=Pareto(shape=PARETO_SHAPE, mean=MERP_MEAN), load=0.8, num_flows=EPISODE_FLOWS)

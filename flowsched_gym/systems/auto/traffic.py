@@ -16,7 +16,8 @@ def qlas_thresholds(size: Distribution | str, load: float, num_queues: int) -> t
     Raises:
         ConfigError: There is no such distribution, or no best thresholds at this load.
     """
-    return _best(size, load, num_queues)  # type: ignore[arg-type]  # distributions are hashable
+    hashable: Any = size  # distributions are
+    return _best(hashable, load, num_queues)
 
 
 @functools.lru_cache(maxsize=64)
