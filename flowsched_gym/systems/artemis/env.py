@@ -7,7 +7,9 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
-from flowsched_gym.systems.artemis.decision import (
+from flowsched_gym.systems.artemis.observation import artemis_layout
+from flowsched_gym.systems.artemis.panels import artemis_panels
+from flowsched_gym.systems.artemis.rules import (
     EPISODE_FIELDS,
     FINAL_INFOS,
     FLOW_FIELDS,
@@ -15,8 +17,6 @@ from flowsched_gym.systems.artemis.decision import (
     ArtemisRules,
     artemis_rules,
 )
-from flowsched_gym.systems.artemis.observation import artemis_layout
-from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.topology import big_switch
 from flowsched_gym.workload import WorkloadLike
 

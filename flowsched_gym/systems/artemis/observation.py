@@ -1,10 +1,10 @@
-"""The columns that the agent of a destination sees; ``decision.ArtemisRules.observe`` fills them."""
+"""The columns that the agent of a destination sees; ``rules.ArtemisRules.observe`` fills them."""
 
 from typing import Final
 
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.artemis.config import Observation
-from flowsched_gym.systems.artemis.decision import SIZE_SCALE, TIME_SCALE
+from flowsched_gym.systems.artemis.rules import SIZE_SCALE, TIME_SCALE
 
 SIZE: Final = Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE)
 DEADLINE_SPAN: Final = Column(

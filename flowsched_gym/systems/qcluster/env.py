@@ -6,8 +6,8 @@ from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv, PortsSetup
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.qcluster.config import QClusterConfig, qcluster_source
-from flowsched_gym.systems.qcluster.control import QClusterControl
 from flowsched_gym.systems.qcluster.panels import qcluster_panels
+from flowsched_gym.systems.qcluster.rules import QClusterControl
 from flowsched_gym.topology import one_link
 from flowsched_gym.workload import WorkloadLike, offered_traffic
 

@@ -1,9 +1,9 @@
-"""The columns that an agent sees that orders flows; ``decision.OrderRules.observe`` fills them."""
+"""The columns that an agent sees that orders flows; ``rules.OrderRules.observe`` fills them."""
 
 from typing import Final
 
 from flowsched_gym.envs.columns import Column, Encoding, Layout
-from flowsched_gym.systems.merp.order.decision import RATIO_SCALE, SIZE_SCALE, TIME_SCALE
+from flowsched_gym.systems.merp.order.rules import RATIO_SCALE, SIZE_SCALE, TIME_SCALE
 
 CONTEXT: Final = (
     Column(

@@ -1,9 +1,9 @@
-"""The columns that an agent sees that chooses paths; ``decision.RouteRules.observe`` fills them."""
+"""The columns that an agent sees that chooses paths; ``rules.RouteRules.observe`` fills them."""
 
 from typing import Final
 
 from flowsched_gym.envs.columns import Column, Encoding, Layout
-from flowsched_gym.systems.merp.route.decision import COUNT_SCALE, LIVE_SCALE, RATIO_SCALE, SIZE_SCALE, TIME_SCALE
+from flowsched_gym.systems.merp.route.rules import COUNT_SCALE, LIVE_SCALE, RATIO_SCALE, SIZE_SCALE, TIME_SCALE
 
 CONTEXT: Final = (
     Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE),

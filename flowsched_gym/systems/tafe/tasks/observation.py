@@ -2,7 +2,7 @@
 
 from flowsched_gym.envs.columns import Column, Encoding, Layout
 from flowsched_gym.systems.tafe.tasks.config import Information, TAFETasksConfig
-from flowsched_gym.systems.tafe.tasks.decision import TASK_SCALE
+from flowsched_gym.systems.tafe.tasks.rules import TASK_SCALE
 
 
 def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
