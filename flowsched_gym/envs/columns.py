@@ -8,7 +8,7 @@ back.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,21 @@ class Column:
     unit: str
     encoding: Encoding
     scale: float = 1.0
+
+    @classmethod
+    def fraction(cls, name: str, meaning: str) -> Self:
+        """Describes a share."""
+        return cls(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
+
+    @classmethod
+    def squashed(cls, name: str, meaning: str, unit: str, scale: float) -> Self:
+        """Describes a number >= 0 without a bound."""
+        return cls(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
+
+    @classmethod
+    def signed(cls, name: str, meaning: str, unit: str, scale: float) -> Self:
+        """Describes a number without bounds."""
+        return cls(name=name, meaning=meaning, unit=unit, encoding=Encoding.SIGNED, scale=scale)
 
     @property
     def bounds(self) -> tuple[float, float]:

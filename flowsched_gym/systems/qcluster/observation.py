@@ -8,7 +8,7 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PortView
-from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.limits import ThresholdScale
 from flowsched_gym.machine_code.sums import pairwise_sum
 from flowsched_gym.packets.rules.clusters import LEAST_ALPHA, MOST_ALPHA
@@ -35,38 +35,30 @@ WAITING_SCALE: Final = 50.0
 LOST_SCALE: Final = 10.0
 
 
-def _fraction(name: str, meaning: str) -> Column:
-    return Column(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
-
-
-def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
-    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
-
-
 def _class_columns(name: str, which: str) -> tuple[Column, ...]:
     return (
-        _fraction(f"{name}_share", f"share of messages {which} in those that finished in the step"),
-        _fraction(f"{name}_fct", f"mean completion time of messages {which} (log)"),
-        _fraction(f"{name}_fct_99", f"99 % quantile of the completion time of messages {which} (log)"),
+        Column.fraction(f"{name}_share", f"share of messages {which} in those that finished in the step"),
+        Column.fraction(f"{name}_fct", f"mean completion time of messages {which} (log)"),
+        Column.fraction(f"{name}_fct_99", f"99 % quantile of the completion time of messages {which} (log)"),
     )
 
 
 CONTEXT: Final = (
-    _squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
-    _squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
+    Column.squashed("finished", "messages that finished in the step", "messages", FINISHED_SCALE),
+    Column.squashed("load", "bytes that arrived in the step over what the port could send", "1", 1.0),
     *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
 )
 QUEUE: Final = (
-    _squashed("packets", "packets that entered the queue in the step", "packets", PACKETS_SCALE),
-    _squashed("size", "their bytes on the wire", "B", BYTES_PER_MEGABYTE),
-    _squashed("waiting", "packets that wait in it", "packets", WAITING_SCALE),
-    _fraction("delay", "mean time that packets sent in the step had waited (log)"),
-    _squashed("marks", "packets marked in the step", "packets", LOST_SCALE),
-    _squashed("drops", "packets dropped in the step", "packets", LOST_SCALE),
-    _fraction("weight", "weight of the queue: mean weight of its packets, aged (log)"),
-    _squashed("members", "packets that this mean counts, aged", "packets", PACKETS_SCALE),
-    _fraction("alpha", "exponent between this queue and the next (log), 0 for the last"),
-    _fraction("threshold", "threshold between this queue and the next (log), 1 for the last"),
+    Column.squashed("packets", "packets that entered the queue in the step", "packets", PACKETS_SCALE),
+    Column.squashed("size", "their bytes on the wire", "B", BYTES_PER_MEGABYTE),
+    Column.squashed("waiting", "packets that wait in it", "packets", WAITING_SCALE),
+    Column.fraction("delay", "mean time that packets sent in the step had waited (log)"),
+    Column.squashed("marks", "packets marked in the step", "packets", LOST_SCALE),
+    Column.squashed("drops", "packets dropped in the step", "packets", LOST_SCALE),
+    Column.fraction("weight", "weight of the queue: mean weight of its packets, aged (log)"),
+    Column.squashed("members", "packets that this mean counts, aged", "packets", PACKETS_SCALE),
+    Column.fraction("alpha", "exponent between this queue and the next (log), 0 for the last"),
+    Column.fraction("threshold", "threshold between this queue and the next (log), 1 for the last"),
 )
 
 

@@ -57,8 +57,8 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
         return Layout(context=active, slot=(), num_slots=config.n_l, rows=rows)
     finished = (
         *_shares(FIVE_TUPLE, prefix=FINISHED),
-        _squashed(FINISHED + "size", "bytes delivered", "B", BYTES_SCALE),
-        _squashed(FINISHED + "fct", "completion time", "s", TIME_SCALE),
+        Column.squashed(FINISHED + "size", "bytes delivered", "B", BYTES_SCALE),
+        Column.squashed(FINISHED + "fct", "completion time", "s", TIME_SCALE),
     )
     slot = (
         *_shares(FIVE_TUPLE),
@@ -72,8 +72,8 @@ def long_flows_layout(config: AuTOLongFlowsConfig) -> Layout:
 def _further(paths: int) -> tuple[Column, ...]:
     """Lists what an agent is told of an active flow besides the paper's features."""
     columns = [
-        _squashed("attained", "bytes sent", "B", BYTES_SCALE),
-        _squashed("waiting", "time since arrival", "s", TIME_SCALE),
+        Column.squashed("attained", "bytes sent", "B", BYTES_SCALE),
+        Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
         *_shares([("rate", "rate over the capacity of a link"), ("rate_cap", "largest rate over it, 1 for none")]),
         *_shares([("path", "path, counted from 1, over the number of paths")]),
     ]
@@ -84,20 +84,13 @@ def _further(paths: int) -> tuple[Column, ...]:
             ("all_up", "all other flows on the sending host's link of path"),
             ("all_down", "all other flows on the receiving host's link of path"),
         ):
-            columns.append(_squashed(f"{name}_{path}", f"{meaning} {path}", "flows", COUNT_SCALE))
+            columns.append(Column.squashed(f"{name}_{path}", f"{meaning} {path}", "flows", COUNT_SCALE))
     return tuple(columns)
 
 
 def _shares(columns: Iterable[tuple[str, str]], prefix: str = "") -> list[Column]:
     """Makes columns of shares of their names and meanings."""
-    return [
-        Column(name=prefix + name, meaning=meaning, unit="1", encoding=Encoding.FRACTION) for name, meaning in columns
-    ]
-
-
-def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
-    """Makes a column of what may grow without limit."""
-    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
+    return [Column.fraction(prefix + name, meaning) for name, meaning in columns]
 
 
 def _plain(*columns: tuple[str, str, str], prefix: str = "") -> tuple[Column, ...]:

@@ -9,7 +9,7 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.systems.auto.flows import squashed_units
 from flowsched_gym.systems.auto.rules import show_finished
 from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsObservation
@@ -37,49 +37,42 @@ TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
 
 
-def _fraction(name: str, meaning: str) -> Column:
-    """Describes a share."""
-    return Column(name=name, meaning=meaning, unit="1", encoding=Encoding.FRACTION)
-
-
-def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
-    """Describes a number without a bound."""
-    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
-
-
 FLOW: Final = (
-    _fraction("source", "sending host, counted from 1, over the number of hosts"),
-    _fraction("source_port", "port that it is sent from, over 65535"),
-    _fraction("destination", "receiving host, counted from 1, over the number of hosts"),
-    _fraction("destination_port", "port that it is sent to, by its id, over 65535"),
-    _fraction("protocol", "protocol number, that of TCP, over 255"),
-    _squashed("size", "bytes of the flow", "B", SIZE_SCALE),
-    _squashed("fct", "its completion time", "s", TIME_SCALE),
+    Column.fraction("source", "sending host, counted from 1, over the number of hosts"),
+    Column.fraction("source_port", "port that it is sent from, over 65535"),
+    Column.fraction("destination", "receiving host, counted from 1, over the number of hosts"),
+    Column.fraction("destination_port", "port that it is sent to, by its id, over 65535"),
+    Column.fraction("protocol", "protocol number, that of TCP, over 255"),
+    Column.squashed("size", "bytes of the flow", "B", SIZE_SCALE),
+    Column.squashed("fct", "its completion time", "s", TIME_SCALE),
 )
-FINISHED: Final = _squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE)
+FINISHED: Final = Column.squashed("finished", "flows that finished in the step", "flows", FINISHED_SCALE)
 
 
 def _class_columns(name: str, which: str) -> tuple[Column, ...]:
     """Describes the flows of one class of size."""
     quantiles = tuple(
-        _fraction(
+        Column.fraction(
             f"{name}_{what}_{round(100 * part)}", f"{round(100 * part)} % quantile of {of} of flows {which} (log)"
         )
         for what, of in (("size", "the size"), ("fct", "the completion time"))
         for part in QUANTILES
     )
-    return (_fraction(f"{name}_share", f"share of its flows {which} in all that finished in the step"), *quantiles)
+    return (
+        Column.fraction(f"{name}_share", f"share of its flows {which} in all that finished in the step"),
+        *quantiles,
+    )
 
 
 def _cluster_columns(num_queues: int) -> tuple[Column, ...]:
     """Describes a cluster."""
     return (
         *(column for name, which in CLASSES.items() for column in _class_columns(name, which)),
-        _fraction("mean_fct", "mean completion time of its flows (log)"),
-        _squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
-        *(_squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
-        _squashed("left", "bytes left to send", "B", LEFT_SCALE),
-        *(_fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
+        Column.fraction("mean_fct", "mean completion time of its flows (log)"),
+        Column.squashed("load", "bytes that arrived in the step over what its links could send", "1", 1.0),
+        *(Column.squashed(f"live_{k}", f"active flows in queue {k}", "flows", ACTIVE_SCALE) for k in range(num_queues)),
+        Column.squashed("left", "bytes left to send", "B", LEFT_SCALE),
+        *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, num_queues)),
     )
 
 

@@ -2,57 +2,25 @@
 
 from typing import Final
 
-from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.systems.merp.route.rules import COUNT_SCALE, LIVE_SCALE, RATIO_SCALE, SIZE_SCALE, TIME_SCALE
 
 CONTEXT: Final = (
-    Column(name="size", meaning="bytes to deliver", unit="B", encoding=Encoding.SQUASHED, scale=SIZE_SCALE),
-    Column(
-        name="ideal_fct",
-        meaning="completion time alone on the empty network",
-        unit="s",
-        encoding=Encoding.SQUASHED,
-        scale=TIME_SCALE,
-    ),
-    Column(
-        name="live_flows",
-        meaning="flows that send in the whole network",
-        unit="flows",
-        encoding=Encoding.SQUASHED,
-        scale=LIVE_SCALE,
-    ),
-    Column(name="same_pod", meaning="1 if source and destination are in one pod", unit="1", encoding=Encoding.FRACTION),
+    Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
+    Column.squashed("ideal_fct", "completion time alone on the empty network", "s", TIME_SCALE),
+    Column.squashed("live_flows", "flows that send in the whole network", "flows", LIVE_SCALE),
+    Column.fraction("same_pod", "1 if source and destination are in one pod"),
 )
 PATH: Final = (
-    Column(name="present", meaning="1 if the path exists", unit="1", encoding=Encoding.FRACTION),
-    Column(name="live", meaning="1 if all of its links are up", unit="1", encoding=Encoding.FRACTION),
-    Column(
-        name="bytes_left",
-        meaning="bytes left of the flows on its most loaded link",
-        unit="B",
-        encoding=Encoding.SQUASHED,
-        scale=SIZE_SCALE,
+    Column.fraction("present", "1 if the path exists"),
+    Column.fraction("live", "1 if all of its links are up"),
+    Column.squashed("bytes_left", "bytes left of the flows on its most loaded link", "B", SIZE_SCALE),
+    Column.squashed("num_flows", "flows on that link", "flows", COUNT_SCALE),
+    Column.fraction("utilisation", "largest share of a link's capacity that is in use"),
+    Column.squashed(
+        "expansion_ratio", "largest expansion ratio that MERP's order would give the flow (GPE)", "1", RATIO_SCALE
     ),
-    Column(name="num_flows", meaning="flows on that link", unit="flows", encoding=Encoding.SQUASHED, scale=COUNT_SCALE),
-    Column(
-        name="utilisation",
-        meaning="largest share of a link's capacity that is in use",
-        unit="1",
-        encoding=Encoding.FRACTION,
-    ),
-    Column(
-        name="expansion_ratio",
-        meaning="largest expansion ratio that MERP's order would give the flow (GPE)",
-        unit="1",
-        encoding=Encoding.SQUASHED,
-        scale=RATIO_SCALE,
-    ),
-    Column(
-        name="expected_rate",
-        meaning="least rate to expect over the capacity of a link (GMER)",
-        unit="1",
-        encoding=Encoding.FRACTION,
-    ),
+    Column.fraction("expected_rate", "least rate to expect over the capacity of a link (GMER)"),
 )
 ROLES: Final = {
     "edge_up": "from edge to aggregation",
@@ -66,27 +34,10 @@ ROLES: Final = {
 def _link_columns(role: str, where: str) -> tuple[Column, ...]:
     """Lists the columns of one link of a path."""
     return (
-        Column(
-            name=f"{role}_flows",
-            meaning=f"flows on the link {where}",
-            unit="flows",
-            encoding=Encoding.SQUASHED,
-            scale=COUNT_SCALE,
-        ),
-        Column(
-            name=f"{role}_bytes",
-            meaning="bytes that they have left",
-            unit="B",
-            encoding=Encoding.SQUASHED,
-            scale=SIZE_SCALE,
-        ),
-        Column(
-            name=f"{role}_rate",
-            meaning="least rate to expect there over its capacity",
-            unit="1",
-            encoding=Encoding.FRACTION,
-        ),
-        Column(name=f"{role}_live", meaning="1 if the link is up", unit="1", encoding=Encoding.FRACTION),
+        Column.squashed(f"{role}_flows", f"flows on the link {where}", "flows", COUNT_SCALE),
+        Column.squashed(f"{role}_bytes", "bytes that they have left", "B", SIZE_SCALE),
+        Column.fraction(f"{role}_rate", "least rate to expect there over its capacity"),
+        Column.fraction(f"{role}_live", "1 if the link is up"),
     )
 
 

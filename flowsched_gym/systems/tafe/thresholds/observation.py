@@ -7,7 +7,7 @@ import numpy as np
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.envs.columns import Column, Encoding, Layout
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.disciplines import QueuedTasks
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
 from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
@@ -27,33 +27,25 @@ SIZE_SCALE: Final = 10 * BYTES_PER_MEGABYTE
 """Bytes of a queue that become one half."""
 
 
-def _squashed(name: str, meaning: str, unit: str, scale: float) -> Column:
-    """Describes a number without a bound."""
-    return Column(name=name, meaning=meaning, unit=unit, encoding=Encoding.SQUASHED, scale=scale)
-
-
 def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
     """Lists the columns that the agent sees: of the period, and of each queue."""
     context = (
         *(
-            _squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", COUNT_SCALE)
+            Column.squashed(f"{name}_finished", f"tasks {sizes} that finished in the step", "tasks", COUNT_SCALE)
             for name, sizes in CLASSES.items()
         ),
         *(
-            _squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", TCT_SCALE)
+            Column.squashed(f"{name}_tct", f"mean completion time of tasks {sizes}", "s", TCT_SCALE)
             for name, sizes in CLASSES.items()
         ),
-        _squashed("time", "time since the episode began", "s", TIME_SCALE),
-        *(
-            Column(name=f"threshold_{k}", meaning=f"threshold {k} (log)", unit="1", encoding=Encoding.FRACTION)
-            for k in range(1, config.queues)
-        ),
+        Column.squashed("time", "time since the episode began", "s", TIME_SCALE),
+        *(Column.fraction(f"threshold_{k}", f"threshold {k} (log)") for k in range(1, config.queues)),
     )
     slot = (
-        _squashed("tasks", "tasks with active flows", "tasks", COUNT_SCALE),
-        _squashed("flows", "active flows", "flows", COUNT_SCALE),
-        _squashed("sent", "bytes that they have sent", "B", SIZE_SCALE),
-        _squashed("left", "bytes that they have left", "B", SIZE_SCALE),
+        Column.squashed("tasks", "tasks with active flows", "tasks", COUNT_SCALE),
+        Column.squashed("flows", "active flows", "flows", COUNT_SCALE),
+        Column.squashed("sent", "bytes that they have sent", "B", SIZE_SCALE),
+        Column.squashed("left", "bytes that they have left", "B", SIZE_SCALE),
     )
     return Layout(context=context, slot=slot, num_slots=config.queues)
 
