@@ -8,8 +8,8 @@ from flowsched_gym.baselines.training.algorithms import build_model
 from flowsched_gym.baselines.training.starting import first_action, start_at, start_with_std
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.integrations.sb3 import make_sb3_vec_env
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
-from flowsched_gym.systems.auto.traffic import qlas_thresholds
+from flowsched_gym.systems.auto.flows import qlas_thresholds
+from flowsched_gym.systems.auto.thresholds.config import thresholds_of_action
 from tests.baselines.small_training import compose_training_by_numbers
 
 ENV_ID = "flowsched_gym:flowsched/AuTOThresholds-v0"

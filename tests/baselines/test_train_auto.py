@@ -6,8 +6,7 @@ import pytest
 
 from flowsched_gym.baselines.train_auto import LONG_FLOWS, ThresholdsBeside, main
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, thresholds_of_action
 
 CONFIG = AuTOThresholdsConfig(hosts=4, period_flows=50, link_gbps=3.0)
 FLOWS = 300

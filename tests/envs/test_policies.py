@@ -22,8 +22,8 @@ from flowsched_gym.envs.policies import (
 )
 from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.systems.artemis.config import Observation
-from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.policies import FeasibleFirst
+from flowsched_gym.systems.artemis.rules import artemis_layout
 
 FULL = artemis_layout(Observation.FULL, 4)
 PAPER = artemis_layout(Observation.PAPER, 4)

@@ -7,7 +7,6 @@ from flowsched_gym.envs.drawing import View
 from flowsched_gym.fluid import find_transport
 from flowsched_gym.fluid.disciplines import Ps
 from flowsched_gym.systems.artemis.config import ArtemisConfig, Defer, workload_source
-from flowsched_gym.systems.artemis.observation import artemis_layout
 from flowsched_gym.systems.artemis.panels import artemis_panels
 from flowsched_gym.systems.artemis.rules import (
     EPISODE_FIELDS,
@@ -15,6 +14,7 @@ from flowsched_gym.systems.artemis.rules import (
     FLOW_FIELDS,
     TERMS,
     ArtemisRules,
+    artemis_layout,
     artemis_rules,
 )
 from flowsched_gym.topology import big_switch

@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.flows.records import latest_completion
 from flowsched_gym.fluid.decision import Decision, Order
 from flowsched_gym.machine_code.decorators import inlined_part
@@ -14,15 +15,24 @@ SIZE_SCALE: Final = 300 * BYTES_PER_KILOBYTE
 """Size in B that becomes one half: the mean size of the thesis's flows (section 4.1.2, variant 1)."""
 TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
 """Time in s that becomes one half: near half the deadlines of the thesis's flows."""
-
 FLOW_FIELDS: Final = (("postponed", "?"), ("deadline_span", "f8"))  # whether the request was sent to the back
 EPISODE_FIELDS: Final = (("rewarded", "i8"),)  # delivered flows that an action was rewarded for
 TERMS: Final = ("deadline_met",)
 FINAL_INFOS: Final = ("unpaid_rewards",)  # met deadlines that no action was rewarded for
-
 GRANT, POSTPONE, WAIT = int(Order.GRANT), int(Order.POSTPONE), int(Order.WAIT)
 NUM_CONTEXT_COLUMNS: Final = 4
 NUM_SLOT_COLUMNS: Final = 7
+SIZE: Final = Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE)
+DEADLINE_SPAN: Final = Column.squashed("deadline_span", "time allowed after arrival", "s", TIME_SCALE)
+SLOT: Final = (
+    Column.fraction("present", "1 if a request waits in the slot"),
+    SIZE,
+    DEADLINE_SPAN,
+    Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
+    Column.signed("time_left", "time to the deadline, negative when it has passed", "s", TIME_SCALE),
+    Column.signed("slack", "time to the deadline less the time to send at line rate", "s", TIME_SCALE),
+    Column.fraction("postponed", "1 if the request was sent to the back once"),
+)
 
 
 class ArtemisRules(NamedTuple):
@@ -104,6 +114,26 @@ def artemis_rules(config: ArtemisConfig) -> ArtemisRules:
         sees_all=config.observation is Observation.FULL,
         line_rate=gbps_to_capacity(config.link_gbps),
     )
+
+
+def artemis_layout(observation: Observation, num_slots: int) -> Layout:
+    """Lists the columns that the agent sees.
+
+    Args:
+        observation: ``paper`` or ``full``.
+        num_slots: Visible requests (f), >= 1.
+    """
+    if observation is Observation.PAPER:
+        return Layout(context=(), slot=(SIZE, DEADLINE_SPAN), num_slots=num_slots)
+    context = (
+        Column.fraction("tokens_free", "free tokens over k"),
+        Column.fraction("active_flows", "tokens held over k"),
+        Column.squashed("bytes_in_flight", "bytes that flows with a token have not sent yet", "B", SIZE_SCALE),
+        Column.squashed(
+            "queue_length", "requests that wait, seen or not; f become one half", "requests", float(num_slots)
+        ),
+    )
+    return Layout(context=context, slot=SLOT, num_slots=num_slots)
 
 
 @inlined_part

@@ -10,7 +10,7 @@ from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
 from flowsched_gym.systems.qcluster.config import QClusterConfig
-from flowsched_gym.systems.qcluster.observation import CLASSES, SCALE, class_of_size
+from flowsched_gym.systems.qcluster.rules import CLASSES, SCALE, class_of_size
 
 BINS: Final = 60
 """Bars of the active messages along the scale of sizes."""

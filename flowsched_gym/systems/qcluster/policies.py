@@ -15,9 +15,7 @@ from flowsched_gym.packets.rules.clusters import thresholds_between
 from flowsched_gym.packets.schedulers.qcluster import FIRST_WEIGHT, RULES, WEIGHT_RATIO, Goal, ThresholdRule
 from flowsched_gym.queueing import optimal_thresholds, pias_worst_thresholds
 from flowsched_gym.systems.qcluster.config import QClusterAction, QClusterConfig
-from flowsched_gym.systems.qcluster.mapping import action_of_thresholds, num_thresholds
-from flowsched_gym.systems.qcluster.observation import ALPHA_RANGE, SCALE
-from flowsched_gym.systems.qcluster.rules import ALPHA_STEPS
+from flowsched_gym.systems.qcluster.rules import ALPHA_RANGE, ALPHA_STEPS, SCALE, action_of_thresholds, num_thresholds
 from flowsched_gym.workload import Traffic
 
 Actions = npt.NDArray[Any]

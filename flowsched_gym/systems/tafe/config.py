@@ -1,11 +1,13 @@
 """What the environments of TAFE have in common: tasks, and the network on which they compete."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 
-from flowsched_gym.core.arrays import as_numbers, is_sequence
+from flowsched_gym.core.arrays import FloatArray, as_numbers, is_sequence
 from flowsched_gym.core.errors import ConfigError, shown
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
 from flowsched_gym.envs.arguments import (
@@ -18,8 +20,21 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     workload_argument,
 )
+from flowsched_gym.flows.fields import index_tasks
 from flowsched_gym.fluid.stages import Barrier
 from flowsched_gym.topology import Topology, add_cpus, make_topology
+from flowsched_gym.workload import (
+    JobWorkload,
+    TaskWorkload,
+    WorkloadLike,
+    WorkloadSource,
+    find_source,
+    leaves_open,
+    workload_label,
+)
+
+NUM_EPISODES: Final = 10
+PART_OF_LARGEST: Final = 0.75
 
 
 class TAFETopology(StrEnum):
@@ -91,3 +106,53 @@ class TAFEConfig(EnvConfig):
         if self.cpus is None:
             return add_cpus(links)
         return add_cpus(links, self.cpus[0] if len(self.cpus) == 1 else self.cpus)
+
+
+def task_source(workload: WorkloadLike, *, load: float | None, tasks: int | None, capacity: float) -> WorkloadSource:
+    """Finds where an environment draws its tasks from.
+
+    A load, given here or with the name of a workload, is one of a link with the environment's capacity.
+
+    Args:
+        workload: Name of a workload, mapping that describes one, path of a file, flows, or what draws flows.
+        load: Poisson arrivals: offered bytes per s over the capacity of one link, > 0, also where clients would take
+            turns; ``None`` for the workload's own.
+        tasks: Tasks of an episode, >= 1; ``None`` for the workload's own.
+        capacity: Capacity of each link in B/s.
+
+    Raises:
+        ConfigError: There is no such workload, or an argument changes one that draws no tasks.
+        FlowFileError: The flow file has a fault.
+    """
+    source = find_source(workload)
+    if not isinstance(source, TaskWorkload | JobWorkload):
+        if load is not None or tasks is not None:
+            raise ConfigError(
+                f"load and tasks change drawn tasks: workload {shown(workload_label(workload))} draws none"
+            )
+        return source
+    changes: dict[str, Any] = {}
+    if load is not None:
+        changes["load"] = load
+        if isinstance(source, TaskWorkload):
+            changes["arrivals"] = None
+    if load is not None or leaves_open(workload, "capacity"):
+        changes["capacity"] = capacity
+    if tasks is not None:
+        changes["num_tasks"] = tasks
+    return replace(source, **changes) if changes else source
+
+
+def paper_thresholds(source: WorkloadSource) -> FloatArray:
+    """Returns the mean size of a task and 3/4 of that of the largest one in B (TAFE, section V-B), (2,).
+
+    Sizes are those of the tasks of ten episodes, drawn with seeds that belong to no environment; the largest is the
+    mean over the largest of each.
+    """
+    means, largest = [], []
+    for seed in range(NUM_EPISODES):
+        flows = source.draw(seed)
+        total = np.bincount(index_tasks(flows), flows.size)
+        means.append(math.fsum(total) / max(len(total), 1))
+        largest.append(float(total.max(initial=0.0)))
+    return np.array([math.fsum(means), PART_OF_LARGEST * math.fsum(largest)]) / NUM_EPISODES

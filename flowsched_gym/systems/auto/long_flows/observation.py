@@ -7,12 +7,11 @@ import numpy as np
 from flowsched_gym.core.arrays import IntArray, ObservationArray
 from flowsched_gym.core.units import SECONDS_PER_MICROSECOND
 from flowsched_gym.envs import NetworkView
-from flowsched_gym.systems.auto.flows import squashed_units
+from flowsched_gym.systems.auto.flows import FlowUnits, show_finished, squashed_units
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig, LongFlowsLayout, LongFlowsObservation
 from flowsched_gym.systems.auto.long_flows.layouts import MOST, long_flows_layout
 from flowsched_gym.systems.auto.long_flows.rules import BYTES_SCALE, TIME_SCALE, latest_long, show_long, show_paths
 from flowsched_gym.systems.auto.long_flows.seen import asked_server, long_active, of_asked, on_links
-from flowsched_gym.systems.auto.rules import FlowUnits, show_finished
 
 FEATURES: Final = 6
 """Features of an active flow, its five-tuple and its priority (AuTO, section 5.2.2); a finished one has one more."""

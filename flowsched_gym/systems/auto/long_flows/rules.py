@@ -13,7 +13,7 @@ from flowsched_gym.core.units import BYTES_PER_MEGABYTE
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.machine_code.sums import pairwise_sum
-from flowsched_gym.systems.auto.rules import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
+from flowsched_gym.systems.auto.flows import NUM_TUPLE_COLUMNS, FlowUnits, write_five_tuple
 
 BYTES_SCALE: Final = 10 * BYTES_PER_MEGABYTE
 """Bytes that become one half: where flows begin to be long."""

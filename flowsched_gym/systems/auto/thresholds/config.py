@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.periods import Period
-from flowsched_gym.core.units import SECONDS_PER_MICROSECOND, SECONDS_PER_MILLISECOND, gbps_to_capacity
+from flowsched_gym.core.units import (
+    BYTES_PER_KILOBYTE,
+    BYTES_PER_MEGABYTE,
+    SECONDS_PER_MICROSECOND,
+    SECONDS_PER_MILLISECOND,
+    gbps_to_capacity,
+)
 from flowsched_gym.envs.arguments import (
     LINK_DELAYS_US,
     LINK_GBPS,
@@ -19,13 +26,22 @@ from flowsched_gym.envs.arguments import (
     limit_argument,
     workload_argument,
 )
-from flowsched_gym.envs.limits import check_num_thresholds, read_thresholds
+from flowsched_gym.envs.limits import ThresholdScale, check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines.parameters import Within
 from flowsched_gym.queueing.thresholds import NUM_QUEUES
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.topology.fabrics import MOST_SWITCH_HOSTS
 from flowsched_gym.workload import ClusterWorkload, PoissonWorkload, WorkloadLike, WorkloadSource
 from flowsched_gym.workload.checks import MOST_FLOWS, check_one_of_two
+
+LOWEST: Final = BYTES_PER_KILOBYTE
+HIGHEST: Final = 1000 * BYTES_PER_MEGABYTE
+"""Smallest and largest threshold in B: below one packet, and from the largest flows on, it would change nothing."""
+SCALE: Final = ThresholdScale(LOWEST, HIGHEST)
+BOTTOM, TOP = SCALE.bottom, SCALE.top
+thresholds_of_action = SCALE.thresholds_of
+action_of_thresholds = SCALE.action_of
+position_of_size = SCALE.position_of
 
 
 class ThresholdsTopology(StrEnum):

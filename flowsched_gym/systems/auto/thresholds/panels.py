@@ -11,8 +11,7 @@ from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.drawing import Scene, View
 from flowsched_gym.envs.drawing.formats import count_text, shortened, size_text
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Stack, Table, Text, Tone
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
+from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, position_of_size
 from flowsched_gym.systems.auto.thresholds.observation import CLASSES, class_of_size
 
 BINS: Final = 60

@@ -10,9 +10,8 @@ from flowsched_gym.core import numerics
 from flowsched_gym.core.errors import ConfigError, SpaceMismatchError
 from flowsched_gym.envs.policies.policy import attribute_of
 from flowsched_gym.queueing import pias_thresholds
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig
-from flowsched_gym.systems.auto.thresholds.mapping import BOTTOM, TOP, action_of_thresholds
-from flowsched_gym.systems.auto.traffic import qlas_thresholds
+from flowsched_gym.systems.auto.flows import qlas_thresholds
+from flowsched_gym.systems.auto.thresholds.config import BOTTOM, TOP, AuTOThresholdsConfig, action_of_thresholds
 from flowsched_gym.workload import Traffic, load_cdf
 
 Actions = npt.NDArray[np.float32]

@@ -6,6 +6,7 @@ import numpy as np
 
 from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.fluid.decision import Decision
 from flowsched_gym.fluid.rules.ordering.first import mask_slots, serve_slot
 from flowsched_gym.machine_code.decorators import allocating_part, inlined_part
@@ -18,19 +19,27 @@ TIME_SCALE: Final = 20 * SECONDS_PER_MILLISECOND
 """Time in s that becomes one half, and the unit of the reward ``fct``: a flow of that size takes 12 ms at 1 Gbps."""
 RATIO_SCALE: Final = 5.0
 """Slowdown that becomes one half."""
-
 LARGEST_KEPT: Final = 8
 """Slowdowns that the lexicographic term looks at; the next would have a weight of 1/256."""
 HALF: Final = 0.5
 """Weight of a slowdown over that of the next larger one."""
-
 FLOW_FIELDS: Final = (("ideal_fct", "f8"),)
 EPISODE_FIELDS: Final = (("largest", "f8", (LARGEST_KEPT,)),)  # largest slowdowns that have been rewarded, in order
 TERMS: Final = tuple(str(term) for term in OrderReward)
 LEXICOGRAPHIC, MAX_SLOWDOWN, SLOWDOWN, FCT = range(len(TERMS))
-
 NUM_CONTEXT_COLUMNS: Final = 5
 NUM_SLOT_COLUMNS: Final = 7
+SLOT: Final = (
+    Column.fraction("present", "1 if a flow competes in the slot"),
+    Column.squashed("size", "bytes to deliver", "B", SIZE_SCALE),
+    Column.squashed("remaining", "bytes left to send", "B", SIZE_SCALE),
+    Column.squashed("waiting", "time since arrival", "s", TIME_SCALE),
+    Column.squashed("ideal_fct", "flow completion time alone on the empty network", "s", TIME_SCALE),
+    Column.squashed("slowdown_so_far", "time since arrival over the ideal flow completion time", "1", RATIO_SCALE),
+    Column.squashed(
+        "slowdown_if_last", "slowdown if served last on its most loaded link, delays left out", "1", RATIO_SCALE
+    ),
+)
 
 
 class OrderRules(NamedTuple):
@@ -81,6 +90,28 @@ class OrderRules(NamedTuple):
 
     def final(self, decision: Decision, values: FloatArray) -> None:
         """Adds nothing."""
+
+
+def order_layout(num_slots: int) -> Layout:
+    """Lists the columns that the agent sees.
+
+    Args:
+        num_slots: Visible flows (f), >= 1.
+    """
+    f = float(num_slots)
+    context = (
+        Column.squashed("competing", "flows that compete, seen or not; f become one half", "flows", f),
+        Column.squashed("live", "flows that have not sent their last byte; f become one half", "flows", f),
+        Column.squashed("backlog", "bytes left on the most loaded link of the competing flows", "B", SIZE_SCALE),
+        Column.squashed(
+            "max_slowdown",
+            "largest slowdown of the flows that have been rewarded, 0 before the first",
+            "1",
+            RATIO_SCALE,
+        ),
+        Column.squashed("max_slowdown_so_far", "largest slowdown so far among active flows", "1", RATIO_SCALE),
+    )
+    return Layout(context=context, slot=SLOT, num_slots=num_slots)
 
 
 @inlined_part

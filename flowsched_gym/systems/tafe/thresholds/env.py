@@ -7,11 +7,10 @@ from flowsched_gym.core.arrays import FloatArray
 from flowsched_gym.envs import PeriodEnv, PeriodVectorEnv
 from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
-from flowsched_gym.systems.tafe.paper import paper_thresholds
-from flowsched_gym.systems.tafe.source import task_source
+from flowsched_gym.systems.tafe.config import paper_thresholds, task_source
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.control import TAFEThresholdsControl
 from flowsched_gym.systems.tafe.thresholds.panels import thresholds_panels
+from flowsched_gym.systems.tafe.thresholds.rules import TAFEThresholdsControl
 from flowsched_gym.workload import WorkloadLike
 
 

@@ -12,9 +12,15 @@ from flowsched_gym.envs.drawing.formats import duration_text, shortened, size_te
 from flowsched_gym.envs.drawing.panels import Bar, Chart, Charts, Column, Key, Row, Stack, Table, Text, Tone
 from flowsched_gym.flows.metrics import task_completion_times
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.mapping import SCALE
-from flowsched_gym.systems.tafe.thresholds.observation import CLASSES, class_of_size, finished_tasks, tasks_of, unsent
-from flowsched_gym.systems.tafe.thresholds.rules import task_sizes
+from flowsched_gym.systems.tafe.thresholds.rules import (
+    CLASSES,
+    SCALE,
+    class_of_size,
+    finished_tasks,
+    task_sizes,
+    tasks_of,
+    unsent,
+)
 
 BINS: Final = 60
 """Bars of the tasks along the scale of sizes."""

@@ -9,9 +9,9 @@ from flowsched_gym.core.arrays import BoolArray, FloatArray, ObservationArray
 from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE
 from flowsched_gym.envs.policies.policy import attribute_of
-from flowsched_gym.systems.tafe.paper import PART_OF_LARGEST
+from flowsched_gym.systems.tafe.config import PART_OF_LARGEST
 from flowsched_gym.systems.tafe.thresholds.config import TAFEThresholdsConfig
-from flowsched_gym.systems.tafe.thresholds.mapping import SCALE, equal_steps
+from flowsched_gym.systems.tafe.thresholds.rules import SCALE, equal_steps
 
 FIRST_OF_TENFOLD: Final = 100 * BYTES_PER_KILOBYTE
 

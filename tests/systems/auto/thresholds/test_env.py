@@ -10,8 +10,8 @@ import pytest
 
 from flowsched_gym.core.errors import ConfigError, InvalidAction
 from flowsched_gym.queueing import multilevel_fct, optimal_thresholds
+from flowsched_gym.systems.auto.thresholds.config import action_of_thresholds, thresholds_of_action
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
-from flowsched_gym.systems.auto.thresholds.mapping import action_of_thresholds, thresholds_of_action
 from flowsched_gym.workload import UnstableLoadWarning, Workload
 from tests.simulate import make_flows
 

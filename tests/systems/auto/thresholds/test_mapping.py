@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsched_gym.envs.limits import LEAST_RATIO
-from flowsched_gym.systems.auto.thresholds.mapping import (
+from flowsched_gym.systems.auto.thresholds.config import (
     HIGHEST,
     LOWEST,
     action_of_thresholds,

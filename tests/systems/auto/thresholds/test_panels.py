@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flowsched_gym.envs.drawing.formats import count_text, duration_text, ratio_text, size_text
+from flowsched_gym.systems.auto.thresholds.config import position_of_size
 from flowsched_gym.systems.auto.thresholds.env import AuTOThresholdsEnv
-from flowsched_gym.systems.auto.thresholds.mapping import position_of_size
 from tests.envs.pictures import moments, panel, table
 
 

@@ -10,7 +10,7 @@ from flowsched_gym.core.errors import ConfigError
 from flowsched_gym.envs.policies import Policy, is_pure
 from flowsched_gym.queueing import optimal_thresholds, pias_thresholds
 from flowsched_gym.registration import make_policy
-from flowsched_gym.systems.auto.thresholds.mapping import thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.config import thresholds_of_action
 from tests.simulate import make_flows
 
 ID = "flowsched/AuTOThresholds-v0"

@@ -14,7 +14,6 @@ from flowsched_gym.fluid.routes import NetworkState
 from flowsched_gym.fluid.rules.routing.memr import expect_on_links, expect_on_path
 from flowsched_gym.fluid.simpy import Simulation
 from flowsched_gym.systems.merp.route.env import MERPRouteEnv
-from flowsched_gym.systems.merp.route.observation import route_layout
 from flowsched_gym.systems.merp.route.policies import (
     CongaPath,
     HashedPath,
@@ -23,6 +22,7 @@ from flowsched_gym.systems.merp.route.policies import (
     PathPolicy,
     RandomPath,
 )
+from flowsched_gym.systems.merp.route.rules import route_layout
 from flowsched_gym.topology import fat_tree, make_routing
 from tests.envs.episodes import play
 
