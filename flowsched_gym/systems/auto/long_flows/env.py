@@ -10,8 +10,8 @@ from flowsched_gym.envs.arguments import configured_by
 from flowsched_gym.envs.drawing import View
 from flowsched_gym.systems.auto.flows import flow_source
 from flowsched_gym.systems.auto.long_flows.config import AuTOLongFlowsConfig
-from flowsched_gym.systems.auto.long_flows.control import LongFlowsControl
 from flowsched_gym.systems.auto.long_flows.panels import long_flows_panels
+from flowsched_gym.systems.auto.long_flows.rules import LongFlowsControl
 from flowsched_gym.topology import Routing, RoutingKind, multi_plane
 from flowsched_gym.workload import WorkloadLike
 

@@ -30,7 +30,7 @@ class TAFEThresholdsEnv(PeriodEnv[FloatArray]):
     ``Box(-1, 1, (queues - 1,))`` of float32. With u = (action + 1) / 2, the first number chooses a threshold on the
     logarithmic scale from 1 KB (u = 0) to 1 GB (u = 1), each of the others one between 1.01 times the threshold before
     it and 1 GB, so that any action stands for thresholds that increase. They are rounded to whole bytes.
-    ``mapping.SCALE`` translates. An action outside the space, one with NaN for instance, raises ``InvalidAction``.
+    ``rules.SCALE`` translates. An action outside the space, one with NaN for instance, raises ``InvalidAction``.
 
     ## Observation Space
     ``Box`` of float32: columns of the step, which is the period that has ended, then four for each queue, (21,) with
