@@ -12,7 +12,7 @@ from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PeriodControl, PortView
 from flowsched_gym.envs.actions import read_choices
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.limits import ThresholdScale
+from flowsched_gym.envs.thresholds import ThresholdScale
 from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.machine_code.sums import pairwise_sum

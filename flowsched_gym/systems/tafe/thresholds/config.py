@@ -7,7 +7,7 @@ from functools import partial
 from flowsched_gym.core.periods import Period
 from flowsched_gym.core.units import SECONDS_PER_MILLISECOND
 from flowsched_gym.envs.arguments import PERIODS_MS, argument
-from flowsched_gym.envs.limits import check_num_thresholds, read_thresholds
+from flowsched_gym.envs.thresholds import check_num_thresholds, read_thresholds
 from flowsched_gym.fluid.disciplines import Demotion
 from flowsched_gym.fluid.disciplines.tafe import WITHIN
 from flowsched_gym.queueing.thresholds import NUM_QUEUES

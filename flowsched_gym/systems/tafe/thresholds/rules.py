@@ -11,7 +11,7 @@ from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import FluidControl, NetworkView
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.limits import ThresholdScale
+from flowsched_gym.envs.thresholds import ThresholdScale
 from flowsched_gym.fluid.disciplines import QueuedTasks, Tafe
 from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.machine_code.decorators import allocating_rule

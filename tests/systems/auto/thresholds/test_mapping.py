@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowsched_gym.envs.limits import LEAST_RATIO
+from flowsched_gym.envs.thresholds import LEAST_RATIO
 from flowsched_gym.systems.auto.thresholds.config import (
     HIGHEST,
     LOWEST,
