@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flowsched_gym.core.arrays import IntArray
+from flowsched_gym.core.arrays import FloatArray, IntArray
 from flowsched_gym.core.errors import InvalidAction, shown
+from flowsched_gym.fluid.rules.ordering.limits import are_within
 
 
 def read_choice(action: object, num_actions: int) -> int:
@@ -56,6 +57,26 @@ def read_choices(action: object, num_choices: IntArray, name: str = "action") ->
             f"{name} has {given[index]} at index {index}: it must be an integer from 0 to {num_choices[index] - 1}"
         )
     return given.astype(np.int64)
+
+
+def read_numbers(action: object, count: int, name: str = "action") -> FloatArray:
+    """Reads an action of numbers in [-1, 1], (count,).
+
+    Args:
+        action: What the agent chose.
+        count: How many they must be.
+        name: What the action is called in messages.
+
+    Raises:
+        InvalidAction: These are not so many numbers in [-1, 1].
+    """
+    try:
+        values = np.asarray(action, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
+    if values.shape != (count,) or not are_within(values, 1.0):
+        raise InvalidAction(f"{name} is {shown(action)}: it must be {count} numbers in [-1, 1]")
+    return values
 
 
 def as_integers(values: object) -> npt.NDArray[np.integer[Any]] | None:

@@ -7,13 +7,11 @@ from gymnasium import spaces
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import PeriodControl, PortView
-from flowsched_gym.envs.actions import read_choices
+from flowsched_gym.envs.actions import read_choices, read_numbers
 from flowsched_gym.envs.columns import Column, Layout
 from flowsched_gym.envs.thresholds import ThresholdScale
-from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.machine_code.sums import pairwise_sum
 from flowsched_gym.packets.rules.clusters import GIVEN, LEAST_ALPHA, MOST_ALPHA
@@ -94,13 +92,7 @@ class QClusterControl(PeriodControl[Any, PortView]):
         """
         if not self._sets_thresholds:
             return read_choices(action, self._num_choices, name)
-        try:
-            values = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape != (self._length,) or not are_within(values, 1.0):
-            raise InvalidAction(f"{name} is {shown(action)}: it must be {self._length} numbers in [-1, 1]")
-        return values
+        return read_numbers(action, self._length, name)
 
     def act(self, view: PortView, memory: FloatArray, action: FloatArray | IntArray) -> None:
         """Sets the thresholds, or the rule and the step of alpha."""

@@ -34,7 +34,7 @@ class AuTOThresholdsEnv(PeriodEnv[npt.NDArray[np.float64]]):
     ``Box(-1, 1, (clusters * (queues - 1),))`` of float32, cluster by cluster. With u = (action + 1) / 2, the first
     number chooses a threshold on the logarithmic scale from 1 KB (u = 0) to 1 GB (u = 1), each of the others one
     between 1.01 times the threshold before it and 1 GB, so that any action stands for thresholds that increase. They
-    are rounded to whole bytes. ``config.thresholds_of_action`` and ``config.action_of_thresholds`` translate. An
+    are rounded to whole bytes. ``config.SCALE`` translates. An
     action outside the space, one with NaN for instance, raises ``InvalidAction``.
 
     ## Observation Space

@@ -13,16 +13,17 @@ import numpy as np
 
 from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
+from flowsched_gym.core.units import BYTES_PER_MEGABYTE, SECONDS_PER_MILLISECOND
 from flowsched_gym.envs import NetworkView
 from flowsched_gym.envs.columns import Column, Layout
+from flowsched_gym.envs.thresholds import CLASS_ENDS, CLASSES
 from flowsched_gym.flows.fields import FlowColumns
 from flowsched_gym.machine_code.decorators import allocating_rule, rule
 from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.machine_code.scaling import squash
 from flowsched_gym.machine_code.sums import pairwise_sum
 from flowsched_gym.systems.auto.flows import show_finished, squashed_units
-from flowsched_gym.systems.auto.thresholds.config import BOTTOM, TOP, AuTOThresholdsConfig, ThresholdsObservation
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig, ThresholdsObservation
 
 ACTIVE_SCALE: Final = 10.0
 """Number of active flows in a queue that becomes one half."""
@@ -30,8 +31,6 @@ LEFT_SCALE: Final = 100 * BYTES_PER_MEGABYTE
 """Bytes left in all queues of a cluster that become one half."""
 TIME_UNIT: Final = 0.01 * SECONDS_PER_MILLISECOND
 """Unit of completion times in s, where their logarithmic scale begins."""
-CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
-"""Largest sizes in B of small and of medium flows, as in the figures of PIAS and AuTO."""
 NUM_CLASSES: Final = len(CLASS_ENDS) + 1
 QUANTILES: Final = (0.5, 0.9)
 NUM_QUANTILES: Final = len(QUANTILES)
@@ -43,7 +42,6 @@ FINISHED_SCALE: Final = 500.0
 """Number of finished flows that becomes one half: those of a period, unless told otherwise."""
 TIME_RANGE: Final = (TIME_UNIT, 10_000 * SECONDS_PER_MILLISECOND)
 """Ends in s of the logarithmic scale of completion times: six powers of ten, as many as that of sizes."""
-CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
 FLOW: Final = (
     Column.fraction("source", "sending host, counted from 1, over the number of hosts"),
     Column.fraction("source_port", "port that it is sent from, over 65535"),
@@ -239,11 +237,6 @@ def new_observer(config: AuTOThresholdsConfig) -> Callable[[NetworkView], Observ
     return _FinishedFlows(config) if config.observation is ThresholdsObservation.PAPER else _Summary(config)
 
 
-def class_of_size(size: FloatArray) -> IntArray:
-    """Returns which flows are small (0), medium (1) and large (2)."""
-    return np.searchsorted(CLASS_ENDS, size)
-
-
 def _class_columns(name: str, which: str) -> tuple[Column, ...]:
     """Describes the flows of one class of size."""
     quantiles = tuple(
@@ -311,8 +304,8 @@ class _Summary:
         heights = [name for name in names if any(part in name for part in logarithmic)]
         self._height_at = np.array([1 + names.index(name) for name in heights])
         of_time = np.array(["fct" in name for name in heights])
-        self._low = np.where(of_time, 0.0, BOTTOM)
-        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), TOP - BOTTOM)
+        self._low = np.where(of_time, 0.0, SCALE.bottom)
+        self._span = np.where(of_time, numerics.log(TIME_RANGE[1] / TIME_RANGE[0]), SCALE.top - SCALE.bottom)
         self._cluster_of = np.arange(config.hosts) // config.hosts_per_cluster
         self._cluster_capacity = config.cluster_capacity
         # The logarithm of 1 is at the bottom of both scales, or below: so it stands for flows that are not there.

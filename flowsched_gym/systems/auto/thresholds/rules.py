@@ -7,13 +7,12 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from flowsched_gym.core.arrays import FloatArray
-from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.envs import FluidControl, NetworkView
+from flowsched_gym.envs.actions import read_numbers
 from flowsched_gym.fluid.disciplines import Mlfq
-from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.machine_code.numerics import natural_log
 from flowsched_gym.systems.auto.flows import mean_fares
-from flowsched_gym.systems.auto.thresholds.config import AuTOThresholdsConfig, ThresholdsReward, thresholds_of_action
+from flowsched_gym.systems.auto.thresholds.config import SCALE, AuTOThresholdsConfig, ThresholdsReward
 from flowsched_gym.systems.auto.thresholds.observation import new_observer, thresholds_layout
 
 TERMS: Final = tuple(str(term) for term in ThresholdsReward)
@@ -54,18 +53,11 @@ class ThresholdsControl(FluidControl[FloatArray]):
         Raises:
             InvalidAction: It is not so many numbers in [-1, 1].
         """
-        try:
-            values = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape != self.action_space.shape or not are_within(values, 1.0):
-            count = self._config.clusters * self._config.num_thresholds
-            raise InvalidAction(f"{name} is {shown(action)}: it must be {count} numbers in [-1, 1]")
-        return values
+        return read_numbers(action, self._config.clusters * self._config.num_thresholds, name)
 
     def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
         """Sets the thresholds."""
-        view.set_thresholds(thresholds_of_action(action.reshape(self._config.clusters, -1)))
+        view.set_thresholds(SCALE.thresholds_of(action.reshape(self._config.clusters, -1)))
 
     def reward(self, view: NetworkView, memory: FloatArray) -> tuple[float, dict[str, float]]:
         """Rewards for the flows that finished."""

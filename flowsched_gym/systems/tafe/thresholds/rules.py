@@ -5,24 +5,18 @@ from typing import Final
 import numpy as np
 from gymnasium import spaces
 
-from flowsched_gym.core import numerics
 from flowsched_gym.core.arrays import FloatArray, IntArray, ObservationArray
-from flowsched_gym.core.errors import InvalidAction, shown
 from flowsched_gym.core.units import BYTES_PER_KILOBYTE, BYTES_PER_MEGABYTE
 from flowsched_gym.envs import FluidControl, NetworkView
+from flowsched_gym.envs.actions import read_numbers
 from flowsched_gym.envs.columns import Column, Layout
-from flowsched_gym.envs.thresholds import ThresholdScale
+from flowsched_gym.envs.thresholds import CLASSES, ThresholdScale, class_of_size
 from flowsched_gym.fluid.disciplines import QueuedTasks, Tafe
-from flowsched_gym.fluid.rules.ordering.limits import are_within
 from flowsched_gym.machine_code.decorators import allocating_rule
 from flowsched_gym.systems.tafe.thresholds.config import TAFEReward, TAFEThresholdsConfig
 
 SCALE: Final = ThresholdScale(BYTES_PER_KILOBYTE, 1000 * BYTES_PER_MEGABYTE)
 """From the smallest to the largest threshold in B."""
-CLASS_ENDS: Final = (100 * BYTES_PER_KILOBYTE, 10 * BYTES_PER_MEGABYTE)
-"""Largest sizes in B of small and of medium tasks."""
-CLASSES: Final = {"small": "up to 100 KB", "medium": "of 100 KB to 10 MB", "large": "above 10 MB"}
-"""Classes of tasks, and how large these are."""
 COUNT_SCALE: Final = 10.0
 """Tasks, and flows, that become one half."""
 TCT_SCALE: Final = 0.1
@@ -61,15 +55,7 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
         Raises:
             InvalidAction: It is not so many numbers in [-1, 1].
         """
-        try:
-            values = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape != self.action_space.shape or not are_within(values, 1.0):
-            raise InvalidAction(
-                f"{name} is {shown(action)}: it must be {self._config.num_thresholds} numbers in [-1, 1]"
-            )
-        return values
+        return read_numbers(action, self._config.num_thresholds, name)
 
     def act(self, view: NetworkView, memory: FloatArray, action: FloatArray) -> None:
         """Sets the thresholds."""
@@ -91,7 +77,7 @@ class TAFEThresholdsControl(FluidControl[FloatArray]):
 def equal_steps(num_thresholds: int) -> FloatArray:
     """Returns thresholds in B in equal steps on the logarithmic scale, (num_thresholds,)."""
     share = np.arange(1, num_thresholds + 1) / (num_thresholds + 1)
-    thresholds: FloatArray = np.rint(numerics.exp(SCALE.bottom + (SCALE.top - SCALE.bottom) * share))
+    thresholds: FloatArray = np.rint(SCALE.size_at(share))
     return thresholds
 
 
@@ -116,12 +102,6 @@ def thresholds_layout(config: TAFEThresholdsConfig) -> Layout:
         Column.squashed("left", "bytes that they have left", "B", SIZE_SCALE),
     )
     return Layout(context=context, slot=slot, num_slots=config.queues)
-
-
-def class_of_size(size: FloatArray) -> IntArray:
-    """Returns the classes of sizes in B, indices into ``CLASSES``."""
-    classes: IntArray = np.searchsorted(CLASS_ENDS, size)
-    return classes
 
 
 def tasks_of(view: NetworkView) -> tuple[IntArray, FloatArray, FloatArray]:
